@@ -1,0 +1,247 @@
+//! What can go wrong, in the words of what a caller can do about it.
+//!
+//! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is context: the table, the version, the
+//! file, the line, a hint what to do, and the source. Each layer adds what it knows (`in_table`, `at_version`, `at_path`, `at_line`) as the error
+//! travels up; what is already known is never overwritten, because the layer nearest to the fault knows best.
+//!
+//! - No message carries a credential: locations are put in without user information and query.
+//! - A conflict between writers is not an error of this crate's commit loop but a value, see [`crate::transaction`].
+
+use std::fmt;
+
+/// The result of everything in this crate that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
+
+/// What a caller can do about an [`Error`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// There is definitely no Delta table at the location (never said because of a failed request).
+    NotATable,
+    /// There is already a table where one was to be created.
+    TableAlreadyExists,
+    /// The version or timestamp asked for is not in the readable range.
+    VersionNotFound,
+    /// The log breaks the protocol: a gap, a torn line, an action without a required field, an unreadable checkpoint without fallback.
+    CorruptLog,
+    /// A data file breaks the protocol or its format, or does not fit the table's schema.
+    CorruptData,
+    /// A file that the log names is not there.
+    FileNotFound,
+    /// The table needs a feature, type or option that is not implemented; the message names it.
+    Unsupported,
+    /// What the caller passed cannot be right.
+    InvalidArgument,
+    /// The data to be written does not fit the schema or the constraints of the table.
+    SchemaMismatch,
+    /// Another writer's commit makes this one impossible; nothing was committed.
+    CommitConflict,
+    /// The store's answer was lost and reading back failed too: the commit may or may not stand. The message tells how to find out.
+    CommitStateUnknown,
+    /// The store refused or failed a request; the same call may succeed later.
+    Unavailable,
+    /// The store refused the caller's credentials or permissions.
+    PermissionDenied,
+}
+
+/// An error with its context. See [`ErrorKind`] for what to branch on.
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    message: String,
+    table: Option<String>,
+    version: Option<u64>,
+    path: Option<String>,
+    line: Option<usize>,
+    hint: Option<String>,
+    source: Option<Source>,
+}
+
+impl Error {
+    /// A new error of `kind`; `message` says what happened, in one sentence without a full stop.
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Self(Box::new(Inner {
+            kind,
+            message: message.into(),
+            table: None,
+            version: None,
+            path: None,
+            line: None,
+            hint: None,
+            source: None,
+        }))
+    }
+
+    /// [`ErrorKind::CorruptLog`] with `message`.
+    pub fn corrupt_log(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::CorruptLog, message)
+    }
+
+    /// [`ErrorKind::CorruptData`] with `message`.
+    pub fn corrupt_data(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::CorruptData, message)
+    }
+
+    /// [`ErrorKind::Unsupported`] with `message`.
+    pub fn unsupported(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::Unsupported, message)
+    }
+
+    /// [`ErrorKind::InvalidArgument`] with `message`.
+    pub fn invalid_argument(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::InvalidArgument, message)
+    }
+
+    /// [`ErrorKind::SchemaMismatch`] with `message`.
+    pub fn schema_mismatch(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::SchemaMismatch, message)
+    }
+
+    /// Adds the table's location, unless a deeper layer has.
+    #[must_use]
+    pub fn in_table(mut self, table: impl Into<String>) -> Self {
+        self.0.table.get_or_insert_with(|| table.into());
+        self
+    }
+
+    /// Adds the table version, unless a deeper layer has.
+    #[must_use]
+    pub fn at_version(mut self, version: u64) -> Self {
+        self.0.version.get_or_insert(version);
+        self
+    }
+
+    /// Adds the file at fault, unless a deeper layer has.
+    #[must_use]
+    pub fn at_path(mut self, path: impl Into<String>) -> Self {
+        self.0.path.get_or_insert_with(|| path.into());
+        self
+    }
+
+    /// Adds the line at fault, counted from 1, unless a deeper layer has.
+    #[must_use]
+    pub fn at_line(mut self, line: usize) -> Self {
+        self.0.line.get_or_insert(line);
+        self
+    }
+
+    /// Adds what the user can do about it, unless a deeper layer has.
+    #[must_use]
+    pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint.get_or_insert_with(|| hint.into());
+        self
+    }
+
+    /// Keeps the error that caused this one.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<Source>) -> Self {
+        self.0.source.get_or_insert_with(|| source.into());
+        self
+    }
+
+    /// What to branch on.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The table's location, if known.
+    pub fn table(&self) -> Option<&str> {
+        self.0.table.as_deref()
+    }
+
+    /// The table version concerned, if known.
+    pub fn version(&self) -> Option<u64> {
+        self.0.version
+    }
+
+    /// The file at fault, if known.
+    pub fn path(&self) -> Option<&str> {
+        self.0.path.as_deref()
+    }
+
+    /// The line at fault, counted from 1, if known.
+    pub fn line(&self) -> Option<usize> {
+        self.0.line
+    }
+
+    /// What the user can do about it, if there is something to say.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let inner = &self.0;
+        f.write_str(&inner.message)?;
+        let mut separator = " (";
+        let mut context = |f: &mut fmt::Formatter<'_>, name: &str, value: &dyn fmt::Display| -> fmt::Result {
+            write!(f, "{separator}{name} {value}")?;
+            separator = ", ";
+            Ok(())
+        };
+        if let Some(table) = &inner.table {
+            context(f, "table", table)?;
+        }
+        if let Some(version) = &inner.version {
+            context(f, "version", version)?;
+        }
+        if let Some(path) = &inner.path {
+            context(f, "file", path)?;
+        }
+        if let Some(line) = &inner.line {
+            context(f, "line", line)?;
+        }
+        if separator == ", " {
+            f.write_str(")")?;
+        }
+        if let Some(source) = &inner.source {
+            write!(f, ": {source}")?;
+        }
+        if let Some(hint) = &inner.hint {
+            write!(f, "; {hint}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}: {self}", self.0.kind)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn says_table_version_file_line_source_and_hint() {
+        let error = Error::corrupt_log("line is not JSON")
+            .at_line(3)
+            .at_path("_delta_log/00000000000000000007.json")
+            .at_version(7)
+            .in_table("file:///t")
+            .with_source("unexpected end")
+            .with_hint("restore the file");
+        assert_eq!(
+            error.to_string(),
+            "line is not JSON (table file:///t, version 7, file _delta_log/00000000000000000007.json, line 3): unexpected end; restore the file"
+        );
+        assert_eq!(error.kind(), ErrorKind::CorruptLog);
+    }
+
+    #[test]
+    fn the_deepest_layer_wins() {
+        assert_eq!(Error::corrupt_log("x").at_version(1).at_version(2).version(), Some(1));
+    }
+}

@@ -1,0 +1,1 @@
+//! Predicates: what a scan may leave out, and which rows it keeps.

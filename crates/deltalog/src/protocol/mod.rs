@@ -1,0 +1,1 @@
+//! What the protocol says: actions, schema, table features, paths. No I/O.

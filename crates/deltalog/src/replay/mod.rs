@@ -1,0 +1,1 @@
+//! The one replay of a log segment.

@@ -1,0 +1,1 @@
+"""Delta tables for Python and Spark without the JVM connector."""

@@ -1,0 +1,85 @@
+"""The binary under the package: a thin layer over the Rust crate. Use `deltalog`, not this."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+__version__: str
+
+@final
+class Snapshot:
+    """A table at one version. Immutable, may be shared by threads."""
+
+    @staticmethod
+    def open(
+        uri: str,
+        version: int | None = None,
+        timestamp_ms: int | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> Snapshot: ...
+    @property
+    def uri(self) -> str:
+        """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
+    @property
+    def version(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int:
+        """When this version was committed, milliseconds since the epoch."""
+    @property
+    def schema_json(self) -> str:
+        """The table's schema as the log holds it (Delta's `schemaString`, which is also Spark's JSON form of a `StructType`)."""
+    @property
+    def table_id(self) -> str: ...
+    @property
+    def name(self) -> str | None: ...
+    @property
+    def description(self) -> str | None: ...
+    @property
+    def created_time_ms(self) -> int | None: ...
+    @property
+    def partition_columns(self) -> list[str]: ...
+    @property
+    def configuration(self) -> dict[str, str]: ...
+    @property
+    def min_reader_version(self) -> int: ...
+    @property
+    def min_writer_version(self) -> int: ...
+    @property
+    def reader_features(self) -> list[str] | None: ...
+    @property
+    def writer_features(self) -> list[str] | None: ...
+    def refresh(self) -> Snapshot:
+        """The newest version; costs the new commits only. Returns itself when there is nothing new."""
+    def num_files(self) -> int: ...
+    def size_in_bytes(self) -> int: ...
+    def plan_spark(self, filter_sql: str, time_zone: str) -> tuple[bytes, int, int]:
+        """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true, packed for the
+        Java side of `deltalog.spark`; the number of files kept; the number of files of the snapshot. Conjuncts that are not understood prune nothing."""
+
+@final
+class SparkWrite:
+    """A write that Spark carries out: checked before, committed after. `begin` raises before any file is written."""
+
+    @staticmethod
+    def begin(
+        uri: str,
+        schema_json: str,
+        mode: str,
+        partition_by: Sequence[str] | None = None,
+        configuration: Mapping[str, str] | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        storage_options: Mapping[str, str] | None = None,
+    ) -> SparkWrite | None:
+        """`mode` is `append`, `overwrite`, `ignore` or `errorifexists`. None: nothing is to be done (`ignore` and the table exists)."""
+    @property
+    def directory(self) -> str:
+        """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""
+    @property
+    def partition_columns(self) -> list[str]: ...
+    @property
+    def table_schema_json(self) -> str | None:
+        """The existing table's schema, None when the write creates the table."""
+    def commit(self, operation: str, parameters: Mapping[str, str], engine_info: str, metrics: Mapping[str, Any] | None = None) -> int:
+        """Reads the footers of what was written, commits, and returns the version."""
+    def abort(self) -> None:
+        """Deletes what was written. Never called after `commit` was."""
