@@ -1,0 +1,98 @@
+//! Where a table lies: a path or a URL becomes a URL.
+
+use url::Url;
+
+use crate::error::{Error, Result};
+
+/// Turns what a user wrote into a URL: a URL with a scheme as it is, everything else as a path of the local file system, made absolute.
+///
+/// # Errors
+/// `InvalidArgument` for an empty text and for a URL that does not parse.
+pub fn parse_location(uri: &str) -> Result<Url> {
+    if uri.is_empty() {
+        return Err(Error::invalid_argument("the table's location is empty"));
+    }
+    match uri.split_once(':') {
+        // Hadoop writes file:/path, everybody else file:///path; both decode percent signs in the URL, as the standard says.
+        Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with('/') => {
+            let url = Url::parse(uri).map_err(|error| Error::invalid_argument("the location is not a URL").with_source(error))?;
+            if url.scheme() == "file" && url.host().is_some() {
+                return Err(Error::invalid_argument(format!("the location {url} names a host")).with_hint("write file:///path with three slashes"));
+            }
+            Ok(url)
+        }
+        _ => from_path(uri),
+    }
+}
+
+fn is_scheme(text: &str) -> bool {
+    // One letter would be a drive.
+    text.len() > 1
+        && text.starts_with(|c: char| c.is_ascii_alphabetic())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
+}
+
+fn from_path(path: &str) -> Result<Url> {
+    let bad = || Error::invalid_argument(format!("the location '{path}' is not a path"));
+    let absolute = std::path::absolute(path).map_err(|error| bad().with_source(error))?;
+    // `absolute` keeps "..", which a URL would resolve differently from the file system where symbolic links are about.
+    let has_parent = absolute.components().any(|part| part == std::path::Component::ParentDir);
+    let resolved = if has_parent { absolute.canonicalize().map_err(|error| bad().with_source(error))? } else { absolute };
+    Url::from_directory_path(resolved).map_err(|()| bad())
+}
+
+/// The URL as it may be shown: no user information, no query, no trailing slash.
+pub(crate) fn redacted(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    // Both fail only for URLs that cannot have them.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.as_str().trim_end_matches('/').to_owned()
+}
+
+/// The URL of the decoded relative path `path` below `root`.
+pub(crate) fn join(root: &Url, path: &str) -> String {
+    let mut url = root.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path.split('/'));
+    }
+    redacted(&url)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_becomes_a_url_and_back() {
+        let url = parse_location("/data/my table/100%").unwrap();
+        assert_eq!(url.to_file_path().unwrap(), std::path::Path::new("/data/my table/100%"));
+        assert_eq!(redacted(&url), "file:///data/my%20table/100%25");
+    }
+
+    #[test]
+    fn both_spellings_of_a_file_url() {
+        assert_eq!(redacted(&parse_location("file:/a/b").unwrap()), "file:///a/b");
+        assert_eq!(redacted(&parse_location("file:///a/b/").unwrap()), "file:///a/b");
+        assert!(parse_location("file://host/a").is_err());
+    }
+
+    #[test]
+    fn shows_no_credentials() {
+        let url = parse_location("s3://key:secret@bucket/t?token=abc").unwrap();
+        assert_eq!(redacted(&url), "s3://bucket/t");
+    }
+
+    #[test]
+    fn a_colon_does_not_make_a_scheme() {
+        assert_eq!(parse_location("/a/b:c").unwrap().to_file_path().unwrap(), std::path::Path::new("/a/b:c"));
+    }
+
+    #[test]
+    fn joins_decoded_segments() {
+        let root = parse_location("/t").unwrap();
+        assert_eq!(join(&root, "a=b%20c/x y.parquet"), "file:///t/a=b%2520c/x%20y.parquet");
+    }
+}
