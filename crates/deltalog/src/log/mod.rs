@@ -2,5 +2,12 @@
 
 pub mod name;
 
+mod checkpoint_files;
+mod last_checkpoint;
+mod segment;
+
+pub use last_checkpoint::LastCheckpoint;
+pub use segment::{CheckpointFiles, CommitFile, LogSegment};
+
 /// The directory of the log below the table's root.
 pub const LOG_DIRECTORY: &str = "_delta_log";
