@@ -1,1 +1,3 @@
 //! The files of the transaction log.
+
+pub mod name;

@@ -1,0 +1,179 @@
+//! Actions: what one line of a commit says. (PROTOCOL, "Actions".)
+//!
+//! One file per action, the fields named as the protocol names them. Lines are JSON objects with one key:
+//!
+//! ```text
+//! {"add":{"path":"part-0.parquet","partitionValues":{},"size":10,"modificationTime":0,"dataChange":true}}
+//!   │      └ Add                                                                                      │
+//!   └ Action::Add ────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" demands: what must not be ignored raises the protocol.
+//! - A field that the protocol requires is required here; its absence is a corrupt log. A map that may be absent may also be `null`.
+//! - Optional fields that are not set are not written.
+//! - JSON deeper than serde_json's limit (128) is an error, not a stack overflow.
+
+mod add;
+mod cdc;
+mod checkpoint_metadata;
+mod commit_info;
+mod deletion_vector;
+mod domain_metadata;
+mod lenient;
+mod metadata;
+mod protocol;
+mod remove;
+mod sidecar;
+mod txn;
+
+use serde::{Deserialize, Serialize};
+
+pub use add::Add;
+pub use cdc::AddCdcFile;
+pub use checkpoint_metadata::CheckpointMetadata;
+pub use commit_info::CommitInfo;
+pub use deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorage};
+pub use domain_metadata::DomainMetadata;
+pub use metadata::{Format, Metadata};
+pub use protocol::Protocol;
+pub use remove::Remove;
+pub use sidecar::Sidecar;
+pub use txn::SetTransaction;
+
+use crate::{Error, Result};
+
+/// Partition column to value, both as strings; `None` is the null partition. (PROTOCOL, "Partition Value Serialization".)
+pub type PartitionValues = std::collections::BTreeMap<String, Option<String>>;
+
+/// Free-form tags of an action.
+pub type Tags = std::collections::BTreeMap<String, Option<String>>;
+
+/// One action of the log.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum Action {
+    /// A logical file that belongs to the table from this version on.
+    Add(Add),
+    /// A logical file that no longer belongs to the table.
+    Remove(Remove),
+    /// A file with the row-level changes of this version.
+    Cdc(AddCdcFile),
+    /// The table's schema, partitioning and configuration.
+    #[serde(rename = "metaData")]
+    Metadata(Metadata),
+    /// What a client must be able to do to read or write the table.
+    Protocol(Protocol),
+    /// How far an application got.
+    Txn(SetTransaction),
+    /// Who committed what, and how.
+    CommitInfo(CommitInfo),
+    /// The configuration of a named domain.
+    DomainMetadata(DomainMetadata),
+    /// What a V2 checkpoint says about itself.
+    CheckpointMetadata(CheckpointMetadata),
+    /// A file with a part of a V2 checkpoint.
+    Sidecar(Sidecar),
+}
+
+/// A line as read: every action it could hold, because writers may spell the absent ones as `null`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    add: Option<Add>,
+    remove: Option<Remove>,
+    cdc: Option<AddCdcFile>,
+    #[serde(rename = "metaData")]
+    metadata: Option<Metadata>,
+    protocol: Option<Protocol>,
+    txn: Option<SetTransaction>,
+    commit_info: Option<CommitInfo>,
+    domain_metadata: Option<DomainMetadata>,
+    checkpoint_metadata: Option<CheckpointMetadata>,
+    sidecar: Option<Sidecar>,
+}
+
+impl Action {
+    /// Parses one line of a commit, a compaction or a JSON checkpoint.
+    ///
+    /// `None` is a line without a known action: an action of a later protocol, or every known one `null`.
+    ///
+    /// # Errors
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when the line is no JSON object, lacks a required field, or holds more than one action.
+    pub fn parse_line(line: &str) -> Result<Option<Self>> {
+        let line: Line =
+            serde_json::from_str(line).map_err(|error| Error::corrupt_log("line of the log is not a valid action").with_source(error))?;
+        let mut found = [
+            line.add.map(Self::Add),
+            line.remove.map(Self::Remove),
+            line.cdc.map(Self::Cdc),
+            line.metadata.map(Self::Metadata),
+            line.protocol.map(Self::Protocol),
+            line.txn.map(Self::Txn),
+            line.commit_info.map(Self::CommitInfo),
+            line.domain_metadata.map(Self::DomainMetadata),
+            line.checkpoint_metadata.map(Self::CheckpointMetadata),
+            line.sidecar.map(Self::Sidecar),
+        ]
+        .into_iter()
+        .flatten();
+        let first = found.next();
+        match (&first, found.next()) {
+            (Some(first), Some(second)) => {
+                Err(Error::corrupt_log(format!("line of the log holds two actions, '{}' and '{}'", first.name(), second.name())))
+            }
+            _ => Ok(first),
+        }
+    }
+
+    /// The action as one line of JSON, without the line feed.
+    ///
+    /// # Errors
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) when a value has no JSON form.
+    pub fn to_json_line(&self) -> Result<String> {
+        serde_json::to_string(self)
+            .map_err(|error| Error::invalid_argument(format!("action '{}' has no JSON form", self.name())).with_source(error))
+    }
+
+    /// The action's key in the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Add(_) => "add",
+            Self::Remove(_) => "remove",
+            Self::Cdc(_) => "cdc",
+            Self::Metadata(_) => "metaData",
+            Self::Protocol(_) => "protocol",
+            Self::Txn(_) => "txn",
+            Self::CommitInfo(_) => "commitInfo",
+            Self::DomainMetadata(_) => "domainMetadata",
+            Self::CheckpointMetadata(_) => "checkpointMetadata",
+            Self::Sidecar(_) => "sidecar",
+        }
+    }
+}
+
+macro_rules! from_action {
+    ($($variant:ident($type:ty)),* $(,)?) => {
+        $(impl From<$type> for Action {
+            fn from(action: $type) -> Self {
+                Self::$variant(action)
+            }
+        })*
+    };
+}
+
+from_action!(
+    Add(Add),
+    Remove(Remove),
+    Cdc(AddCdcFile),
+    Metadata(Metadata),
+    Protocol(Protocol),
+    Txn(SetTransaction),
+    CommitInfo(CommitInfo),
+    DomainMetadata(DomainMetadata),
+    CheckpointMetadata(CheckpointMetadata),
+    Sidecar(Sidecar),
+);
+
+#[cfg(test)]
+mod tests;
