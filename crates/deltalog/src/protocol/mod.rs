@@ -1,8 +1,10 @@
 //! What the protocol says: actions, schema, table features, paths. No I/O.
 
 pub mod action;
+pub mod path;
 
 pub use action::{
-    Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Format, Metadata, Protocol, Remove,
-    SetTransaction, Sidecar,
+    Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata, Format,
+    Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
+pub use path::{AbsolutePath, LogPath, PathResolver};

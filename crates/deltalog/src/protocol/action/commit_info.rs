@@ -1,46 +1,80 @@
-//! `commitInfo`: who committed what.
+//! `commitInfo`. (PROTOCOL, "Commit Provenance Information".)
+//!
+//! - Any JSON is a valid `commitInfo`, so reading one never fails: a known field of an unexpected type stays among the unknown ones.
+//! - Unknown fields are kept and written back.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Provenance of a commit. Protocol: "Commit Provenance Information". Every field is optional, and whatever else stands there is kept in `extra`.
+/// Who committed what, and how.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", from = "Value")]
 pub struct CommitInfo {
-    /// Commit time by the in-commit clock, milliseconds since the epoch. Protocol: "In-Commit Timestamps".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub in_commit_timestamp: Option<i64>,
-    /// The writer's clock, milliseconds since the epoch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// When the writer says it committed, in milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<i64>,
-    /// Such as `WRITE`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The commit's timestamp where in-commit timestamps are enabled, in milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub in_commit_timestamp: Option<i64>,
+    /// Name of the operation, such as `WRITE`.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Its parameters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Parameters of the operation; values of any JSON type.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_parameters: Option<Map<String, Value>>,
-    /// The version that the transaction read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The version that the writer had read.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_version: Option<i64>,
-    /// Such as `WriteSerializable`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Isolation level of the commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation_level: Option<String>,
-    /// Whether it only added, and read nothing.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Whether the writer added files without reading any.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_blind_append: Option<bool>,
-    /// Its figures.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Figures about the operation; values of any JSON type.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_metrics: Option<Map<String, Value>>,
-    /// Which software wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The program that committed.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub engine_info: Option<String>,
-    /// The user's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The user that committed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_name: Option<String>,
+    /// What the user wanted to say about the commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_metadata: Option<String>,
-    /// What tells this commit from every other, so that a writer knows its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Unique id of the transaction, by which a writer knows its own commit again.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub txn_id: Option<String>,
     /// Every other field.
     #[serde(flatten)]
-    pub extra: Map<String, Value>,
+    pub other: Map<String, Value>,
+}
+
+impl From<Value> for CommitInfo {
+    fn from(value: Value) -> Self {
+        let Value::Object(mut fields) = value else { return Self::default() };
+        Self {
+            timestamp: take(&mut fields, "timestamp"),
+            in_commit_timestamp: take(&mut fields, "inCommitTimestamp"),
+            operation: take(&mut fields, "operation"),
+            operation_parameters: take(&mut fields, "operationParameters"),
+            read_version: take(&mut fields, "readVersion"),
+            isolation_level: take(&mut fields, "isolationLevel"),
+            is_blind_append: take(&mut fields, "isBlindAppend"),
+            operation_metrics: take(&mut fields, "operationMetrics"),
+            engine_info: take(&mut fields, "engineInfo"),
+            user_name: take(&mut fields, "userName"),
+            user_metadata: take(&mut fields, "userMetadata"),
+            txn_id: take(&mut fields, "txnId"),
+            other: fields,
+        }
+    }
+}
+
+/// Takes `key` out of `fields` when it has the expected type; leaves it where it is otherwise.
+fn take<T: serde::de::DeserializeOwned>(fields: &mut Map<String, Value>, key: &str) -> Option<T> {
+    let value = T::deserialize(fields.get(key)?).ok()?;
+    fields.remove(key);
+    Some(value)
 }

@@ -1,17 +1,22 @@
-//! `domainMetadata`: configuration of a named domain.
+//! `domainMetadata`. (PROTOCOL, "Domain Metadata".)
 
 use serde::{Deserialize, Serialize};
 
-/// Configuration of a named domain. Protocol: "Domain Metadata".
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// The configuration of a named domain.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DomainMetadata {
-    /// The domain; names that start with `delta.` are the protocol's.
+    /// Name of the domain.
     pub domain: String,
-    /// Its configuration as text.
-    #[serde(default)]
+    /// Its configuration; the last one when `removed`.
     pub configuration: String,
-    /// Whether this is a tombstone.
-    #[serde(default)]
+    /// Whether this is the domain's tombstone.
     pub removed: bool,
+}
+
+impl DomainMetadata {
+    /// Whether the domain is reserved for the protocol, so that users must not touch it.
+    pub fn is_system_controlled(&self) -> bool {
+        self.domain.starts_with("delta.")
+    }
 }

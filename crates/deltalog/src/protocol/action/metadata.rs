@@ -1,31 +1,30 @@
-//! `metaData`: the table's metadata as a whole.
+//! `metaData`. (PROTOCOL, "Change Metadata".)
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{StringMap, null_as_default};
+use super::lenient::null_as_default;
 
-/// The table's metadata. Protocol: "Change Metadata".
+/// The table's identity, schema, partitioning and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
-    /// The table's unique id.
+    /// Unique id of the table.
     pub id: String,
-    /// The user's name for it.
+    /// Name that a user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The user's description.
+    /// Description that a user gave.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// How the data files are encoded.
+    /// Encoding of the data files.
     pub format: Format,
-    /// The schema as JSON, byte for byte as in the log.
+    /// The schema as JSON, byte for byte as the writer left it.
     pub schema_string: String,
-    /// Names of the columns that the table is partitioned by.
-    #[serde(default, deserialize_with = "null_as_default")]
+    /// Logical names of the partition columns, in order.
     pub partition_columns: Vec<String>,
-    /// Milliseconds since the epoch.
+    /// When this action was made, in milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_time: Option<i64>,
     /// Table properties.
@@ -33,18 +32,30 @@ pub struct Metadata {
     pub configuration: BTreeMap<String, String>,
 }
 
-/// How data files are encoded. Protocol: "Format Specification".
+impl Metadata {
+    /// The table property `key`, if set.
+    pub fn property(&self, key: &str) -> Option<&str> {
+        self.configuration.get(key).map(String::as_str)
+    }
+
+    /// Whether the table property `key` is set to `true`, in any case, as Spark reads it.
+    pub fn is_enabled(&self, key: &str) -> bool {
+        self.property(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+    }
+}
+
+/// Encoding of the data files. (PROTOCOL, "Format Specification".)
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// Always `parquet`.
+    /// Name of the encoding, `parquet` for every table of today.
     pub provider: String,
-    /// Options of the provider.
+    /// Options of the encoding.
     #[serde(default, deserialize_with = "null_as_default")]
-    pub options: StringMap,
+    pub options: BTreeMap<String, String>,
 }
 
 impl Default for Format {
     fn default() -> Self {
-        Self { provider: "parquet".to_owned(), options: StringMap::new() }
+        Self { provider: "parquet".into(), options: BTreeMap::new() }
     }
 }

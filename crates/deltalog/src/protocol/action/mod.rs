@@ -1,68 +1,90 @@
-//! The actions of a commit, one file an action.
+//! Actions: what one line of a commit says. (PROTOCOL, "Actions".)
 //!
-//! Protocol: "Actions". A line of a commit is a JSON object with one field, named after the action.
+//! One file per action, the fields named as the protocol names them. Lines are JSON objects with one key:
 //!
-//! - Unknown actions and unknown fields are passed over (section "Protocol Evolution").
-//! - Optional fields that are absent are not written.
-//! - A field that the protocol requires and that is absent is an error that names it.
+//! ```text
+//! {"add":{"path":"part-0.parquet","partitionValues":{},"size":10,"modificationTime":0,"dataChange":true}}
+//!   │      └ Add                                                                                      │
+//!   └ Action::Add ────────────────────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" demands: what must not be ignored raises the protocol.
+//! - A field that the protocol requires is required here; its absence is a corrupt log. A map that may be absent may also be `null`.
+//! - Optional fields that are not set are not written.
+//! - JSON deeper than serde_json's limit (128) is an error, not a stack overflow.
 
-mod checkpoint;
+mod add;
+mod cdc;
+mod checkpoint_metadata;
 mod commit_info;
+mod deletion_vector;
 mod domain_metadata;
-mod file;
+mod lenient;
 mod metadata;
 mod protocol;
-mod transaction;
+mod remove;
+mod sidecar;
+mod txn;
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Error, Result};
-
-pub use checkpoint::{CheckpointMetadata, Sidecar};
+pub use add::Add;
+pub use cdc::AddCdcFile;
+pub use checkpoint_metadata::CheckpointMetadata;
 pub use commit_info::CommitInfo;
+pub use deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorage};
 pub use domain_metadata::DomainMetadata;
-pub use file::{Add, AddCdcFile, DeletionVectorDescriptor, Remove};
 pub use metadata::{Format, Metadata};
 pub use protocol::Protocol;
-pub use transaction::SetTransaction;
+pub use remove::Remove;
+pub use sidecar::Sidecar;
+pub use txn::SetTransaction;
 
-/// String keys and nullable string values, in key order so that what is written is reproducible.
-pub type StringMap = std::collections::BTreeMap<String, Option<String>>;
+use crate::{Error, Result};
 
-/// Any action of the protocol.
+/// Partition column to value, both as strings; `None` is the null partition. (PROTOCOL, "Partition Value Serialization".)
+pub type PartitionValues = std::collections::BTreeMap<String, Option<String>>;
+
+/// Free-form tags of an action.
+pub type Tags = std::collections::BTreeMap<String, Option<String>>;
+
+/// One action of the log.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub enum Action {
-    /// A data file becomes part of the table.
+    /// A logical file that belongs to the table from this version on.
     Add(Add),
-    /// A data file leaves the table.
+    /// A logical file that no longer belongs to the table.
     Remove(Remove),
-    /// A file of row-level changes.
+    /// A file with the row-level changes of this version.
     Cdc(AddCdcFile),
-    /// The table's metadata as a whole.
-    MetaData(Metadata),
-    /// What readers and writers must support.
+    /// The table's schema, partitioning and configuration.
+    #[serde(rename = "metaData")]
+    Metadata(Metadata),
+    /// What a client must be able to do to read or write the table.
     Protocol(Protocol),
-    /// An application's progress.
+    /// How far an application got.
     Txn(SetTransaction),
-    /// Who committed what.
+    /// Who committed what, and how.
     CommitInfo(CommitInfo),
-    /// Configuration of a named domain.
+    /// The configuration of a named domain.
     DomainMetadata(DomainMetadata),
-    /// About a V2 checkpoint.
+    /// What a V2 checkpoint says about itself.
     CheckpointMetadata(CheckpointMetadata),
-    /// A file with actions of a V2 checkpoint.
+    /// A file with a part of a V2 checkpoint.
     Sidecar(Sidecar),
 }
 
-/// A line as it may stand: any of the actions, each at most once.
+/// A line as read: every action it could hold, because writers may spell the absent ones as `null`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
     add: Option<Add>,
     remove: Option<Remove>,
     cdc: Option<AddCdcFile>,
-    meta_data: Option<Metadata>,
+    #[serde(rename = "metaData")]
+    metadata: Option<Metadata>,
     protocol: Option<Protocol>,
     txn: Option<SetTransaction>,
     commit_info: Option<CommitInfo>,
@@ -72,103 +94,86 @@ struct Line {
 }
 
 impl Action {
-    /// Reads a line; `None` if it holds no action that is known.
+    /// Parses one line of a commit, a compaction or a JSON checkpoint.
+    ///
+    /// `None` is a line without a known action: an action of a later protocol, or every known one `null`.
     ///
     /// # Errors
-    /// `CorruptLog` if the line is not a JSON object or a required field is missing or of another type.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when the line is no JSON object, lacks a required field, or holds more than one action.
     pub fn parse_line(line: &str) -> Result<Option<Self>> {
-        let line: Line = serde_json::from_str(line).map_err(|error| Error::corrupt_log("the line is not an action").with_source(error))?;
-        Ok(line
-            .add
-            .map(Self::Add)
-            .or_else(|| line.remove.map(Self::Remove))
-            .or_else(|| line.cdc.map(Self::Cdc))
-            .or_else(|| line.meta_data.map(Self::MetaData))
-            .or_else(|| line.protocol.map(Self::Protocol))
-            .or_else(|| line.txn.map(Self::Txn))
-            .or_else(|| line.commit_info.map(Self::CommitInfo))
-            .or_else(|| line.domain_metadata.map(Self::DomainMetadata))
-            .or_else(|| line.checkpoint_metadata.map(Self::CheckpointMetadata))
-            .or_else(|| line.sidecar.map(Self::Sidecar)))
+        let line: Line =
+            serde_json::from_str(line).map_err(|error| Error::corrupt_log("line of the log is not a valid action").with_source(error))?;
+        let mut found = [
+            line.add.map(Self::Add),
+            line.remove.map(Self::Remove),
+            line.cdc.map(Self::Cdc),
+            line.metadata.map(Self::Metadata),
+            line.protocol.map(Self::Protocol),
+            line.txn.map(Self::Txn),
+            line.commit_info.map(Self::CommitInfo),
+            line.domain_metadata.map(Self::DomainMetadata),
+            line.checkpoint_metadata.map(Self::CheckpointMetadata),
+            line.sidecar.map(Self::Sidecar),
+        ]
+        .into_iter()
+        .flatten();
+        let first = found.next();
+        match (&first, found.next()) {
+            (Some(first), Some(second)) => {
+                Err(Error::corrupt_log(format!("line of the log holds two actions, '{}' and '{}'", first.name(), second.name())))
+            }
+            _ => Ok(first),
+        }
     }
 
-    /// The action as a line of a commit, without the line feed.
+    /// The action as one line of JSON, without the line feed.
     ///
     /// # Errors
-    /// `InvalidArgument` if it cannot be JSON (a map of `extra` fields with a key twice, say).
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) when a value has no JSON form.
     pub fn to_json_line(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(|error| Error::invalid_argument("the action cannot be written as JSON").with_source(error))
+        serde_json::to_string(self)
+            .map_err(|error| Error::invalid_argument(format!("action '{}' has no JSON form", self.name())).with_source(error))
+    }
+
+    /// The action's key in the log.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Add(_) => "add",
+            Self::Remove(_) => "remove",
+            Self::Cdc(_) => "cdc",
+            Self::Metadata(_) => "metaData",
+            Self::Protocol(_) => "protocol",
+            Self::Txn(_) => "txn",
+            Self::CommitInfo(_) => "commitInfo",
+            Self::DomainMetadata(_) => "domainMetadata",
+            Self::CheckpointMetadata(_) => "checkpointMetadata",
+            Self::Sidecar(_) => "sidecar",
+        }
     }
 }
 
-/// Reads `null` as the default: other writers spell an empty map so.
-pub(crate) fn null_as_default<'de, D, T>(deserializer: D) -> std::result::Result<T, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: Default + Deserialize<'de>,
-{
-    Ok(Option::<T>::deserialize(deserializer)?.unwrap_or_default())
+macro_rules! from_action {
+    ($($variant:ident($type:ty)),* $(,)?) => {
+        $(impl From<$type> for Action {
+            fn from(action: $type) -> Self {
+                Self::$variant(action)
+            }
+        })*
+    };
 }
+
+from_action!(
+    Add(Add),
+    Remove(Remove),
+    Cdc(AddCdcFile),
+    Metadata(Metadata),
+    Protocol(Protocol),
+    Txn(SetTransaction),
+    CommitInfo(CommitInfo),
+    DomainMetadata(DomainMetadata),
+    CheckpointMetadata(CheckpointMetadata),
+    Sidecar(Sidecar),
+);
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn round_trip(line: &str) -> Action {
-        let action = Action::parse_line(line).unwrap().unwrap();
-        let again = Action::parse_line(&action.to_json_line().unwrap()).unwrap().unwrap();
-        assert_eq!(action, again);
-        action
-    }
-
-    /// Protocol: "Add File and Remove File", its examples.
-    #[test]
-    fn add_and_remove() {
-        let Action::Add(add) = round_trip(
-            r#"{"add":{"path":"date=2017-12-10/part-000...c000.gz.parquet","partitionValues":{"date":"2017-12-10"},"size":841454,"modificationTime":1512909768000,"dataChange":true,"baseRowId":4071,"defaultRowCommitVersion":41,"stats":"{\"numRecords\":1}","unknown":[1]}}"#,
-        ) else {
-            panic!("not an add")
-        };
-        assert_eq!((add.size, add.base_row_id, add.default_row_commit_version), (841_454, Some(4071), Some(41)));
-        assert_eq!(add.partition_values["date"].as_deref(), Some("2017-12-10"));
-        let Action::Remove(remove) = round_trip(r#"{"remove":{"path":"p","deletionTimestamp":1515488792485,"dataChange":true}}"#) else {
-            panic!("not a remove")
-        };
-        assert_eq!(remove.deletion_timestamp, Some(1_515_488_792_485));
-    }
-
-    /// Protocol: "Protocol Evolution", "Clients must ignore such unrecognized fields".
-    #[test]
-    fn unknown_actions_are_passed_over() {
-        assert_eq!(Action::parse_line(r#"{"somethingNew":{"a":1}}"#).unwrap(), None);
-        assert_eq!(Action::parse_line("{}").unwrap(), None);
-    }
-
-    #[test]
-    fn a_missing_required_field_is_named() {
-        let error = Action::parse_line(r#"{"add":{"partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}"#).unwrap_err();
-        assert!(error.to_string().contains("path"), "{error}");
-        assert!(Action::parse_line("{\"add\":{\"path\":\"a").is_err());
-    }
-
-    /// Protocol: "Commit Provenance Information", "free to store any valid JSON-formatted data".
-    #[test]
-    fn commit_info_keeps_what_it_does_not_know() {
-        let Action::CommitInfo(info) = round_trip(r#"{"commitInfo":{"timestamp":1,"operation":"X","operationParameters":{"mode":"Append","n":3},"notebook":{"id":"7"}}}"#)
-        else {
-            panic!("not a commitInfo")
-        };
-        assert_eq!(info.extra["notebook"]["id"], "7");
-    }
-
-    /// Protocol: "Deletion Vectors", "Derived Fields".
-    #[test]
-    fn unique_id_of_a_deletion_vector() {
-        let Action::Add(add) = round_trip(
-            r#"{"add":{"path":"p","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true,"deletionVector":{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","offset":4,"sizeInBytes":40,"cardinality":6}}}"#,
-        ) else {
-            panic!("not an add")
-        };
-        assert_eq!(add.deletion_vector.unwrap().unique_id(), "uab^-aqEH.-t@S}K{vb[*k^@4");
-    }
-}
+mod tests;

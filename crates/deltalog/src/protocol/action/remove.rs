@@ -1,0 +1,42 @@
+//! `remove`. (PROTOCOL, "Add File and Remove File".)
+
+use serde::{Deserialize, Serialize};
+
+use super::{DeletionVectorDescriptor, PartitionValues, Tags};
+
+/// The tombstone of a logical file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Remove {
+    /// URI of the data file as the log spells it: relative to the table's root, or absolute; percent-encoded.
+    pub path: String,
+    /// When the file was removed, in milliseconds since the epoch; absent counts as 0 for expiry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_timestamp: Option<i64>,
+    /// Whether the table's rows change by this action, or are only rearranged.
+    pub data_change: bool,
+    /// Whether `partitionValues`, `size` and `tags` are present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extended_file_metadata: Option<bool>,
+    /// Partition column (physical name) to value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition_values: Option<PartitionValues>,
+    /// Size of the data file in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<i64>,
+    /// Statistics as JSON text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stats: Option<String>,
+    /// Free-form metadata.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tags: Option<Tags>,
+    /// The deletion vector that was part of the logical file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deletion_vector: Option<DeletionVectorDescriptor>,
+    /// Default row id of the file's first row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base_row_id: Option<i64>,
+    /// First version that added this path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_row_commit_version: Option<i64>,
+}
