@@ -1,0 +1,196 @@
+//! Builds record batches of file actions, row by row.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch, StringBuilder, StructArray,
+};
+use arrow::datatypes::{Field, Schema};
+
+use super::columns::{FileColumn, deletion_vector_fields, remove_fields};
+use super::line::{AddLine, Pairs, RemoveLine};
+use crate::error::{Error, Result};
+use crate::protocol::DeletionVectorDescriptor;
+
+/// Rows of `add` actions, with every column.
+pub(super) struct AddRows {
+    path: StringBuilder,
+    partition_values: StringMapBuilder,
+    size: Int64Builder,
+    modification_time: Int64Builder,
+    data_change: BooleanBuilder,
+    stats: StringBuilder,
+    tags: StringMapBuilder,
+    deletion_vector: DeletionVectorRows,
+    base_row_id: Int64Builder,
+    default_row_commit_version: Int64Builder,
+    clustering_provider: StringBuilder,
+}
+
+impl AddRows {
+    pub(super) fn new() -> Self {
+        Self {
+            path: StringBuilder::new(),
+            partition_values: StringMapBuilder::new(),
+            size: Int64Builder::new(),
+            modification_time: Int64Builder::new(),
+            data_change: BooleanBuilder::new(),
+            stats: StringBuilder::new(),
+            tags: StringMapBuilder::new(),
+            deletion_vector: DeletionVectorRows::default(),
+            base_row_id: Int64Builder::new(),
+            default_row_commit_version: Int64Builder::new(),
+            clustering_provider: StringBuilder::new(),
+        }
+    }
+
+    pub(super) fn append(&mut self, add: &AddLine<'_>) -> Result<()> {
+        self.path.append_value(&add.path);
+        let empty = Pairs(Vec::new());
+        self.partition_values.append(Some(add.partition_values.as_ref().unwrap_or(&empty)))?;
+        self.size.append_value(add.size);
+        self.modification_time.append_value(add.modification_time.unwrap_or_default());
+        self.data_change.append_value(add.data_change.unwrap_or(true));
+        self.stats.append_option(add.stats.as_ref().map(|stats| &stats.0));
+        self.tags.append(add.tags.as_ref())?;
+        self.deletion_vector.append(add.deletion_vector.as_ref());
+        self.base_row_id.append_option(add.base_row_id);
+        self.default_row_commit_version.append_option(add.default_row_commit_version);
+        self.clustering_provider.append_option(add.clustering_provider.as_ref());
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<RecordBatch> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.path.finish()),
+            self.partition_values.finish(),
+            Arc::new(self.size.finish()),
+            Arc::new(self.modification_time.finish()),
+            Arc::new(self.data_change.finish()),
+            Arc::new(self.stats.finish()),
+            self.tags.finish(),
+            self.deletion_vector.finish(),
+            Arc::new(self.base_row_id.finish()),
+            Arc::new(self.default_row_commit_version.finish()),
+            Arc::new(self.clustering_provider.finish()),
+        ];
+        batch(FileColumn::ALL.iter().map(|column| column.field()).collect(), columns)
+    }
+}
+
+/// Rows of `remove` actions.
+pub(super) struct RemoveRows {
+    path: StringBuilder,
+    deletion_timestamp: Int64Builder,
+    data_change: BooleanBuilder,
+    extended_file_metadata: BooleanBuilder,
+    partition_values: StringMapBuilder,
+    size: Int64Builder,
+    deletion_vector: DeletionVectorRows,
+    base_row_id: Int64Builder,
+    default_row_commit_version: Int64Builder,
+}
+
+impl RemoveRows {
+    pub(super) fn new() -> Self {
+        Self {
+            path: StringBuilder::new(),
+            deletion_timestamp: Int64Builder::new(),
+            data_change: BooleanBuilder::new(),
+            extended_file_metadata: BooleanBuilder::new(),
+            partition_values: StringMapBuilder::new(),
+            size: Int64Builder::new(),
+            deletion_vector: DeletionVectorRows::default(),
+            base_row_id: Int64Builder::new(),
+            default_row_commit_version: Int64Builder::new(),
+        }
+    }
+
+    pub(super) fn append(&mut self, remove: &RemoveLine<'_>) -> Result<()> {
+        self.path.append_value(&remove.path);
+        self.deletion_timestamp.append_option(remove.deletion_timestamp);
+        self.data_change.append_value(remove.data_change.unwrap_or(true));
+        self.extended_file_metadata.append_option(remove.extended_file_metadata);
+        self.partition_values.append(remove.partition_values.as_ref())?;
+        self.size.append_option(remove.size);
+        self.deletion_vector.append(remove.deletion_vector.as_ref());
+        self.base_row_id.append_option(remove.base_row_id);
+        self.default_row_commit_version.append_option(remove.default_row_commit_version);
+        Ok(())
+    }
+
+    pub(super) fn finish(mut self) -> Result<RecordBatch> {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.path.finish()),
+            Arc::new(self.deletion_timestamp.finish()),
+            Arc::new(self.data_change.finish()),
+            Arc::new(self.extended_file_metadata.finish()),
+            self.partition_values.finish(),
+            Arc::new(self.size.finish()),
+            self.deletion_vector.finish(),
+            Arc::new(self.base_row_id.finish()),
+            Arc::new(self.default_row_commit_version.finish()),
+        ];
+        batch(remove_fields(), columns)
+    }
+}
+
+fn batch(fields: Vec<Field>, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
+    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+        .map_err(|error| Error::corrupt_log("file actions do not fit their columns").with_source(error))
+}
+
+struct StringMapBuilder(MapBuilder<StringBuilder, StringBuilder>);
+
+impl StringMapBuilder {
+    fn new() -> Self {
+        let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+        Self(MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new()))
+    }
+
+    fn append(&mut self, pairs: Option<&Pairs<'_>>) -> Result<()> {
+        for (key, value) in pairs.iter().flat_map(|pairs| &pairs.0) {
+            self.0.keys().append_value(&key.0);
+            self.0.values().append_option(value.as_ref().map(|value| &value.0));
+        }
+        self.0.append(pairs.is_some()).map_err(|error| Error::corrupt_log("a map has more entries than can be held").with_source(error))
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        Arc::new(self.0.finish())
+    }
+}
+
+#[derive(Default)]
+struct DeletionVectorRows {
+    storage_type: StringBuilder,
+    path_or_inline_dv: StringBuilder,
+    offset: Int32Builder,
+    size_in_bytes: Int32Builder,
+    cardinality: Int64Builder,
+    valid: Vec<bool>,
+}
+
+impl DeletionVectorRows {
+    fn append(&mut self, descriptor: Option<&DeletionVectorDescriptor>) {
+        self.storage_type.append_option(descriptor.map(|dv| dv.storage_type.letter().to_string()));
+        self.path_or_inline_dv.append_option(descriptor.map(|dv| &dv.path_or_inline_dv));
+        self.offset.append_option(descriptor.and_then(|dv| dv.offset));
+        self.size_in_bytes.append_option(descriptor.map(|dv| dv.size_in_bytes));
+        self.cardinality.append_option(descriptor.map(|dv| dv.cardinality));
+        self.valid.push(descriptor.is_some());
+    }
+
+    fn finish(&mut self) -> ArrayRef {
+        let columns: Vec<ArrayRef> = vec![
+            Arc::new(self.storage_type.finish()),
+            Arc::new(self.path_or_inline_dv.finish()),
+            Arc::new(self.offset.finish()),
+            Arc::new(self.size_in_bytes.finish()),
+            Arc::new(self.cardinality.finish()),
+        ];
+        let mut nulls = NullBufferBuilder::new(self.valid.len());
+        self.valid.drain(..).for_each(|valid| nulls.append(valid));
+        Arc::new(StructArray::new(deletion_vector_fields(), columns, nulls.finish()))
+    }
+}

@@ -1,0 +1,155 @@
+//! One commit: its bytes become the few actions that are structs and the file actions that are batches.
+
+use arrow::array::RecordBatch;
+
+use super::builder::{AddRows, RemoveRows};
+use super::line::Line;
+use crate::error::{Error, Result};
+use crate::log::CommitFile;
+use crate::protocol::{AddCdcFile, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::storage::Storage;
+
+/// A parsed commit. Within it, as everywhere in the replay, the newest action comes first: the last line.
+#[derive(Debug)]
+pub struct Commit {
+    /// Its version.
+    pub version: u64,
+    /// File time, milliseconds since the epoch.
+    pub modified_ms: i64,
+    /// The protocol, if the commit sets it.
+    pub protocol: Option<Protocol>,
+    /// The metadata, if the commit sets it.
+    pub metadata: Option<Metadata>,
+    /// The provenance, if the writer gave it.
+    pub commit_info: Option<CommitInfo>,
+    /// Progress of applications, newest first.
+    pub transactions: Vec<SetTransaction>,
+    /// Domains, newest first.
+    pub domains: Vec<DomainMetadata>,
+    /// Change data files.
+    pub cdc: Vec<AddCdcFile>,
+    /// Rows of `add` actions, newest first, in the form of the log.
+    pub adds: RecordBatch,
+    /// Rows of `remove` actions, newest first, in the form of the log.
+    pub removes: RecordBatch,
+    /// For each file action, newest first, whether it is an `add`: rows of `adds` and `removes` are to be taken in this order.
+    pub(super) order: Vec<bool>,
+}
+
+impl Commit {
+    /// Reads and parses a commit.
+    ///
+    /// # Errors
+    /// `CorruptLog` with file and line, `FileNotFound`, and the store's own.
+    pub fn read(storage: &Storage, file: CommitFile) -> Result<Self> {
+        let located = |error: Error| error.at_path(file.path()).at_version(file.version).in_table(storage.url());
+        let bytes = storage.read(&file.path()).map_err(located)?;
+        Self::parse(&bytes, file.version, file.modified_ms).map_err(located)
+    }
+
+    /// Parses the bytes of a commit.
+    ///
+    /// # Errors
+    /// `CorruptLog` with the line.
+    pub fn parse(bytes: &[u8], version: u64, modified_ms: i64) -> Result<Self> {
+        let mut lines: Vec<(usize, &[u8])> = bytes.split(|byte| *byte == b'\n').zip(1..).map(|(line, number)| (number, line.trim_ascii())).collect();
+        lines.retain(|(_, line)| !line.is_empty());
+        if lines.is_empty() {
+            return Err(Error::corrupt_log("the commit is empty").with_hint("its writer died while writing; restore the file, or read a version before it"));
+        }
+        let mut adds = AddRows::new();
+        let mut removes = RemoveRows::new();
+        let mut commit = CommitParts::default();
+        for (number, line) in lines.into_iter().rev() {
+            commit.add_line(line, &mut adds, &mut removes).map_err(|error| error.at_line(number))?;
+        }
+        Ok(Self {
+            version,
+            modified_ms,
+            protocol: commit.protocol,
+            metadata: commit.metadata,
+            commit_info: commit.commit_info,
+            transactions: commit.transactions,
+            domains: commit.domains,
+            cdc: commit.cdc,
+            adds: adds.finish()?,
+            removes: removes.finish()?,
+            order: commit.order,
+        })
+    }
+
+    /// When the version was made, by the writer's in-commit clock if it kept one, else by the file's time; milliseconds since the epoch.
+    pub fn timestamp_ms(&self) -> i64 {
+        self.commit_info.as_ref().and_then(|info| info.in_commit_timestamp).unwrap_or(self.modified_ms)
+    }
+}
+
+#[derive(Default)]
+struct CommitParts {
+    protocol: Option<Protocol>,
+    metadata: Option<Metadata>,
+    commit_info: Option<CommitInfo>,
+    transactions: Vec<SetTransaction>,
+    domains: Vec<DomainMetadata>,
+    cdc: Vec<AddCdcFile>,
+    order: Vec<bool>,
+}
+
+impl CommitParts {
+    fn add_line(&mut self, line: &[u8], adds: &mut AddRows, removes: &mut RemoveRows) -> Result<()> {
+        let line: Line<'_> = serde_json::from_slice(line).map_err(|error| {
+            let torn = error.is_eof();
+            let error = Error::corrupt_log(if torn { "the line is torn" } else { "the line is not an action" }).with_source(error);
+            if torn { error.with_hint("its writer died while writing; restore the file, or read a version before it") } else { error }
+        })?;
+        if let Some(add) = &line.add {
+            adds.append(add)?;
+            self.order.push(true);
+        }
+        if let Some(remove) = &line.remove {
+            removes.append(remove)?;
+            self.order.push(false);
+        }
+        self.cdc.extend(line.cdc);
+        self.transactions.extend(line.txn);
+        self.domains.extend(line.domain_metadata);
+        // The newest is seen first.
+        self.metadata = self.metadata.take().or(line.meta_data);
+        self.protocol = self.protocol.take().or(line.protocol);
+        self.commit_info = self.commit_info.take().or(line.commit_info);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_last_line_is_named() {
+        let error = Commit::parse(b"{\"commitInfo\":{}}\n{\"add\":{\"path\":\"a", 3, 0).unwrap_err();
+        assert_eq!(error.line(), Some(2));
+        assert!(error.to_string().contains("torn"), "{error}");
+    }
+
+    #[test]
+    fn an_empty_commit_is_an_error() {
+        assert!(Commit::parse(b"", 3, 0).is_err());
+        assert!(Commit::parse(b"\n \r\n", 3, 0).is_err());
+    }
+
+    /// Protocol: "Protocol Evolution".
+    #[test]
+    fn unknown_actions_and_fields_are_passed_over() {
+        let commit = Commit::parse(b"{\"new\":{}}\r\n{\"add\":{\"path\":\"a\",\"partitionValues\":null,\"size\":1,\"modificationTime\":2,\"dataChange\":true,\"x\":[{}]}}\n", 3, 0).unwrap();
+        assert_eq!(commit.adds.num_rows(), 1);
+    }
+
+    /// Protocol: "Action Reconciliation", "The latest `metaData` action seen wins".
+    #[test]
+    fn the_last_line_wins() {
+        let text = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}
+{"protocol":{"minReaderVersion":1,"minWriterVersion":3}}"#;
+        assert_eq!(Commit::parse(text.as_bytes(), 0, 0).unwrap().protocol.unwrap().min_writer_version, 3);
+    }
+}
