@@ -52,7 +52,7 @@ pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
         let mut parser = Parser { tokens, at: 0, mode, zone, zone_name: time_zone, depth: 0 };
         let node = parser.group()?;
         match parser.peek() {
-            None => parser.into_condition(node),
+            None => parser.condition_of(node),
             Some(_) => Err(parser.confusion()),
         }
     });
@@ -212,10 +212,10 @@ impl Parser<'_> {
         if !self.keyword("OR") {
             return Ok(first);
         }
-        let mut any = self.into_condition(first)?;
+        let mut any = self.condition_of(first)?;
         loop {
             let next = self.and()?;
-            any = any.or(self.into_condition(next)?);
+            any = any.or(self.condition_of(next)?);
             if !self.keyword("OR") {
                 return Ok(Node::Condition(any));
             }
@@ -227,7 +227,7 @@ impl Parser<'_> {
         if !self.keyword("AND") {
             return Ok(first);
         }
-        let mut all = self.into_condition(first)?;
+        let mut all = self.condition_of(first)?;
         loop {
             let start = self.at;
             match self.conjunct() {
@@ -251,7 +251,7 @@ impl Parser<'_> {
     fn conjunct(&mut self) -> Result<Predicate> {
         let node = self.not()?;
         let and_or = matches!(self.peek(), Some(Token::Word(w)) if w.eq_ignore_ascii_case("AND") || w.eq_ignore_ascii_case("OR"));
-        if and_or || self.at_group_end() { self.into_condition(node) } else { Err(self.confusion()) }
+        if and_or || self.at_group_end() { self.condition_of(node) } else { Err(self.confusion()) }
     }
 
     fn not(&mut self) -> Result<Node> {
@@ -263,7 +263,7 @@ impl Parser<'_> {
         if negations == 0 {
             return Ok(node);
         }
-        let condition = self.into_condition(node)?;
+        let condition = self.condition_of(node)?;
         Ok(Node::Condition((0..negations).fold(condition, |inner, _| inner.not())))
     }
 
@@ -299,8 +299,8 @@ impl Parser<'_> {
             self.at += 1;
             let right_start = self.at;
             let right = self.value()?;
-            let left = self.into_value(start, node)?;
-            let right = self.into_value(right_start, right)?;
+            let left = self.value_of(start, node)?;
+            let right = self.value_of(right_start, right)?;
             node = Node::Condition(Predicate::Compare { op, left, right });
         }
     }
@@ -312,17 +312,17 @@ impl Parser<'_> {
         }
         let negated = matches!(self.peek_second(), Some(Token::Word(_))) && self.keyword("NOT");
         let condition = if self.keyword("IN") {
-            let value = self.into_value(start, node)?;
+            let value = self.value_of(start, node)?;
             Predicate::In { value, list: self.list()? }
         } else if self.keyword("BETWEEN") {
-            let value = self.into_value(start, node)?;
+            let value = self.value_of(start, node)?;
             let low = self.operand()?;
             if !self.keyword("AND") {
                 return Err(self.confusion());
             }
             value.between(low, self.operand()?)
         } else if self.keyword("LIKE") {
-            let value = self.into_value(start, node)?;
+            let value = self.value_of(start, node)?;
             self.like(start, value)?
         } else if negated {
             return Err(self.confusion());
@@ -347,20 +347,20 @@ impl Parser<'_> {
             };
             return Ok(Node::Condition(if negated { condition.not() } else { condition }));
         } else if self.keyword("DISTINCT") && self.keyword("FROM") {
-            let left = self.into_value(start, node)?;
+            let left = self.value_of(start, node)?;
             let same = left.null_safe_eq(self.operand()?);
             return Ok(Node::Condition(if negated { same } else { same.not() }));
         } else {
             return Err(self.confusion());
         };
-        let condition = Predicate::Is { condition: Box::new(self.into_condition(node)?), truth };
+        let condition = Predicate::Is { condition: Box::new(self.condition_of(node)?), truth };
         Ok(Node::Condition(if negated { condition.not() } else { condition }))
     }
 
     fn operand(&mut self) -> Result<Expr> {
         let start = self.at;
         let node = self.value()?;
-        self.into_value(start, node)
+        self.value_of(start, node)
     }
 
     fn list(&mut self) -> Result<Vec<Expr>> {
@@ -385,7 +385,7 @@ impl Parser<'_> {
         self.cannot(start, "LIKE needs a constant pattern and an escape of one character").map(Predicate::Value)
     }
 
-    fn into_condition(&self, node: Node) -> Result<Predicate> {
+    fn condition_of(&self, node: Node) -> Result<Predicate> {
         match node {
             Node::Condition(condition) => Ok(condition),
             Node::Value(value @ (Expr::Column(_) | Expr::Unknown(_) | Expr::Literal(Literal::Boolean(_) | Literal::Null))) => {
@@ -399,7 +399,7 @@ impl Parser<'_> {
     }
 
     /// The node as a value to compare, read from the token at `start` on.
-    fn into_value(&self, start: usize, node: Node) -> Result<Expr> {
+    fn value_of(&self, start: usize, node: Node) -> Result<Expr> {
         match node {
             Node::Value(value) => Ok(value),
             Node::Condition(Predicate::Value(value)) => Ok(value),

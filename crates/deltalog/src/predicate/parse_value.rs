@@ -115,13 +115,15 @@ impl Parser<'_> {
             Node::Value(value) | Node::Condition(Predicate::Value(value)) => value,
             Node::Condition(_) => return Err(self.confusion()),
         };
-        if let (Some(Token::Symbol(comma)), Some(Token::Text(prefix))) = (self.peek().cloned(), self.peek_second().cloned()) {
-            if comma == "," {
-                self.next();
-                self.next();
-                if self.symbol(")") {
-                    return Ok(Node::Condition(Predicate::StartsWith { value, prefix }));
-                }
+        let prefix = match (self.peek(), self.peek_second()) {
+            (Some(Token::Symbol(comma)), Some(Token::Text(prefix))) if comma == "," => Some(prefix.clone()),
+            _ => None,
+        };
+        if let Some(prefix) = prefix {
+            self.next();
+            self.next();
+            if self.symbol(")") {
+                return Ok(Node::Condition(Predicate::StartsWith { value, prefix }));
             }
         }
         self.skip_group();
