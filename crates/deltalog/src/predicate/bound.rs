@@ -1,0 +1,164 @@
+//! A predicate whose columns and literals are those of a table's schema.
+
+use super::ast::{ColumnPath, CompareOp, Predicate};
+use super::like::Pattern;
+use super::values::{Datum, Domain};
+use arrow::datatypes::DataType;
+
+/// A column that a predicate reads, by the names the schema has for it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BoundColumn {
+    /// Where it is.
+    pub path: ColumnPath,
+    /// Its type.
+    pub data_type: DataType,
+}
+
+/// A [`Predicate`] bound to a schema. Columns are numbers into `columns`.
+#[derive(Debug, Clone)]
+pub struct BoundPredicate {
+    pub(super) source: Predicate,
+    pub(super) columns: Vec<BoundColumn>,
+    pub(super) root: Bound,
+}
+
+/// A condition on columns, with every literal in the domain of its comparison.
+#[derive(Debug, Clone)]
+pub(super) enum Bound {
+    /// The same for all rows.
+    Constant(Option<bool>),
+    /// May be anything.
+    Unknown(String),
+    /// The same for all rows where the column is not NULL, and NULL where it is.
+    UnlessNull {
+        column: usize,
+        value: bool,
+    },
+    IsNull(usize),
+    /// The value of a boolean column.
+    Boolean(usize),
+    /// `op` is not `NullSafeEq`.
+    Compare {
+        column: usize,
+        op: CompareOp,
+        value: Datum,
+    },
+    CompareColumns {
+        left: usize,
+        op: CompareOp,
+        right: usize,
+        domain: Domain,
+    },
+    /// `values` are of one domain, sorted.
+    In {
+        column: usize,
+        domain: Domain,
+        values: Vec<Datum>,
+        has_null: bool,
+    },
+    Like {
+        column: usize,
+        pattern: Pattern,
+    },
+    Is {
+        condition: Box<Bound>,
+        truth: Option<bool>,
+    },
+    And(Vec<Bound>),
+    Or(Vec<Bound>),
+    Not(Box<Bound>),
+}
+
+impl BoundPredicate {
+    /// What was bound.
+    pub fn predicate(&self) -> &Predicate {
+        &self.source
+    }
+
+    /// The columns that the predicate reads, each once.
+    pub fn columns(&self) -> &[BoundColumn] {
+        &self.columns
+    }
+
+    /// The conditions joined by AND at the top, in two: those that only read columns for which `is_partition` holds, and the others.
+    ///
+    /// Both together say what `self` says; `None` is a condition that is always true. The parts keep all of `self`'s [`Self::predicate`], and know
+    /// only the columns that they read.
+    pub fn split(&self, is_partition: impl Fn(&BoundColumn) -> bool) -> (Option<Self>, Option<Self>) {
+        let conjuncts = match &self.root {
+            Bound::And(all) => all.as_slice(),
+            one => std::slice::from_ref(one),
+        };
+        let (partition, other): (Vec<&Bound>, Vec<&Bound>) = conjuncts.iter().partition(|conjunct| {
+            let mut only = !conjunct.has_unknown();
+            conjunct.visit_columns(&mut |column| only &= self.columns.get(column).is_some_and(&is_partition));
+            only
+        });
+        (self.part(partition), self.part(other))
+    }
+
+    fn part(&self, conjuncts: Vec<&Bound>) -> Option<Self> {
+        let mut used: Vec<usize> = Vec::new();
+        for conjunct in &conjuncts {
+            conjunct.visit_columns(&mut |column| {
+                if !used.contains(&column) {
+                    used.push(column);
+                }
+            });
+        }
+        let mut conjuncts: Vec<Bound> = conjuncts.into_iter().cloned().collect();
+        for conjunct in &mut conjuncts {
+            conjunct.renumber(&|column| used.iter().position(|u| *u == column).unwrap_or(column));
+        }
+        let root = if conjuncts.len() > 1 { Bound::And(conjuncts) } else { conjuncts.pop()? };
+        let columns = used.iter().filter_map(|column| self.columns.get(*column).cloned()).collect();
+        Some(Self { source: self.source.clone(), columns, root })
+    }
+
+    /// Whether part of the predicate was not understood, so that it can only be used for pruning.
+    pub fn has_unknown(&self) -> bool {
+        self.root.has_unknown()
+    }
+}
+
+impl Bound {
+    pub(super) fn has_unknown(&self) -> bool {
+        match self {
+            Self::Unknown(_) => true,
+            Self::Is { condition, .. } => condition.has_unknown(),
+            Self::Not(condition) => condition.has_unknown(),
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::has_unknown),
+            _ => false,
+        }
+    }
+
+    fn visit_columns(&self, visit: &mut dyn FnMut(usize)) {
+        match self {
+            Self::Constant(_) | Self::Unknown(_) => {}
+            Self::UnlessNull { column, .. } | Self::IsNull(column) | Self::Boolean(column) => visit(*column),
+            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => visit(*column),
+            Self::CompareColumns { left, right, .. } => {
+                visit(*left);
+                visit(*right);
+            }
+            Self::Is { condition, .. } => condition.visit_columns(visit),
+            Self::Not(condition) => condition.visit_columns(visit),
+            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.visit_columns(visit)),
+        }
+    }
+
+    fn renumber(&mut self, to: &dyn Fn(usize) -> usize) {
+        match self {
+            Self::Constant(_) | Self::Unknown(_) => {}
+            Self::UnlessNull { column, .. } | Self::IsNull(column) | Self::Boolean(column) => *column = to(*column),
+            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => *column = to(*column),
+            Self::CompareColumns { left, right, .. } => {
+                *left = to(*left);
+                *right = to(*right);
+            }
+            Self::Is { condition, .. } => condition.renumber(to),
+            Self::Not(condition) => condition.renumber(to),
+            Self::And(parts) | Self::Or(parts) => parts.iter_mut().for_each(|part| part.renumber(to)),
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Predicates as SQL text.
+//!
+//! - [`super::parse`] of the text gives the same tree, whatever the session's time zone: instants are written in UTC with a `Z`.
+//! - Strings are escaped with backslashes, as Spark's own `Literal.sql` does.
+
+use super::ast::{ColumnPath, Expr, Literal, Predicate};
+use super::literal_text::{date_text, timestamp_text};
+use super::token::is_reserved;
+use std::fmt::{self, Display, Formatter, Write};
+
+impl Display for ColumnPath {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (i, part) in self.parts().iter().enumerate() {
+            if i > 0 {
+                f.write_char('.')?;
+            }
+            let starts_well = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+            if starts_well && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !is_reserved(part) {
+                f.write_str(part)?;
+            } else {
+                write!(f, "`{}`", part.replace('`', "``"))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `text` as a string literal.
+fn quoted(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
+    f.write_char('\'')?;
+    for c in text.chars() {
+        if matches!(c, '\\' | '\'') {
+            f.write_char('\\')?;
+        }
+        f.write_char(c)?;
+    }
+    f.write_char('\'')
+}
+
+impl Display for Literal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("NULL"),
+            Self::Boolean(true) => f.write_str("TRUE"),
+            Self::Boolean(false) => f.write_str("FALSE"),
+            Self::Integer(v) => write!(f, "{v}"),
+            Self::Decimal { unscaled, scale } => {
+                let sign = if *unscaled < 0 { "-" } else { "" };
+                let scale = usize::from(*scale);
+                let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
+                let (whole, fraction) = digits.split_at(digits.len() - scale);
+                let point = if scale > 0 { "." } else { "" };
+                write!(f, "{sign}{whole}{point}{fraction}BD")
+            }
+            Self::Double(v) if v.is_nan() => f.write_str("CAST('NaN' AS DOUBLE)"),
+            Self::Double(v) if v.is_infinite() => write!(f, "CAST('{}Infinity' AS DOUBLE)", if *v < 0.0 { "-" } else { "" }),
+            Self::Double(v) => write!(f, "{v:?}D"),
+            Self::String(v) => quoted(f, v),
+            Self::Binary(v) => {
+                f.write_str("X'")?;
+                v.iter().try_for_each(|byte| write!(f, "{byte:02X}"))?;
+                f.write_char('\'')
+            }
+            Self::Date(days) => write!(f, "DATE '{}'", date_text(*days)),
+            Self::Timestamp(micros) => write!(f, "TIMESTAMP '{}Z'", timestamp_text(*micros)),
+            Self::TimestampNtz(micros) => write!(f, "TIMESTAMP_NTZ '{}'", timestamp_text(*micros)),
+        }
+    }
+}
+
+impl Display for Expr {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Column(path) => path.fmt(f),
+            Self::Literal(literal) => literal.fmt(f),
+            Self::Unknown(text) => write!(f, "({text})"),
+        }
+    }
+}
+
+impl Display for Predicate {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(value) => value.fmt(f),
+            Self::Compare { op, left, right } => write!(f, "{left} {op} {right}"),
+            Self::IsNull(value) => write!(f, "{value} IS NULL"),
+            Self::In { value, list } => {
+                write!(f, "{value} IN (")?;
+                for (i, item) in list.iter().enumerate() {
+                    write!(f, "{}{item}", if i > 0 { ", " } else { "" })?;
+                }
+                f.write_char(')')
+            }
+            Self::Like { value, pattern, escape } => {
+                write!(f, "{value} LIKE ")?;
+                quoted(f, pattern)?;
+                if *escape != '\\' {
+                    f.write_str(" ESCAPE ")?;
+                    quoted(f, escape.encode_utf8(&mut [0; 4]))?;
+                }
+                Ok(())
+            }
+            Self::StartsWith { value, prefix } => {
+                write!(f, "startswith({value}, ")?;
+                quoted(f, prefix)?;
+                f.write_char(')')
+            }
+            Self::Is { condition, truth } => {
+                let truth = match truth {
+                    Some(true) => "TRUE",
+                    Some(false) => "FALSE",
+                    None => "UNKNOWN",
+                };
+                match condition.as_ref() {
+                    Self::Value(value) => write!(f, "{value} IS {truth}"),
+                    other => write!(f, "({other}) IS {truth}"),
+                }
+            }
+            Self::And(all) => write_all(f, all, " AND "),
+            Self::Or(any) => write_all(f, any, " OR "),
+            Self::Not(inner) => match inner.as_ref() {
+                Self::IsNull(value) => write!(f, "{value} IS NOT NULL"),
+                Self::Value(value) => write!(f, "NOT {value}"),
+                other => write!(f, "NOT ({other})"),
+            },
+        }
+    }
+}
+
+/// The conditions with `between` them; those that bind less tightly in parentheses.
+fn write_all(f: &mut Formatter<'_>, conditions: &[Predicate], between: &str) -> fmt::Result {
+    for (i, condition) in conditions.iter().enumerate() {
+        if i > 0 {
+            f.write_str(between)?;
+        }
+        match condition {
+            Predicate::And(_) | Predicate::Or(_) => write!(f, "({condition})")?,
+            other => other.fmt(f)?,
+        }
+    }
+    Ok(())
+}

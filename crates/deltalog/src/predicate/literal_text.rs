@@ -1,0 +1,196 @@
+//! Dates and timestamps as text: ISO 8601, proleptic Gregorian, microseconds.
+//!
+//! - Total: every day and microsecond that fits its type can be written and read back.
+//! - More digits of a second than six are cut off, as Spark does.
+
+/// Microseconds of a day.
+pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+/// The date `days` after 1970-01-01 as `yyyy-MM-dd`; years outside 0..=9999 carry a sign.
+pub(crate) fn date_text(days: i32) -> String {
+    // Counting years from March puts the leap day at the end of the year.
+    let days = i64::from(days) + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    match year {
+        0..=9999 => format!("{year:04}-{month:02}-{day:02}"),
+        _ => format!("{year:+05}-{month:02}-{day:02}"),
+    }
+}
+
+/// The time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss[.ffffff]`.
+pub(crate) fn timestamp_text(micros: i64) -> String {
+    // Every i64 of microseconds is some 107 million days, so the conversion cannot fail.
+    let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or_default();
+    let of_day = micros.rem_euclid(MICROS_PER_DAY);
+    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
+    let mut text = format!("{} {:02}:{:02}:{:02}", date_text(days), seconds / 3600, seconds / 60 % 60, seconds % 60);
+    if fraction > 0 {
+        text.push_str(format!(".{fraction:06}").trim_end_matches('0'));
+    }
+    text
+}
+
+/// What a text says about the time zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Offset {
+    /// Nothing.
+    None,
+    /// Seconds east of UTC.
+    Seconds(i64),
+}
+
+/// Days since 1970-01-01 of `yyyy-MM-dd`.
+pub(crate) fn parse_date(text: &str) -> Option<i32> {
+    let mut cursor = Cursor(text.as_bytes());
+    let days = cursor.date()?;
+    cursor.0.is_empty().then_some(())?;
+    i32::try_from(days).ok()
+}
+
+/// Microseconds since 1970-01-01 00:00:00 of `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]`, as the clock of that zone shows it.
+pub(crate) fn parse_timestamp(text: &str) -> Option<(i64, Offset)> {
+    let mut cursor = Cursor(text.as_bytes());
+    let days = cursor.date()?;
+    let mut micros = 0;
+    if cursor.take(b'T') || cursor.take(b' ') {
+        let hours = cursor.number(1, 2, 23)?;
+        cursor.take(b':').then_some(())?;
+        let minutes = cursor.number(1, 2, 59)?;
+        let seconds = if cursor.take(b':') { cursor.number(1, 2, 59)? } else { 0 };
+        let fraction = if cursor.take(b'.') { cursor.fraction()? } else { 0 };
+        micros = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction;
+    }
+    let offset = cursor.offset()?;
+    cursor.0.is_empty().then_some(())?;
+    Some((days.checked_mul(MICROS_PER_DAY)?.checked_add(micros)?, offset))
+}
+
+/// What is left to read.
+struct Cursor<'a>(&'a [u8]);
+
+impl Cursor<'_> {
+    fn take(&mut self, byte: u8) -> bool {
+        match self.0.split_first() {
+            Some((first, rest)) if *first == byte => {
+                self.0 = rest;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A number of `least` to `most` digits, not above `limit`.
+    fn number(&mut self, least: usize, most: usize, limit: i64) -> Option<i64> {
+        let digits = self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
+        let (number, rest) = self.0.split_at_checked(digits)?;
+        self.0 = rest;
+        let value = number.iter().fold(0, |value, digit| value * 10 + i64::from(digit - b'0'));
+        (digits >= least && value <= limit).then_some(value)
+    }
+
+    /// The fraction of a second in microseconds.
+    fn fraction(&mut self) -> Option<i64> {
+        let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let (fraction, rest) = self.0.split_at_checked(digits)?;
+        self.0 = rest;
+        Some((0..6).fold(0, |value, i| value * 10 + fraction.get(i).map_or(0, |digit| i64::from(digit - b'0'))))
+    }
+
+    fn date(&mut self) -> Option<i64> {
+        let negative = self.take(b'-');
+        let signed = negative || self.take(b'+');
+        let year = self.number(4, if signed { 7 } else { 4 }, 9_999_999)?;
+        let year = if negative { -year } else { year };
+        self.take(b'-').then_some(())?;
+        let month = self.number(1, 2, 12)?;
+        self.take(b'-').then_some(())?;
+        let leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+        let longest = match month {
+            1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+            4 | 6 | 9 | 11 => 30,
+            2 => 28 + i64::from(leap),
+            _ => return None,
+        };
+        let day = self.number(1, 2, longest)?;
+        (day > 0).then_some(days_since_epoch(year, month, day))
+    }
+
+    fn offset(&mut self) -> Option<Offset> {
+        if self.0.is_empty() {
+            return Some(Offset::None);
+        }
+        if self.take(b'Z') {
+            return Some(Offset::Seconds(0));
+        }
+        let west = self.take(b'-');
+        (west || self.take(b'+')).then_some(())?;
+        let mut seconds = self.number(1, 2, 18)? * 3600;
+        if !self.0.is_empty() {
+            self.take(b':');
+            seconds += self.number(2, 2, 59)? * 60;
+        }
+        if self.take(b':') {
+            seconds += self.number(2, 2, 59)?;
+        }
+        Some(Offset::Seconds(if west { -seconds } else { seconds }))
+    }
+}
+
+/// The inverse of the arithmetic in [`date_text`].
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let shifted_month = if month > 2 { month - 3 } else { month + 9 };
+    let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn known_days() {
+        assert_eq!(parse_date("1970-01-01"), Some(0));
+        assert_eq!(parse_date("2000-02-29"), Some(11_016));
+        assert_eq!(parse_date("1900-02-29"), None);
+        assert_eq!(parse_date("2020-01-01x"), None);
+        assert_eq!(parse_timestamp("2021-01-01T00:00:00.000Z"), Some((1_609_459_200_000_000, Offset::Seconds(0))));
+        assert_eq!(parse_timestamp("2021-01-01 00:00:00.1234567-08:00"), Some((1_609_459_200_123_456, Offset::Seconds(-28_800))));
+        assert_eq!(parse_timestamp("2021-01-01 24:00:00"), None);
+        assert_eq!(parse_timestamp("2021-01-01 00:00:00 Europe/Berlin"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn dates_round_trip(days: i32) {
+            prop_assert_eq!(parse_date(&date_text(days)), Some(days));
+        }
+
+        #[test]
+        fn timestamps_round_trip(micros: i64) {
+            prop_assert_eq!(parse_timestamp(&timestamp_text(micros)), Some((micros, Offset::None)));
+        }
+
+        #[test]
+        fn dates_are_chrono_s(days in -700_000i32..2_900_000) {
+            let date = chrono::DateTime::UNIX_EPOCH.date_naive() + chrono::Duration::days(days.into());
+            prop_assume!((0..=9999).contains(&chrono::Datelike::year(&date)));
+            prop_assert_eq!(date_text(days), date.format("%Y-%m-%d").to_string());
+        }
+
+        #[test]
+        fn any_text_is_harmless(text in ".{0,40}") {
+            let _ = (parse_date(&text), parse_timestamp(&text));
+        }
+    }
+}

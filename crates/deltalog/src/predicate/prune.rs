@@ -1,0 +1,319 @@
+//! Which files may hold a row for which a predicate is true.
+//!
+//! For each condition and file two questions are answered: *may it be true* for some row, *may it be false* for some row. AND, OR and NOT combine the
+//! answers; a file is kept if the whole may be true.
+//!
+//! - "Yes" is always a safe answer, and the answer wherever something is not known.
+//! - Only NULLs in a column: a comparison with it is neither true nor false.
+//! - Bounds are bounds, nothing more: `min` is at most every value, `max` at least every value, so cut-off strings need no special case.
+//! - Statistics may leave out NaN, which in Spark is greater than all numbers: a floating-point `max` says nothing about rows with NaN.
+//! - `null_count` means something only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide bounds).
+
+use super::ast::{ColumnPath, CompareOp};
+use super::bound::{Bound, BoundPredicate};
+use super::like::Pattern;
+use super::values::{Datum, Domain, Values};
+use crate::error::Result;
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::DataType;
+use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What is known about the columns of a batch of files, one row per file.
+///
+/// Columns are leaf columns by the names the table's schema has for them. An array that is `None`, and a NULL in it, says that nothing is known.
+/// A partition column has its value as `min` and `max`, and a `null_count` of 0, or of `num_records` if its value is NULL.
+pub trait FileBounds {
+    /// How many files there are; the length of every array.
+    fn num_files(&self) -> usize;
+
+    /// How many rows each file has.
+    fn num_records(&self) -> Option<Int64Array>;
+
+    /// A value of the column's type that no value in the file is less than, NaN aside.
+    fn min(&self, column: &ColumnPath) -> Option<ArrayRef>;
+
+    /// A value of the column's type that no value in the file is greater than, NaN aside.
+    fn max(&self, column: &ColumnPath) -> Option<ArrayRef>;
+
+    /// How many rows are NULL: exact only where it is 0 or the number of records.
+    fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
+}
+
+/// For each file whether it must be read, that is, may hold a row for which `predicate` is true.
+///
+/// # Errors
+/// SchemaMismatch if an array of `bounds` cannot be cast to its column's type.
+pub fn prune(predicate: &BoundPredicate, bounds: &dyn FileBounds) -> Result<BooleanArray> {
+    let mut pruner = Pruner { predicate, bounds, files: bounds.num_files(), records: bounds.num_records(), known: HashMap::new() };
+    Ok(BooleanArray::new(pruner.answer(&predicate.root)?.may_be_true, None))
+}
+
+/// The two answers, a bit per file.
+struct Answer {
+    may_be_true: BooleanBuffer,
+    may_be_false: BooleanBuffer,
+}
+
+impl Answer {
+    fn negated(self) -> Self {
+        Self { may_be_true: self.may_be_false, may_be_false: self.may_be_true }
+    }
+}
+
+/// What is known about one column, in one domain.
+struct Known {
+    min: Option<Values>,
+    max: Option<Values>,
+    only_nulls: BooleanBuffer,
+    may_be_nan: bool,
+}
+
+struct Pruner<'a> {
+    predicate: &'a BoundPredicate,
+    bounds: &'a dyn FileBounds,
+    files: usize,
+    records: Option<Int64Array>,
+    known: HashMap<(usize, Domain), Rc<Known>>,
+}
+
+impl Pruner<'_> {
+    fn answer(&mut self, bound: &Bound) -> Result<Answer> {
+        Ok(match bound {
+            Bound::Constant(truth) => self.answers(|_| *truth == Some(true), |_| *truth == Some(false)),
+            Bound::Unknown(_) => self.answers(|_| true, |_| true),
+            Bound::UnlessNull { column, value } => {
+                let only_nulls = self.only_nulls(*column);
+                self.answers(|i| *value && !only_nulls.value(i), |i| !*value && !only_nulls.value(i))
+            }
+            Bound::IsNull(column) => {
+                let (only_nulls, no_nulls) = (self.only_nulls(*column), self.no_nulls(*column));
+                self.answers(|i| !no_nulls.value(i), |i| !only_nulls.value(i))
+            }
+            Bound::Boolean(column) => {
+                let known = self.known(*column, Domain::Boolean)?;
+                self.compare(&known, CompareOp::Eq, &Datum::Boolean(true))
+            }
+            Bound::Compare { column, op, value } => {
+                let known = self.known(*column, value.domain())?;
+                self.compare(&known, *op, value)
+            }
+            Bound::CompareColumns { left, op, right, domain } => {
+                let (left, right) = (self.known(*left, *domain)?, self.known(*right, *domain)?);
+                self.compare_columns(&left, *op, &right)
+            }
+            Bound::In { column, domain, values, has_null } => {
+                let known = self.known(*column, *domain)?;
+                self.is_in(&known, values, *has_null)
+            }
+            Bound::Like { column, pattern } => {
+                let known = self.known(*column, Domain::Bytes)?;
+                self.like(&known, pattern)
+            }
+            Bound::Is { condition, truth } => {
+                let inner = self.answer(condition)?;
+                let all = BooleanBuffer::new_set(self.files);
+                let may_be_true = match truth {
+                    Some(true) => inner.may_be_true,
+                    Some(false) => inner.may_be_false,
+                    None => all.clone(),
+                };
+                Answer { may_be_true, may_be_false: all }
+            }
+            Bound::And(parts) => {
+                let mut whole = self.answers(|_| true, |_| false);
+                for part in parts {
+                    let part = self.answer(part)?;
+                    whole.may_be_true = &whole.may_be_true & &part.may_be_true;
+                    whole.may_be_false = &whole.may_be_false | &part.may_be_false;
+                }
+                whole
+            }
+            Bound::Or(parts) => {
+                let mut whole = self.answers(|_| false, |_| true);
+                for part in parts {
+                    let part = self.answer(part)?;
+                    whole.may_be_true = &whole.may_be_true | &part.may_be_true;
+                    whole.may_be_false = &whole.may_be_false & &part.may_be_false;
+                }
+                whole
+            }
+            Bound::Not(inner) => self.answer(inner)?.negated(),
+        })
+    }
+
+    fn answers(&self, may_be_true: impl FnMut(usize) -> bool, may_be_false: impl FnMut(usize) -> bool) -> Answer {
+        Answer {
+            may_be_true: BooleanBuffer::collect_bool(self.files, may_be_true),
+            may_be_false: BooleanBuffer::collect_bool(self.files, may_be_false),
+        }
+    }
+
+    fn compare(&self, known: &Known, op: CompareOp, value: &Datum) -> Answer {
+        let may = |op: CompareOp| move |file: usize| !known.only_nulls.value(file) && known.may_hold(file, op, value);
+        self.answers(may(op), may(opposite(op)))
+    }
+
+    fn compare_columns(&self, left: &Known, op: CompareOp, right: &Known) -> Answer {
+        let exact = !left.may_be_nan && !right.may_be_nan;
+        let order = |a: &Option<Values>, b: &Option<Values>, file: usize| match (a, b) {
+            (Some(a), Some(b)) if exact => a.compare_rows(file, b),
+            _ => None,
+        };
+        let may = |op: CompareOp| {
+            move |file: usize| {
+                if left.only_nulls.value(file) || right.only_nulls.value(file) {
+                    return false;
+                }
+                let least_to_greatest = order(&left.min, &right.max, file);
+                let greatest_to_least = order(&left.max, &right.min, file);
+                match op {
+                    CompareOp::Lt => least_to_greatest.is_none_or(Ordering::is_lt),
+                    CompareOp::LtEq => least_to_greatest.is_none_or(Ordering::is_le),
+                    CompareOp::Gt => greatest_to_least.is_none_or(Ordering::is_gt),
+                    CompareOp::GtEq => greatest_to_least.is_none_or(Ordering::is_ge),
+                    CompareOp::Eq | CompareOp::NullSafeEq => {
+                        least_to_greatest.is_none_or(Ordering::is_le) && greatest_to_least.is_none_or(Ordering::is_ge)
+                    }
+                    // Both are one and the same value.
+                    CompareOp::NotEq => {
+                        !(least_to_greatest == Some(Ordering::Equal)
+                            && greatest_to_least == Some(Ordering::Equal)
+                            && order(&left.min, &right.min, file) == Some(Ordering::Equal))
+                    }
+                }
+            }
+        };
+        self.answers(may(op), may(opposite(op)))
+    }
+
+    fn is_in(&self, known: &Known, values: &[Datum], has_null: bool) -> Answer {
+        let may_be_true = |file: usize| {
+            if known.only_nulls.value(file) {
+                return false;
+            }
+            // The first value that is not below the file's least.
+            let first = values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
+            values.get(first).is_some_and(|v| known.may_hold(file, CompareOp::Eq, v))
+                || (known.may_be_nan && values.last().is_some_and(Datum::is_nan))
+        };
+        // With NULL in the list, whatever is not found is NULL.
+        let may_be_false = |file: usize| {
+            !has_null
+                && !known.only_nulls.value(file)
+                && (known.may_be_nan || {
+                    let first = values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
+                    values.get(first).is_none_or(|v| known.may_hold(file, CompareOp::NotEq, v))
+                })
+        };
+        self.answers(may_be_true, may_be_false)
+    }
+
+    fn like(&self, known: &Known, pattern: &Pattern) -> Answer {
+        if let Some(exact) = pattern.as_exact() {
+            return self.compare(known, CompareOp::Eq, &Datum::Bytes(exact.to_vec()));
+        }
+        let prefix = pattern.prefix();
+        let min = |file| known.min.as_ref().and_then(|v| v.bytes(file));
+        let max = |file| known.max.as_ref().and_then(|v| v.bytes(file));
+        let may_be_true = |file: usize| {
+            let not_all_below = max(file).is_none_or(|max| max >= prefix);
+            let not_all_above = min(file).is_none_or(|min| min <= prefix || min.starts_with(prefix));
+            !known.only_nulls.value(file) && not_all_below && not_all_above
+        };
+        let may_be_false = |file: usize| {
+            let every_match = pattern.is_prefix()
+                && min(file).is_some_and(|min| min.starts_with(prefix))
+                && max(file).is_some_and(|max| max.starts_with(prefix));
+            !known.only_nulls.value(file) && !every_match
+        };
+        self.answers(may_be_true, may_be_false)
+    }
+
+    fn known(&mut self, column: usize, domain: Domain) -> Result<Rc<Known>> {
+        if let Some(known) = self.known.get(&(column, domain)) {
+            return Ok(Rc::clone(known));
+        }
+        let only_nulls = self.only_nulls(column);
+        let (mut min, mut max, mut may_be_nan) = (None, None, false);
+        if let Some(bound) = self.predicate.columns.get(column) {
+            let read = |array: Option<ArrayRef>| -> Result<Option<Values>> {
+                let array = array.filter(|array| array.len() == self.files);
+                array.map(|array| Values::new(&array, &bound.data_type, domain)).transpose()
+            };
+            min = read(self.bounds.min(&bound.path))?;
+            max = read(self.bounds.max(&bound.path))?;
+            may_be_nan = matches!(bound.data_type, DataType::Float32 | DataType::Float64);
+        }
+        let known = Rc::new(Known { min, max, only_nulls, may_be_nan });
+        self.known.insert((column, domain), Rc::clone(&known));
+        Ok(known)
+    }
+
+    fn null_count(&self, column: usize) -> Option<Int64Array> {
+        let column = self.predicate.columns.get(column)?;
+        self.bounds.null_count(&column.path).filter(|counts| counts.len() == self.files)
+    }
+
+    /// Where every row is NULL for certain.
+    fn only_nulls(&self, column: usize) -> BooleanBuffer {
+        let records = self.records.as_ref().filter(|records| records.len() == self.files);
+        match (self.null_count(column), records) {
+            (Some(nulls), Some(records)) => {
+                BooleanBuffer::collect_bool(self.files, |i| nulls.is_valid(i) && records.is_valid(i) && nulls.value(i) == records.value(i))
+            }
+            _ => BooleanBuffer::new_unset(self.files),
+        }
+    }
+
+    /// Where no row is NULL for certain.
+    fn no_nulls(&self, column: usize) -> BooleanBuffer {
+        match self.null_count(column) {
+            Some(nulls) => BooleanBuffer::collect_bool(self.files, |i| nulls.is_valid(i) && nulls.value(i) == 0),
+            None => BooleanBuffer::new_unset(self.files),
+        }
+    }
+}
+
+impl Known {
+    /// How the least value compares with `value`, if known. A NaN as the least value is some writers' way to say that they do not know it.
+    fn order_of_min(&self, file: usize, value: &Datum) -> Option<Ordering> {
+        self.min.as_ref().filter(|min| !min.is_nan(file)).and_then(|min| min.compare(file, value))
+    }
+
+    fn order_of_max(&self, file: usize, value: &Datum) -> Option<Ordering> {
+        self.max.as_ref().filter(|max| !max.is_nan(file)).and_then(|max| max.compare(file, value))
+    }
+
+    /// Whether some value that is not NULL may stand in the relation `op` to `value`.
+    fn may_hold(&self, file: usize, op: CompareOp, value: &Datum) -> bool {
+        let min = self.order_of_min(file, value);
+        let max = self.order_of_max(file, value);
+        // A NaN that the bounds do not tell of; it equals a NaN and is greater than all else.
+        let nan = |of_nan: bool, of_other: bool| self.may_be_nan && if value.is_nan() { of_nan } else { of_other };
+        match op {
+            CompareOp::Lt => min.is_none_or(Ordering::is_lt),
+            CompareOp::LtEq => min.is_none_or(Ordering::is_le) || nan(true, false),
+            CompareOp::Gt => max.is_none_or(Ordering::is_gt) || nan(false, true),
+            CompareOp::GtEq => max.is_none_or(Ordering::is_ge) || nan(true, true),
+            CompareOp::Eq | CompareOp::NullSafeEq => {
+                (min.is_none_or(Ordering::is_le) && max.is_none_or(Ordering::is_ge)) || nan(true, false)
+            }
+            CompareOp::NotEq => !(min == Some(Ordering::Equal) && max == Some(Ordering::Equal)) || nan(false, true),
+        }
+    }
+}
+
+/// The operator that is true where `op` is false.
+fn opposite(op: CompareOp) -> CompareOp {
+    match op {
+        CompareOp::Eq | CompareOp::NullSafeEq => CompareOp::NotEq,
+        CompareOp::NotEq => CompareOp::Eq,
+        CompareOp::Lt => CompareOp::GtEq,
+        CompareOp::LtEq => CompareOp::Gt,
+        CompareOp::Gt => CompareOp::LtEq,
+        CompareOp::GtEq => CompareOp::Lt,
+    }
+}

@@ -1,0 +1,213 @@
+//! Texts: Spark's own, and the round trip through `Display`.
+
+use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
+use super::{ParseMode, col, lit, parse};
+use proptest::prelude::*;
+
+fn strict(sql: &str) -> Predicate {
+    parse(sql, "UTC", ParseMode::Strict).unwrap()
+}
+
+fn pruning(sql: &str) -> Predicate {
+    parse(sql, "UTC", ParseMode::Pruning).unwrap()
+}
+
+/// The conjuncts, with unknown ones as `None`.
+fn conjuncts(predicate: Predicate) -> Vec<Option<Predicate>> {
+    let all = match predicate {
+        Predicate::And(all) => all,
+        one => vec![one],
+    };
+    all.into_iter().map(|p| if format!("{p:?}").contains("Unknown(") { None } else { Some(p) }).collect()
+}
+
+#[test]
+fn what_spark_sends() {
+    let sql = r"(NOT (region = 'eu')) AND (i1 IS NOT NULL) AND (i1 < 500000L) AND (s1 IN ('a', '12'))
+        AND (DATE '2020-01-01' < date_add(DATE '2019-01-01', CAST(i2 AS INT))) AND startswith(s2, 'ab')";
+    let date = Literal::Date(18_262);
+    assert_eq!(
+        conjuncts(pruning(sql)),
+        [
+            Some(col("region").eq(lit("eu")).not()),
+            Some(col("i1").is_not_null()),
+            Some(col("i1").lt(lit(500_000))),
+            Some(col("s1").is_in([lit("a"), lit("12")])),
+            None,
+            Some(col("s2").starts_with("ab")),
+        ]
+    );
+    assert!(pruning(sql).to_string().contains(&format!("{date} <")));
+    assert!(parse(sql, "UTC", ParseMode::Strict).unwrap_err().to_string().contains("date_add"));
+}
+
+#[test]
+fn literals_of_spark() {
+    let decimal = |unscaled, scale| lit(Literal::Decimal { unscaled, scale });
+    for (sql, expected) in [
+        ("1L", lit(1)),
+        ("-1S", lit(-1)),
+        ("1Y", lit(1)),
+        ("-9223372036854775808", lit(i64::MIN)),
+        ("9223372036854775808", decimal(9_223_372_036_854_775_808, 0)),
+        ("1.50", decimal(150, 2)),
+        ("1.5BD", decimal(15, 1)),
+        ("1.5D", lit(1.5)),
+        ("1.0E10D", lit(1e10)),
+        ("1e3", lit(1e3)),
+        ("CAST(0.1 AS FLOAT)", lit(0.1f32)),
+        ("CAST('NaN' AS DOUBLE)", lit(f64::NAN)),
+        ("CAST(7 AS DECIMAL(10,2))", decimal(700, 2)),
+        ("CAST(NULL AS INT)", lit(Literal::Null)),
+        ("X'00fF'", lit(vec![0u8, 255])),
+        (r"'it\'s a \\ \u00e9 \101'", lit(r"it's a \ é A")),
+        (r"'50\%'", lit(r"50\%")),
+        ("\"it''s\"", lit("it''s")),
+        ("DATE '1969-12-31'", lit(Literal::Date(-1))),
+        ("TIMESTAMP_NTZ '1970-01-01 00:00:01.5'", lit(Literal::TimestampNtz(1_500_000))),
+    ] {
+        assert_eq!(strict(&format!("a = {sql}")), col("a").eq(expected), "{sql}");
+    }
+    for sql in ["129Y", "40000S", "1.5L", "1X", "X'0'", "DATE '2020-02-30'", "CAST(300 AS TINYINT)", "1e999", "TIMESTAMP '1'"] {
+        let sql = format!("a = {sql}");
+        assert!(parse(&sql, "UTC", ParseMode::Strict).is_err(), "{sql}");
+        assert_eq!(conjuncts(pruning(&sql)), [None], "{sql}");
+    }
+}
+
+#[test]
+fn timestamps_are_in_the_session_s_time_zone() {
+    let at = |text: &str, zone: &str| parse(&format!("t = TIMESTAMP '{text}'"), zone, ParseMode::Strict);
+    let is = |micros| col("t").eq(lit(Literal::Timestamp(micros)));
+    assert_eq!(at("2020-01-01 00:00:00", "UTC").unwrap(), is(1_577_836_800_000_000));
+    assert_eq!(at("2020-01-01 01:00:00", "Europe/Berlin").unwrap(), is(1_577_836_800_000_000));
+    assert_eq!(at("2020-01-01 01:00:00+01:00", "nowhere").unwrap(), is(1_577_836_800_000_000));
+    // Skipped, twice, unknown zone.
+    for (text, zone) in
+        [("2021-03-28 02:30:00", "Europe/Berlin"), ("2021-10-31 02:30:00", "Europe/Berlin"), ("2020-01-01 00:00:00", "nowhere")]
+    {
+        assert!(at(text, zone).is_err());
+        let unknown = parse(&format!("t = TIMESTAMP '{text}'"), zone, ParseMode::Pruning).unwrap();
+        assert_eq!(conjuncts(unknown), [None]);
+    }
+}
+
+#[test]
+fn operators_bind_as_in_sql() {
+    let (a, b, c) = (col("a").is_true(), col("b").is_true(), col("c").is_true());
+    assert_eq!(strict("a OR b AND NOT c"), a.clone().or(b.clone().and(c.clone().not())));
+    assert_eq!(strict("(a OR b) AND c"), a.or(b).and(c));
+    assert_eq!(strict("NOT a = 1"), col("a").eq(lit(1)).not());
+    assert_eq!(strict("a BETWEEN 1 AND 2 AND b"), col("a").between(lit(1), lit(2)).and(col("b").is_true()));
+    assert_eq!(strict("a NOT IN (1, NULL)"), col("a").is_in([lit(1), lit(Literal::Null)]).not());
+    assert_eq!(strict("`a`.`b``c`.D <=> 5"), Expr::Column(ColumnPath::new(["a", "b`c", "D"])).null_safe_eq(lit(5)));
+    assert_eq!(strict("a IS NOT TRUE"), Predicate::Is { condition: Box::new(col("a").is_true()), truth: Some(true) }.not());
+    assert_eq!(strict("a LIKE 'x#%' ESCAPE '#'"), Predicate::Like { value: col("a"), pattern: "x#%".into(), escape: '#' });
+}
+
+#[test]
+fn what_is_not_understood_takes_only_its_group() {
+    let known = || Some(col("a").gt(lit(5)));
+    assert_eq!(conjuncts(pruning("a > 5 AND f(x -> x + 1, b) = 3")), [known(), None]);
+    assert_eq!(conjuncts(pruning("a > 5 AND (b ->> 'x' IS 7)")), [known(), None]);
+    assert_eq!(conjuncts(pruning("(INTERVAL '1' DAY > d) AND a > 5")), [None, known()]);
+    assert_eq!(conjuncts(pruning("a > 5 AND b ?? c")), [known(), None]);
+    assert_eq!(conjuncts(pruning("a + 1 > 5 AND a > 5")), [None, known()]);
+    assert_eq!(conjuncts(pruning("b[0] > 5 AND a > 5")), [None, known()]);
+    // OR after the confusion binds it all differently.
+    assert_eq!(conjuncts(pruning("a > 5 AND b ?? c OR d")), [None]);
+    assert_eq!(conjuncts(pruning("a > 5 ?? AND b")), [None]);
+    for sql in ["", ")", "a > 5)", "a >", "'open", "(a > 5", "a > 5 b", "AND", "a IN ()", "a, b"] {
+        assert_eq!(conjuncts(pruning(sql)), [None], "{sql}");
+        assert!(parse(sql, "UTC", ParseMode::Strict).is_err(), "{sql}");
+    }
+}
+
+#[test]
+fn absurd_texts_are_harmless() {
+    for sql in [
+        "(".repeat(100_000),
+        format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000)),
+        format!("{} a", "NOT ".repeat(100_000)),
+        format!("a{}", " IS TRUE".repeat(100_000)),
+        format!("a{}", " = 1".repeat(100_000)),
+        format!("a{}", " + 1".repeat(100_000)),
+        "f(".repeat(100_000),
+        "x".repeat(20 << 20),
+    ] {
+        let _ = pruning(&sql).to_string();
+        assert!(parse(&sql, "UTC", ParseMode::Strict).is_err());
+    }
+    let wide = vec!["a = 1"; 50_000].join(" AND ");
+    assert_eq!(conjuncts(strict(&wide)).len(), 50_000);
+}
+
+fn literals() -> impl Strategy<Value = Literal> {
+    prop_oneof![
+        Just(Literal::Null),
+        any::<bool>().prop_map(Literal::Boolean),
+        any::<i64>().prop_map(Literal::Integer),
+        (-10i128.pow(38) + 1..10i128.pow(38), 0u8..=38).prop_map(|(unscaled, scale)| Literal::Decimal { unscaled, scale }),
+        any::<f64>().prop_map(Literal::Double),
+        any::<String>().prop_map(Literal::String),
+        prop::collection::vec(any::<u8>(), 0..5).prop_map(Literal::Binary),
+        any::<i32>().prop_map(Literal::Date),
+        any::<i64>().prop_map(Literal::Timestamp),
+        any::<i64>().prop_map(Literal::TimestampNtz),
+    ]
+}
+
+fn paths() -> impl Strategy<Value = Expr> {
+    let names = prop_oneof!["[a-z_][a-z0-9]{0,3}", "[ -~]{1,5}", Just("null".to_owned()), Just("date".to_owned())];
+    prop::collection::vec(names, 1..3).prop_map(|parts| Expr::Column(ColumnPath::new(parts)))
+}
+
+fn exprs() -> impl Strategy<Value = Expr> {
+    prop_oneof![paths(), literals().prop_map(Expr::Literal)]
+}
+
+fn predicates() -> impl Strategy<Value = Predicate> {
+    let ops = prop::sample::select(vec![
+        CompareOp::Eq,
+        CompareOp::NotEq,
+        CompareOp::Lt,
+        CompareOp::LtEq,
+        CompareOp::Gt,
+        CompareOp::GtEq,
+        CompareOp::NullSafeEq,
+    ]);
+    let leaf = prop_oneof![
+        paths().prop_map(Predicate::Value),
+        any::<bool>().prop_map(|b| Predicate::Value(lit(b))),
+        (ops, exprs(), exprs()).prop_map(|(op, left, right)| Predicate::Compare { op, left, right }),
+        exprs().prop_map(Predicate::IsNull),
+        (exprs(), prop::collection::vec(exprs(), 1..4)).prop_map(|(value, list)| Predicate::In { value, list }),
+        (exprs(), any::<String>(), any::<char>()).prop_map(|(value, pattern, escape)| Predicate::Like { value, pattern, escape }),
+        (exprs(), any::<String>()).prop_map(|(value, prefix)| Predicate::StartsWith { value, prefix }),
+    ];
+    leaf.prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| a.and(b)),
+            (inner.clone(), inner.clone()).prop_map(|(a, b)| a.or(b)),
+            inner.clone().prop_map(Predicate::not),
+            // IS UNKNOWN of a plain value is written, and read, as any other.
+            (inner, prop::option::of(any::<bool>())).prop_map(|(p, truth)| Predicate::Is { condition: Box::new(p), truth }),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn parse_undoes_display(predicate in predicates(), zone in prop::sample::select(vec!["UTC", "Asia/Tokyo", "?"])) {
+        let text = predicate.to_string();
+        prop_assert_eq!(parse(&text, zone, ParseMode::Strict).map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?, predicate);
+    }
+
+    #[test]
+    fn no_text_breaks_the_parser(text in r"([ ()a1'`,.=<>]|AND|OR|NOT|IN|IS|CAST|BETWEEN|LIKE|DATE|\PC){0,30}") {
+        let _ = parse(&text, "UTC", ParseMode::Strict);
+        prop_assert!(parse(&text, "UTC", ParseMode::Pruning).is_ok());
+    }
+}

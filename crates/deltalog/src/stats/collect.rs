@@ -1,0 +1,131 @@
+//! `add.stats` of a data file, from its Parquet footer (protocol, "Per-file Statistics"; table properties `delta.dataSkippingNumIndexedCols` and
+//! `delta.dataSkippingStatsColumns`).
+//!
+//! - `numRecords` is always there; `tightBounds` is left out, which says true.
+//! - As the JVM writer does, booleans and binary have no minimum and maximum. A list or map has no `nullCount`: a footer counts what is in it.
+//! - Parquet's maximum of a floating-point column passes over NaN, which Spark and readers that are built on it take for the greatest number. So it is
+//!   written only if the caller knows that there is none.
+
+use super::footer::FooterColumn;
+use super::json::{Side, string_json, value_json};
+use crate::error::{Error, Result};
+use crate::predicate::ColumnPath;
+use arrow::datatypes::{DataType, Fields, Schema};
+use parquet::file::metadata::ParquetMetaData;
+
+/// The columns that statistics are kept of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IndexedColumns {
+    /// All.
+    All,
+    /// The first so many leaf columns, in the schema's order, where a list or map counts as one: `delta.dataSkippingNumIndexedCols`.
+    First(usize),
+    /// These, and what is in them if they are structs: `delta.dataSkippingStatsColumns`.
+    Chosen(Vec<ColumnPath>),
+}
+
+/// What [`collect_stats`] has to know besides the footer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CollectOptions {
+    /// The columns that statistics are kept of.
+    pub columns: IndexedColumns,
+    /// Whether the caller knows that no value of the file is a NaN.
+    pub without_nan: bool,
+}
+
+/// The statistics of the file that has this footer, as the JSON text of `add.stats`.
+///
+/// `schema` is the table's without its partition columns, by the names the file has; a column that the file does not have has no statistics.
+///
+/// # Errors
+/// CorruptData if the footer counts fewer than no rows.
+pub fn collect_stats(metadata: &ParquetMetaData, schema: &Schema, options: &CollectOptions) -> Result<String> {
+    let rows =
+        metadata.row_groups().iter().try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()).filter(|_| group.num_rows() >= 0));
+    let rows = rows.ok_or_else(|| Error::corrupt_data("the footer has an impossible number of rows"))?;
+    let (mut min, mut max, mut nulls) = (Object::default(), Object::default(), Object::default());
+    for (path, data_type) in indexed(schema, &options.columns) {
+        let Some(column) = FooterColumn::find(metadata, path.parts()) else { continue };
+        if let Some(count) = column.null_count() {
+            nulls.insert(path.parts(), count.to_string());
+        }
+        let is_float = matches!(data_type, DataType::Float32 | DataType::Float64);
+        let bound = |side| value_json(&column.extreme(&data_type, side)?, &data_type, side);
+        if let Some(value) = bound(Side::Min) {
+            min.insert(path.parts(), value);
+        }
+        if let Some(value) = bound(Side::Max).filter(|_| !is_float || options.without_nan) {
+            max.insert(path.parts(), value);
+        }
+    }
+    let (min, max, nulls) = (min.text(), max.text(), nulls.text());
+    Ok(format!("{{\"numRecords\":{rows},\"minValues\":{min},\"maxValues\":{max},\"nullCount\":{nulls}}}"))
+}
+
+/// The leaf columns of `schema` in order: what is reached through structs only and is no struct itself.
+pub fn leaf_columns(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
+    let mut leaves = Vec::new();
+    add_leaves(schema.fields(), &mut Vec::new(), &mut leaves);
+    leaves
+}
+
+fn add_leaves(fields: &Fields, parents: &mut Vec<String>, leaves: &mut Vec<(ColumnPath, DataType)>) {
+    for field in fields {
+        parents.push(field.name().clone());
+        match field.data_type() {
+            DataType::Struct(children) => add_leaves(children, parents, leaves),
+            leaf => leaves.push((ColumnPath::new(parents.iter().cloned()), leaf.clone())),
+        }
+        parents.pop();
+    }
+}
+
+fn indexed(schema: &Schema, columns: &IndexedColumns) -> Vec<(ColumnPath, DataType)> {
+    let mut leaves = leaf_columns(schema);
+    match columns {
+        IndexedColumns::All => {}
+        IndexedColumns::First(count) => leaves.truncate(*count),
+        IndexedColumns::Chosen(chosen) => {
+            leaves.retain(|(path, _)| chosen.iter().any(|chosen| path.parts().starts_with(chosen.parts())));
+        }
+    }
+    leaves
+}
+
+/// A JSON object being written, its members in the order they came.
+#[derive(Default)]
+struct Object(Vec<(String, Member)>);
+
+enum Member {
+    Value(String),
+    Object(Object),
+}
+
+impl Object {
+    fn insert(&mut self, path: &[String], json: String) {
+        match path {
+            [] => {}
+            [name] => self.0.push((name.clone(), Member::Value(json))),
+            [name, rest @ ..] => {
+                let at = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                    self.0.push((name.clone(), Member::Object(Self::default())));
+                    self.0.len() - 1
+                });
+                if let Some((_, Member::Object(inner))) = self.0.get_mut(at) {
+                    inner.insert(rest, json);
+                }
+            }
+        }
+    }
+
+    fn text(&self) -> String {
+        let member = |(name, member): &(String, Member)| {
+            let value = match member {
+                Member::Value(json) => json.clone(),
+                Member::Object(inner) => inner.text(),
+            };
+            format!("{}:{value}", string_json(name))
+        };
+        format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
+    }
+}

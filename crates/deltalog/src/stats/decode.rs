@@ -1,0 +1,286 @@
+//! `add.stats`, a column of JSON texts, to Arrow.
+//!
+//! ```text
+//! {"numRecords":2,"minValues":{"a":{"b":1},"c":"x"},…}   ──>   numRecords  tightBounds  minValues.a.b  maxValues.a.b  nullCount.a.b
+//! ```
+//!
+//! - One pass over the text; what nobody asked for is skipped without being parsed.
+//! - A text that is no JSON object gives NULL everywhere, as does a file without statistics.
+//! - `tightBounds` is true unless the text says otherwise.
+
+use super::leaf::{Leaf, has_bounds};
+use crate::error::{Error, Result};
+use crate::predicate::ColumnPath;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+use std::fmt;
+use std::sync::Arc;
+
+/// The statistics that `minValues`, `maxValues` and `nullCount` hold of a table of schema `schema`, for the leaf columns `columns`.
+///
+/// A leaf column is one that is reached through structs only and is no struct itself. Lists, maps and binary columns have a `nullCount` only.
+///
+/// # Errors
+/// InvalidArgument if a column is not a leaf column of `schema`.
+pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
+    let mut counts = Tree::default();
+    let mut bounds = Tree::default();
+    for column in columns {
+        let data_type = leaf_type(schema, column)?;
+        counts.insert(column.parts(), DataType::Int64);
+        if has_bounds(data_type) {
+            bounds.insert(column.parts(), data_type.clone());
+        }
+    }
+    let bounds = DataType::Struct(bounds.fields());
+    Ok(Fields::from(vec![
+        Field::new("numRecords", DataType::Int64, true),
+        Field::new("tightBounds", DataType::Boolean, true),
+        Field::new("minValues", bounds.clone(), true),
+        Field::new("maxValues", bounds, true),
+        Field::new("nullCount", DataType::Struct(counts.fields()), true),
+    ]))
+}
+
+/// Reads the statistics of files, one text a file, to a struct array of [`stats_fields`].
+///
+/// # Errors
+/// InvalidArgument if a column is not a leaf column of `schema`. Never because of what a text says.
+pub fn decode_stats<'a>(stats: impl IntoIterator<Item = Option<&'a str>>, schema: &Schema, columns: &[ColumnPath]) -> Result<StructArray> {
+    let fields = stats_fields(schema, columns)?;
+    let mut top = Node::new(&DataType::Struct(fields.clone()))?;
+    let mut files = 0;
+    for text in stats {
+        if let Some(text) = text {
+            read_file(text, &mut top);
+        }
+        top.end_file();
+        files += 1;
+    }
+    let stats = top.finish(files)?;
+    Ok(with_default_tight_bounds(stats.as_struct(), files))
+}
+
+/// Puts the values of `text` in `top`, or nothing if it is no JSON object.
+fn read_file(text: &str, top: &mut Node) {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let read = Seed(top).deserialize(&mut deserializer).and_then(|()| deserializer.end());
+    if read.is_err() {
+        top.forget();
+    }
+}
+
+fn with_default_tight_bounds(stats: &StructArray, files: usize) -> StructArray {
+    let (fields, mut arrays, nulls) = stats.clone().into_parts();
+    let has_stats = arrays.first().cloned();
+    if let (Some(tight), Some(records)) = (arrays.get_mut(1), has_stats) {
+        let given = tight.as_boolean();
+        let values = BooleanBuffer::collect_bool(files, |i| !given.is_valid(i) || given.value(i));
+        let known = BooleanBuffer::collect_bool(files, |i| given.is_valid(i) || records.is_valid(i));
+        *tight = Arc::new(BooleanArray::new(values, Some(known.into())));
+    }
+    StructArray::new(fields, arrays, nulls)
+}
+
+fn leaf_type<'s>(schema: &'s Schema, column: &ColumnPath) -> Result<&'s DataType> {
+    let missing = || Error::invalid_argument(format!("{column} is not a leaf column"));
+    let mut fields = Some(schema.fields());
+    let mut found = None;
+    for part in column.parts() {
+        let (_, field) = fields.and_then(|fields| fields.find(part)).ok_or_else(missing)?;
+        fields = match field.data_type() {
+            DataType::Struct(children) => Some(children),
+            _ => None,
+        };
+        found = Some(field.data_type());
+    }
+    found.filter(|data_type| !matches!(data_type, DataType::Struct(_))).ok_or_else(missing)
+}
+
+/// Nested fields in the order in which they were first named.
+#[derive(Default)]
+struct Tree(Vec<(String, Branch)>);
+
+enum Branch {
+    Leaf(DataType),
+    Inner(Tree),
+}
+
+impl Tree {
+    fn insert(&mut self, path: &[String], data_type: DataType) {
+        let Some((name, rest)) = path.split_first() else { return };
+        let at = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+            let branch = if rest.is_empty() { Branch::Leaf(data_type.clone()) } else { Branch::Inner(Self::default()) };
+            self.0.push((name.clone(), branch));
+            self.0.len() - 1
+        });
+        if let Some((_, Branch::Inner(inner))) = self.0.get_mut(at) {
+            inner.insert(rest, data_type);
+        }
+    }
+
+    fn fields(self) -> Fields {
+        let field = |(name, branch)| match branch {
+            Branch::Leaf(data_type) => Field::new(name, data_type, true),
+            Branch::Inner(inner) => Field::new(name, DataType::Struct(inner.fields()), true),
+        };
+        self.0.into_iter().map(field).collect()
+    }
+}
+
+/// A value being read.
+enum Node {
+    Object { fields: Fields, children: Vec<Node> },
+    Leaf(Leaf),
+}
+
+impl Node {
+    fn new(data_type: &DataType) -> Result<Self> {
+        match data_type {
+            DataType::Struct(fields) => {
+                let children = fields.iter().map(|f| Self::new(f.data_type())).collect::<Result<_>>()?;
+                Ok(Self::Object { fields: fields.clone(), children })
+            }
+            leaf => Leaf::new(leaf).map(Self::Leaf),
+        }
+    }
+
+    fn end_file(&mut self) {
+        match self {
+            Self::Object { children, .. } => children.iter_mut().for_each(Self::end_file),
+            Self::Leaf(leaf) => leaf.end_file(),
+        }
+    }
+
+    /// Drops what was read of the file at hand.
+    fn forget(&mut self) {
+        match self {
+            Self::Object { children, .. } => children.iter_mut().for_each(Self::forget),
+            Self::Leaf(leaf) => leaf.forget(),
+        }
+    }
+
+    fn finish(&mut self, files: usize) -> Result<ArrayRef> {
+        match self {
+            Self::Leaf(leaf) => leaf.finish(),
+            Self::Object { fields, children } => {
+                let arrays = children.iter_mut().map(|child| child.finish(files)).collect::<Result<Vec<_>>>()?;
+                let array = StructArray::try_new_with_length(fields.clone(), arrays, None, files);
+                array
+                    .map(|a| Arc::new(a) as ArrayRef)
+                    .map_err(|e| Error::schema_mismatch("statistics do not fit their type").with_source(e))
+            }
+        }
+    }
+}
+
+/// Reads one JSON value into a node.
+struct Seed<'n>(&'n mut Node);
+
+impl<'de> DeserializeSeed<'de> for Seed<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        match self.0 {
+            Node::Leaf(leaf) => {
+                let raw: &RawValue = serde::Deserialize::deserialize(deserializer)?;
+                leaf.set(raw.get());
+                Ok(())
+            }
+            Node::Object { fields, children } => deserializer.deserialize_any(ObjectVisitor { fields, children }),
+        }
+    }
+}
+
+struct ObjectVisitor<'n> {
+    fields: &'n Fields,
+    children: &'n mut [Node],
+}
+
+impl<'de> Visitor<'de> for ObjectVisitor<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object of statistics")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        // Writers keep the order of the schema, so the next field is mostly the one after the last.
+        let mut expected = 0;
+        while let Some(found) = map.next_key_seed(Key { fields: self.fields, expected })? {
+            match found.and_then(|at| self.children.get_mut(at).map(|child| (at, child))) {
+                Some((at, child)) => {
+                    expected = at + 1;
+                    map.next_value_seed(Seed(child))?;
+                }
+                None => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    // Anything but an object where one belongs: nothing is known.
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
+        while seq.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+}
+
+/// The number of the field that a key names, if it was asked for.
+struct Key<'f> {
+    fields: &'f Fields,
+    expected: usize,
+}
+
+impl<'de> DeserializeSeed<'de> for Key<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Key<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        match self.fields.get(self.expected) {
+            Some(field) if field.name() == name => Ok(Some(self.expected)),
+            _ => Ok(self.fields.iter().position(|field| field.name() == name)),
+        }
+    }
+}

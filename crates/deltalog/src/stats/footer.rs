@@ -1,0 +1,158 @@
+//! What a Parquet footer says about one column of the whole file.
+//!
+//! - A statistic counts only if every row group has it, or holds no value it could be about.
+//! - Deprecated `min`/`max` and undefined column orders are believed only for numbers, whose order was never in doubt; INT96 never.
+
+use super::json::{Extreme, Side};
+use arrow::datatypes::DataType;
+use parquet::basic::{ColumnOrder, ConvertedType, LogicalType, TimeUnit, Type};
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::statistics::Statistics;
+use parquet::schema::types::ColumnDescriptor;
+
+/// A column of a file.
+pub(super) struct FooterColumn<'a> {
+    metadata: &'a ParquetMetaData,
+    index: usize,
+    descriptor: &'a ColumnDescriptor,
+}
+
+impl<'a> FooterColumn<'a> {
+    /// The column at `path`, if the file has it and it is in no list or map.
+    pub(super) fn find(metadata: &'a ParquetMetaData, path: &[String]) -> Option<Self> {
+        let columns = metadata.file_metadata().schema_descr().columns();
+        let index = columns.iter().position(|c| c.path().parts() == path)?;
+        let descriptor = columns.get(index)?.as_ref();
+        (descriptor.max_rep_level() == 0).then_some(Self { metadata, index, descriptor })
+    }
+
+    /// The statistics of each row group that has rows.
+    fn row_groups(&self) -> impl Iterator<Item = (i64, Option<&'a Statistics>)> {
+        let index = self.index;
+        let groups = self.metadata.row_groups().iter().filter(|group| group.num_rows() > 0);
+        groups.map(move |group| (group.num_rows(), group.columns().get(index).and_then(|column| column.statistics())))
+    }
+
+    fn nulls(&self, statistics: Option<&Statistics>) -> Option<i64> {
+        if self.descriptor.max_def_level() == 0 {
+            return Some(0);
+        }
+        i64::try_from(statistics?.null_count_opt()?).ok()
+    }
+
+    /// How many rows are NULL, themselves or a struct around them.
+    pub(super) fn null_count(&self) -> Option<i64> {
+        self.row_groups().try_fold(0i64, |sum, (_, statistics)| sum.checked_add(self.nulls(statistics)?))
+    }
+
+    /// The least or greatest value, as one of type `data_type`.
+    pub(super) fn extreme(&self, data_type: &DataType, side: Side) -> Option<Extreme> {
+        let mut found: Option<Extreme> = None;
+        for (rows, statistics) in self.row_groups() {
+            if self.nulls(statistics) == Some(rows) {
+                continue;
+            }
+            let next = self.value(statistics?, data_type, side)?;
+            found = Some(match found {
+                None => next,
+                Some(found) => further(found, next, side)?,
+            });
+        }
+        found
+    }
+
+    fn value(&self, statistics: &Statistics, data_type: &DataType, side: Side) -> Option<Extreme> {
+        macro_rules! pick {
+            ($values:expr) => {
+                match side {
+                    Side::Min => $values.min_opt(),
+                    Side::Max => $values.max_opt(),
+                }
+            };
+        }
+        let whole = match statistics {
+            Statistics::Int32(values) => Some(i64::from(*pick!(values)?)),
+            Statistics::Int64(values) => Some(*pick!(values)?),
+            _ => None,
+        };
+        match data_type {
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 if self.is_signed() => whole.map(Extreme::Integer),
+            DataType::Date32 => whole.map(Extreme::Integer),
+            DataType::Timestamp(..) => self.micros(whole?, side).map(Extreme::Integer),
+            DataType::Float32 | DataType::Float64 => {
+                let value = match statistics {
+                    Statistics::Float(values) => f64::from(*pick!(values)?),
+                    Statistics::Double(values) => *pick!(values)?,
+                    _ => return None,
+                };
+                (!value.is_nan()).then_some(Extreme::Float(value))
+            }
+            DataType::Decimal128(_, scale) if self.descriptor.type_scale() == i32::from(*scale) => match whole {
+                Some(whole) => Some(Extreme::Decimal(whole.into())),
+                None => big_endian(self.ordered_bytes(statistics, side)?).map(Extreme::Decimal),
+            },
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
+                let text = std::str::from_utf8(self.ordered_bytes(statistics, side)?).ok()?;
+                Some(Extreme::Text(text.to_owned()))
+            }
+            _ => None,
+        }
+    }
+
+    /// The bytes of a minimum or maximum, if the order they were found by is the type's.
+    fn ordered_bytes<'s>(&self, statistics: &'s Statistics, side: Side) -> Option<&'s [u8]> {
+        let is_bytes = matches!(statistics.physical_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
+        let order = self.metadata.file_metadata().column_orders()?.get(self.index)?;
+        let is_ordered = matches!(order, ColumnOrder::TYPE_DEFINED_ORDER(_)) && !statistics.is_min_max_deprecated();
+        if !is_bytes || !is_ordered {
+            return None;
+        }
+        match side {
+            Side::Min => statistics.min_bytes_opt(),
+            Side::Max => statistics.max_bytes_opt(),
+        }
+    }
+
+    fn is_signed(&self) -> bool {
+        use ConvertedType as C;
+        let unsigned = matches!(self.descriptor.converted_type(), C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64);
+        !unsigned && !matches!(self.descriptor.logical_type_ref(), Some(LogicalType::Integer(integer)) if !integer.is_signed)
+    }
+
+    /// A timestamp of the file in microseconds.
+    fn micros(&self, value: i64, side: Side) -> Option<i64> {
+        let unit = match (self.descriptor.logical_type_ref(), self.descriptor.converted_type()) {
+            (Some(LogicalType::Timestamp(timestamp)), _) => timestamp.unit,
+            (None, ConvertedType::TIMESTAMP_MICROS) => TimeUnit::MICROS,
+            (None, ConvertedType::TIMESTAMP_MILLIS) => TimeUnit::MILLIS,
+            _ => return None,
+        };
+        match unit {
+            TimeUnit::MILLIS => value.checked_mul(1000),
+            TimeUnit::MICROS => Some(value),
+            TimeUnit::NANOS if side == Side::Min => Some(value.div_euclid(1000)),
+            TimeUnit::NANOS => Some(value.checked_add(999)?.div_euclid(1000)),
+        }
+    }
+}
+
+/// The one of two values that is further to `side`.
+fn further(a: Extreme, b: Extreme, side: Side) -> Option<Extreme> {
+    let order = match (&a, &b) {
+        (Extreme::Integer(a), Extreme::Integer(b)) => a.cmp(b),
+        (Extreme::Decimal(a), Extreme::Decimal(b)) => a.cmp(b),
+        (Extreme::Float(a), Extreme::Float(b)) => a.partial_cmp(b)?,
+        (Extreme::Text(a), Extreme::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
+        _ => return None,
+    };
+    let keep_first = if side == Side::Min { order.is_le() } else { order.is_ge() };
+    Some(if keep_first { a } else { b })
+}
+
+/// A two's complement number.
+fn big_endian(bytes: &[u8]) -> Option<i128> {
+    let negative = bytes.first()? & 0x80 != 0;
+    let mut whole = [if negative { 0xff } else { 0 }; 16];
+    whole.get_mut(16usize.checked_sub(bytes.len())?..)?.copy_from_slice(bytes);
+    Some(i128::from_be_bytes(whole))
+}
