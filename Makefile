@@ -104,7 +104,7 @@ bench: .venv/.wheel .venvs/$(JVM_SPARK)/.wheel .cache/jars/.complete ## ours aga
 
 .PHONY: demo
 demo: .venv/.wheel ## a pipeline over 336,776 real flights; writes demo-output/
-	$(bin)/python demo/pipeline.py
+	$(bin)/python -m demo.pipeline
 
 .PHONY: clean
 clean: ## remove everything that the commands made
