@@ -17,15 +17,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import deltalake
+import deltalog.spark
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
 import deltalog
-import deltalog.spark
 from demo import flights, plot
 
 console = Console(highlight=False)
@@ -74,11 +75,17 @@ def start_spark(root: Path) -> SparkSession:
     return spark
 
 
+def new_table(title: str, **columns: str) -> Table:
+    """A compact table; `columns` says for each how it is justified."""
+    table = Table(title=title, title_justify="left", title_style="italic", box=SIMPLE_HEAD, pad_edge=False)
+    for name, justify in columns.items():
+        table.add_column(name.replace("_", " "), justify="right" if justify == "right" else "left")
+    return table
+
+
 def show(frame: DataFrame, title: str) -> None:
     """Prints a small result as a compact table."""
-    table = Table(title=title, title_justify="left", title_style="italic", header_style="bold")
-    for name, type_ in frame.dtypes:
-        table.add_column(name, justify="left" if type_ in ("string", "timestamp") else "right")
+    table = new_table(title, **{name: "left" if type_ in ("string", "timestamp") else "right" for name, type_ in frame.dtypes})
     for row in frame.collect():
         table.add_row(*(f"{cell:,}" if isinstance(cell, int) else "" if cell is None else str(cell) for cell in row))
     console.print(table)
@@ -159,22 +166,25 @@ def build_gold(spark: SparkSession, places: Places) -> None:
     (
         spark.sql(f"""
             SELECT airline, count(*) AS flights, sum(distance) AS miles,
-                   round(avg(arr_delay), 1) AS mean_arrival_delay,
-                   round(100 * avg(CASE WHEN arr_delay > 15 THEN 1 ELSE 0 END), 1) AS percent_late
+                   round(avg(arr_delay), 1) AS mean_delay,
+                   round(100 * avg(CASE WHEN arr_delay > 15 THEN 1 ELSE 0 END), 1) AS late_percent
             FROM deltalog.`{places.silver}` GROUP BY airline""")
         .coalesce(1)
         .write.format("deltalog")
         .mode("overwrite")
         .save(places.carriers)
     )
-    show(spark.sql(f"SELECT * FROM deltalog.`{places.carriers}` ORDER BY flights DESC LIMIT 5"), "gold: the five largest airlines, by SQL")
+    show(
+        spark.sql(f"SELECT * FROM deltalog.`{places.carriers}` ORDER BY flights DESC LIMIT 5"),
+        "gold: the five largest airlines (delay in minutes; late: more than 15)",
+    )
 
 
 def show_skipping(spark: SparkSession, places: Places) -> None:
     """How many files a filter leaves: by partition in bronze, by statistics in silver."""
-    table = Table(title="files that a filter leaves", title_justify="left", title_style="italic", header_style="bold")
-    for column in ("table", "filter", "files read", "files in all", "rows found"):
-        table.add_column(column, justify="left" if column in ("table", "filter") else "right")
+    table = new_table(
+        "files that a filter leaves", table="left", filter="left", read="right", skipped="right", of="right", rows_found="right"
+    )
     for name, path, predicate in (
         ("bronze", places.bronze, "month = 7 AND dep_delay > 120"),
         ("silver", places.silver, "date BETWEEN DATE '2013-07-01' AND DATE '2013-07-14'"),
@@ -184,7 +194,7 @@ def show_skipping(spark: SparkSession, places: Places) -> None:
         if kept >= total:
             raise SystemExit(f"{name}: the filter {predicate} skipped no file")
         rows = spark.read.format("deltalog").load(path).where(predicate).count()
-        table.add_row(name, predicate, f"{kept:,}", f"{total:,}", f"{rows:,}")
+        table.add_row(name, predicate, f"{kept:,}", f"{total - kept:,}", f"{total:,}", f"{rows:,}")
     console.print(table)
 
 
@@ -197,9 +207,7 @@ def show_time_travel(spark: SparkSession, places: Places) -> None:
 
 def check_with_deltalake(spark: SparkSession, places: Places) -> None:
     """An independent reader must find the same counts and sums."""
-    table = Table(title="the same tables, read by deltalake", title_justify="left", title_style="italic", header_style="bold")
-    for column in ("table", "rows", "sum of", "Spark", "deltalake"):
-        table.add_column(column, justify="left" if column in ("table", "sum of") else "right")
+    table = new_table("the same tables, read by deltalake", table="left", rows="right", sum_of="left", Spark="right", deltalake="right")
     unequal = []
     for name, path, column in (
         ("bronze", places.bronze, "distance"),

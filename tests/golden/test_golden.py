@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import deltalog
 import pyarrow as pa
 import pytest
 
+import deltalog
 from tests.conftest import missing
 from tests.golden import canonical
 from tests.golden.expected import ROOT, Golden, load
@@ -38,20 +38,20 @@ REFUSED = {
 TABLES = load()
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """The reader said that it does not implement a feature of the table."""
 
 
 @contextmanager
 def refusal(golden: Golden) -> Iterator[None]:
-    """Turns an `UnsupportedFeatureError` for the right reason into `Refused`; any other stays the failure it is."""
+    """Turns an `UnsupportedFeatureError` for the right reason into `RefusedError`; any other stays the failure it is."""
     try:
         yield
     except deltalog.UnsupportedFeatureError as error:
         named = [feature for feature in sorted(golden.features & REFUSED) if feature in str(error)]
         if not named:
             raise
-        raise Refused(", ".join(named)) from error
+        raise RefusedError(", ".join(named)) from error
 
 
 def paths_sha256(table: deltalog.DeltaTable) -> tuple[int, str]:
@@ -153,7 +153,7 @@ def test_golden(golden: Golden, tmp_path: Path, outcomes: Counter[str]) -> None:
             (tmp_path / directory).mkdir(parents=True, exist_ok=True)
     try:
         outcomes[run(golden, path)] += 1
-    except Refused as refused:
+    except RefusedError as refused:
         outcomes[f"refused ({refused})"] += 1
     except BaseException:
         outcomes["FAILED"] += 1
