@@ -65,7 +65,7 @@ def commits(axes: Axes, history: list[Commit]) -> None:
     axes.set_yticks([])  # Every bar carries its number.
     axes.spines["left"].set_visible(False)
     axes.margins(x=0.02, y=0.12)
-    axes.set_title("Rows added by each commit: twelve months, then two writers at once", loc="left", fontweight="bold")
+    axes.set_title("Rows that each commit added", loc="left", fontweight="bold")
     present = [writer for writer in WRITERS if any(commit.writer == writer for commit in history)]
     axes.legend(
         handles=[Patch(color=WRITERS[writer], label=writer) for writer in present],
