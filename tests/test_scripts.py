@@ -67,7 +67,7 @@ def test_names_what_is_too_old(root: Path, tmp_path: Path, program: str, text: s
 
 
 def test_the_connector_without_pyspark_says_so(root: Path, tmp_path: Path) -> None:
-    command = [sys.executable, "-S", "-I", root / "scripts" / "jvm_connector.py", tmp_path / "jars"]
+    command = [sys.executable, "-S", "-I", str(root / "scripts" / "jvm_connector.py"), str(tmp_path / "jars")]
     ran = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=60, check=False)
     assert ran.returncode != 0
     assert "no PySpark" in ran.stderr

@@ -51,7 +51,7 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
         missing("the JVM connector is not set up; `make test-python` does it")
     directory = tmp_path_factory.mktemp("jvm")
     with (directory / "log").open("w") as log:
-        command = [PYTHON, Path(__file__).with_name("jvm_peer.py"), *jars]
+        command = [str(PYTHON), str(Path(__file__).with_name("jvm_peer.py")), *jars]
         process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=directory)
         with process:
             yield Jvm(process, directory)
