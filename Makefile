@@ -58,7 +58,7 @@ build: .venv/.wheel ## .venv with the wheel, the newest PySpark and the test too
 
 .PHONY: develop
 develop: .venv/.deps ## a quick debug build in .venv; the Python files are used in place
-	$(bin)/maturin develop --quiet --uv
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
 	rm -f .venv/.wheel
 
 .PHONY: test
@@ -69,7 +69,7 @@ test-rust: .venv/.deps ## cargo test
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
 
 .PHONY: test-python
-test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.wheel .cache/jars/.complete ## pytest without the Spark layer: API, golden tables, interop, README
+test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## pytest without the Spark layer: API, golden tables, interop, README
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
 
 .PHONY: test-spark
@@ -99,7 +99,7 @@ format: .venv/.deps ## let the formatters write
 	$(bin)/ruff check --fix .
 
 .PHONY: bench
-bench: .venv/.wheel .venvs/$(JVM_SPARK)/.wheel .cache/jars/.complete ## ours against its peers, as ratios
+bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## ours against its peers, as ratios
 	$(bin)/python benches/run.py $(BENCH)
 
 .PHONY: demo
