@@ -28,7 +28,7 @@ class Golden:
 
     @property
     def features(self) -> set[str]:
-        """The table features that the table uses, those that older protocol versions imply included, and the names of its types."""
+        """The table features that the table uses, also those that an older protocol version implies."""
         protocol = self.expected.get("protocol") or {}
         used = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
         configuration = (self.expected.get("metadata") or {}).get("configuration") or {}

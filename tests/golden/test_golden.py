@@ -137,13 +137,10 @@ def run(golden: Golden, path: Path) -> str:
             raise ValueError(f"unknown outcome {outcome}")
 
 
-def test_the_golden_tables_are_there() -> None:
-    if not TABLES:
+@pytest.mark.parametrize("golden", TABLES or [None], ids=lambda golden: golden.name if golden else "absent")
+def test_golden(golden: Golden | None, tmp_path: Path, outcomes: Counter[str]) -> None:
+    if golden is None:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
-
-
-@pytest.mark.parametrize("golden", TABLES, ids=lambda golden: golden.name)
-def test_golden(golden: Golden, tmp_path: Path, outcomes: Counter[str]) -> None:
     path = golden.table
     empty = golden.expected.get("empty_dirs", ())
     if empty:  # Directories that git cannot keep.
