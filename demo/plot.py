@@ -1,0 +1,89 @@
+"""One picture: the pipeline's result above, the commits that carried it below."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.patches import Patch
+
+AIRPORTS = {"EWR": ("Newark", "#c1432b"), "JFK": ("Kennedy", "#1f5f8b"), "LGA": ("LaGuardia", "#6a8f3c")}
+WRITERS = {"Spark": "#1f5f8b", "second writer": "#e08e2b"}
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+@dataclass(frozen=True)
+class Commit:
+    """One commit of a table: how many rows it added, and who wrote it."""
+
+    version: int
+    rows: int
+    writer: str
+
+
+def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
+    """Mean departure delay by month, one labelled line an airport."""
+    ends = {}
+    for code, (name, colour) in AIRPORTS.items():
+        line = sorted((month, delay) for month, origin, delay in points if origin == code)
+        axes.plot([month for month, _ in line], [delay for _, delay in line], color=colour, linewidth=2, marker="o", markersize=4)
+        ends[name] = (line[-1], colour)
+    height = None
+    for name, ((month, delay), colour) in sorted(ends.items(), key=lambda end: end[1][0][1]):
+        height = delay if height is None else max(delay, height + 1.6)  # Names that would touch move apart.
+        axes.annotate(name, (month, delay), xytext=(month + 0.2, height), color=colour, va="center", fontweight="bold")
+    axes.set_xticks(range(1, 13), MONTHS)
+    axes.set_xlim(0.6, 13.6)
+    axes.set_ylim(bottom=0)
+    axes.set_ylabel("minutes")
+    axes.set_title("Mean departure delay by airport, New York City 2013", loc="left", fontweight="bold")
+
+
+def commits(axes: Axes, history: list[Commit]) -> None:
+    """Rows added by each commit, each bar in the colour of its writer."""
+    bars = axes.bar(
+        [commit.version for commit in history], [commit.rows for commit in history], color=[WRITERS[commit.writer] for commit in history]
+    )
+    for bar, commit in zip(bars, history, strict=True):
+        axes.annotate(
+            f"{commit.rows:,}",
+            (bar.get_x() + bar.get_width() / 2, commit.rows),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            fontsize=9,
+            color=WRITERS[commit.writer],
+            fontweight="bold",
+        )
+    axes.set_xticks([commit.version for commit in history])
+    axes.set_xlabel("version of the bronze table")
+    axes.set_yticks([])  # Every bar carries its number.
+    axes.spines["left"].set_visible(False)
+    axes.margins(x=0.02, y=0.12)
+    axes.set_title("Rows that each commit added", loc="left", fontweight="bold")
+    present = [writer for writer in WRITERS if any(commit.writer == writer for commit in history)]
+    axes.legend(
+        handles=[Patch(color=WRITERS[writer], label=writer) for writer in present],
+        frameon=False,
+        loc="lower right",
+        bbox_to_anchor=(1, 1),
+        ncols=2,
+    )
+
+
+def draw(points: list[tuple[int, str, float]], history: list[Commit], target: Path) -> None:
+    """Writes the picture to `target`, a PNG."""
+    figure, (top, bottom) = plt.subplots(2, 1, figsize=(9, 7.5), height_ratios=(3, 2), layout="constrained")
+    delays(top, points)
+    commits(bottom, history)
+    for axes in (top, bottom):
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.grid(axis="y", color="#dddddd", linewidth=0.8)
+        axes.set_axisbelow(True)
+    figure.savefig(target, dpi=150)
+    plt.close(figure)

@@ -1,0 +1,157 @@
+"""Tables written by other implementations are read as their expected results say, or refused by the name of a feature.
+
+A refusal counts only when the table uses the feature it names and the feature stands in `REFUSED`: opening the gate for a feature means
+removing its line there.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from tests.conftest import missing
+from tests.golden import canonical
+from tests.golden.expected import ROOT, Golden, load
+
+REFUSED = {
+    "catalogManaged",
+    "columnMapping",
+    "deletionVectors",
+    "geospatial",
+    "typeWidening",
+    "typeWidening-preview",
+    "v2Checkpoint",
+    "variantShredding-preview",
+    "variantType",
+    "variantType-preview",
+}
+
+TABLES = load()
+
+
+class RefusedError(Exception):
+    """The reader said that it does not implement a feature of the table."""
+
+
+@contextmanager
+def refusal(golden: Golden) -> Iterator[None]:
+    """Turns an `UnsupportedFeatureError` for the right reason into `RefusedError`; any other stays the failure it is."""
+    try:
+        yield
+    except deltalog.UnsupportedFeatureError as error:
+        named = [feature for feature in sorted(golden.features & REFUSED) if feature in str(error)]
+        if not named:
+            raise
+        raise RefusedError(", ".join(named)) from error
+
+
+def paths_sha256(table: deltalog.DeltaTable) -> tuple[int, str]:
+    """How many files are live, and the hash over their paths and deletion vectors."""
+    files = pa.table(table.files(columns=["path", "deletion_vector"])).to_pylist()
+    lines = []
+    for file in files:
+        vector = file["deletion_vector"]
+        unique_id = ""
+        if vector is not None:
+            unique_id = vector["storage_type"] + vector["path_or_inline_dv"]
+            unique_id += "" if vector["offset"] is None else f"@{vector['offset']}"
+        lines.append(f"{file['path']}|{unique_id}")
+    return len(lines), canonical.sha256(sorted(lines))
+
+
+def rows_sha256(table: deltalog.DeltaTable) -> tuple[int, str]:
+    lines = canonical.rows(pa.table(table.to_arrow()))
+    return len(lines), canonical.sha256(lines)
+
+
+def check_log(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
+    """Version, protocol, metadata and schema."""
+    assert table.version() == expected["version"]
+    protocol, wanted = table.protocol(), expected["protocol"]
+    assert protocol.min_reader_version == wanted["minReaderVersion"]
+    assert protocol.min_writer_version == wanted["minWriterVersion"]
+    assert sorted(protocol.reader_features or []) == sorted(wanted.get("readerFeatures", []))
+    assert sorted(protocol.writer_features or []) == sorted(wanted.get("writerFeatures", []))
+    metadata, wanted = table.metadata(), expected["metadata"]
+    assert metadata.id == wanted["id"]
+    assert metadata.partition_columns == wanted["partitionColumns"]
+    assert metadata.configuration == wanted.get("configuration", {})
+    assert json.loads(table.schema().to_json()) == expected["schema"]
+
+
+def check_state(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
+    """Live files, and rows where there are data files."""
+    assert paths_sha256(table) == (expected["num_files"], expected["paths_sha256"])
+    if "rows_sha256" in expected:
+        assert rows_sha256(table) == (expected["num_rows"], expected["rows_sha256"])
+    elif "read_error" in expected:
+        with pytest.raises(deltalog.DeltaError):
+            rows_sha256(table)
+
+
+def check_readable(golden: Golden, path: Path) -> None:
+    with refusal(golden):
+        table = deltalog.DeltaTable(path)
+        check_log(table, golden.expected)
+        check_state(table, golden.expected)
+        for version in golden.expected.get("versions", ()):
+            if version.get("must_fail"):
+                with pytest.raises(deltalog.DeltaError):
+                    rows_sha256(deltalog.DeltaTable(path, version=version["version"]))
+            else:
+                check_state(deltalog.DeltaTable(path, version=version["version"]), version)
+
+
+def run(golden: Golden, path: Path) -> str:
+    """Checks one table and returns the outcome it is counted under."""
+    match golden.outcome:
+        case "read" | "log-only":
+            check_readable(golden, path)
+            return "read" if golden.outcome == "read" else "log read (no data files)"
+        case "must-fail":
+            with pytest.raises(deltalog.DeltaError):
+                rows_sha256(deltalog.DeltaTable(path))
+            return "failed as it must"
+        case "catalog-managed":
+            with pytest.raises(deltalog.UnsupportedFeatureError, match="catalogManaged"):
+                deltalog.DeltaTable(path)
+            return "refused (catalogManaged)"
+        case "lenient":
+            try:
+                table = deltalog.DeltaTable(path)
+                found = paths_sha256(table)
+            except deltalog.DeltaError:
+                return "broken table rejected"
+            assert found == (golden.expected["num_files"], golden.expected["paths_sha256"])
+            return "broken table accepted, files as listed"
+        case outcome:
+            raise ValueError(f"unknown outcome {outcome}")
+
+
+@pytest.mark.parametrize("golden", TABLES or [None], ids=lambda golden: golden.name if golden else "absent")
+def test_golden(golden: Golden | None, tmp_path: Path, outcomes: Counter[str]) -> None:
+    if golden is None:
+        missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
+    path = golden.table
+    empty = golden.expected.get("empty_dirs", ())
+    if empty:  # Directories that git cannot keep.
+        path = tmp_path / "table"
+        shutil.copytree(golden.table, path)
+        for directory in empty:
+            (tmp_path / directory).mkdir(parents=True, exist_ok=True)
+    try:
+        outcomes[run(golden, path)] += 1
+    except RefusedError as refused:
+        outcomes[f"refused ({refused})"] += 1
+    except BaseException:
+        outcomes["FAILED"] += 1
+        raise

@@ -1,0 +1,104 @@
+"""Tables written by us are read by the JVM connector as they were meant, and the other way round."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.ipc
+import pytest
+
+import deltalog
+from tests.conftest import ROOT, missing
+from tests.golden.canonical import rows
+from tests.interop.data import PARTITION_BY, PARTITIONS, TYPES
+
+PYTHON = ROOT / ".venvs" / "4.2" / "bin" / "python"
+JARS = ROOT / ".cache" / "jars"
+
+
+class Jvm:
+    """The peer of `jvm_peer.py`."""
+
+    def __init__(self, process: subprocess.Popen[str], results: Path) -> None:
+        self._process = process
+        self._result = results / "result.arrow"
+
+    def _ask(self, sql: str, to: Path | None) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"sql": sql, "to": to and str(to)}) + "\n")
+        self._process.stdin.flush()
+        answer = self._process.stdout.readline()
+        assert answer == "ok\n", answer
+
+    def run(self, sql: str) -> None:
+        self._ask(sql, None)
+
+    def query(self, sql: str) -> pa.Table:
+        self._ask(sql, self._result)
+        with pa.OSFile(str(self._result)) as source:
+            return pyarrow.ipc.open_file(source).read_all()
+
+
+@pytest.fixture(scope="module")
+def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
+    jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
+    if not (PYTHON.exists() and jars):
+        missing("the JVM connector is not set up; `make test-python` does it")
+    directory = tmp_path_factory.mktemp("jvm")
+    with (directory / "log").open("w") as log:
+        command = [str(PYTHON), str(Path(__file__).with_name("jvm_peer.py")), *jars]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=directory)
+        with process:
+            yield Jvm(process, directory)
+            assert process.stdin is not None
+            process.stdin.close()
+
+
+def ours(path: Path, version: int | None = None) -> list[str]:
+    return rows(pa.table(deltalog.DeltaTable(path, version=version).to_arrow()))
+
+
+def test_they_read_every_type_of_ours(jvm: Jvm, tmp_path: Path) -> None:
+    deltalog.write_deltalake(tmp_path, TYPES)
+    assert rows(jvm.query(f"SELECT * FROM delta.`{tmp_path}`")) == rows(TYPES)
+
+
+def test_they_read_our_partitions_and_skip_by_our_statistics(jvm: Jvm, tmp_path: Path) -> None:
+    deltalog.write_deltalake(tmp_path, PARTITIONS, partition_by=PARTITION_BY)
+    assert rows(jvm.query(f"SELECT * FROM delta.`{tmp_path}`")) == rows(PARTITIONS)
+    assert jvm.query(f"SELECT string FROM delta.`{tmp_path}` WHERE value = 2 AND string = 'a/b'").num_rows == 1
+
+
+def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> None:
+    """Data files, a rewrite by DELETE, a checkpoint by interval, every version of it."""
+    table = f"delta.`{tmp_path}`"
+    jvm.run(
+        f"""CREATE TABLE {table} USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '3')
+        AS SELECT id, CASE WHEN id % 3 = 0 THEN NULL ELSE concat('p/ %', id % 3) END AS p, CAST(id AS DECIMAL(20, 3)) AS d,
+        named_struct('a', array(id, NULL)) AS s, map('k', id) AS m, timestamp_micros(id) AS t, X'00FF' AS b FROM range(100)"""
+    )
+    for number in range(4):
+        jvm.run(f"DELETE FROM {table} WHERE id % 10 = {number}")
+    assert (tmp_path / "_delta_log" / f"{3:020}.checkpoint.parquet").is_file()
+    for version in range(5):
+        assert ours(tmp_path, version) == rows(jvm.query(f"SELECT * FROM {table} VERSION AS OF {version}"))
+    assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}"))
+
+
+def test_they_write_on_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> None:
+    table = f"delta.`{tmp_path}`"
+    data = pa.table({"id": pa.array(range(10), pa.int64())})
+    for _ in range(4):
+        deltalog.write_deltalake(tmp_path, data, mode="append", configuration={"delta.checkpointInterval": "2"})
+    jvm.run(f"INSERT INTO {table} SELECT 100")
+    jvm.run(f"DELETE FROM {table} WHERE id < 5")
+    deltalog.write_deltalake(tmp_path, data, mode="append")
+    assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}"))
+    assert len(ours(tmp_path)) == 4 * 5 + 1 + 10
+    versions = jvm.query(f"DESCRIBE HISTORY {table}").column("version")
+    assert sorted(versions.to_pylist()) == list(range(7))

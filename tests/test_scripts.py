@@ -1,0 +1,74 @@
+"""The scripts say what is missing and how to get it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def prerequisites(root: Path, directory: Path, **programs: str) -> subprocess.CompletedProcess[str]:
+    """Runs the check where only `programs` (name to shell text) and the plainest system tools exist."""
+    for name in ("bash", "cut", "dirname", "head", "sed", "sort", "uname"):
+        found = next(path for path in (Path(folder, name) for folder in ("/usr/bin", "/bin")) if path.exists())
+        (directory / name).symlink_to(found)
+    for name, text in programs.items():
+        program = directory / name
+        program.write_text(f"#!{directory}/bash\n{text}\n")
+        program.chmod(0o755)
+    environment = {"PATH": str(directory), "PYTHON": "python3"}
+    return subprocess.run(
+        [directory / "bash", root / "scripts" / "prerequisites.sh"],
+        capture_output=True,
+        text=True,
+        env=environment,
+        timeout=60,
+        check=False,
+    )
+
+
+GOOD = {
+    "cc": "exit 0",
+    "cargo": "echo 'cargo 9.1.0 (abc 2030-01-01)'",
+    "python3": f'exec {sys.executable} "$@"',
+    "java": "echo 'openjdk version \"21.0.2\" 2024-01-16' >&2",
+}
+
+
+def test_nothing_is_missing(root: Path, tmp_path: Path) -> None:
+    ran = prerequisites(root, tmp_path, **GOOD)
+    assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_names_all_that_is_missing_with_the_command_that_installs_it(root: Path, tmp_path: Path) -> None:
+    ran = prerequisites(root, tmp_path)
+    assert ran.returncode == 1
+    said = ran.stderr.splitlines()
+    assert [line.split()[1] for line in said if line.startswith("missing:")] == ["a", "cargo,", "Python", "Java"]
+    assert len([line for line in said if line.startswith("    install: ")]) == 4
+
+
+@pytest.mark.parametrize(
+    ("program", "text", "said"),
+    [
+        ("cargo", "echo 'cargo 1.70.0 (abc)'", "this is 1.70.0"),
+        ("java", "echo 'java version \"1.8.0_401\"' >&2", "is 1)"),
+        ("java", "exit 1", "missing: Java 17 or newer"),
+        ("python3", "echo 3.9", "python3 is 3.9"),
+    ],
+)
+def test_names_what_is_too_old(root: Path, tmp_path: Path, program: str, text: str, said: str) -> None:
+    ran = prerequisites(root, tmp_path, **{**GOOD, program: text})
+    assert ran.returncode == 1
+    assert said in ran.stderr
+
+
+def test_the_connector_without_pyspark_says_so(root: Path, tmp_path: Path) -> None:
+    command = [sys.executable, "-S", "-I", str(root / "scripts" / "jvm_connector.py"), str(tmp_path / "jars")]
+    ran = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=60, check=False)
+    assert ran.returncode != 0
+    assert "no PySpark" in ran.stderr
+    assert not (tmp_path / "jars").exists()
