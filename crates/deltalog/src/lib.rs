@@ -16,8 +16,12 @@ pub mod predicate;
 pub mod protocol;
 pub mod replay;
 pub mod scan;
+pub mod snapshot;
 pub mod stats;
 pub mod storage;
 pub mod transaction;
+pub mod write;
 
 pub use error::{Error, ErrorKind, Result};
+pub use snapshot::{Snapshot, Totals};
+pub use storage::Storage;

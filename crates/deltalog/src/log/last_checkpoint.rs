@@ -47,7 +47,8 @@ impl LastCheckpoint {
 
     /// Writes the hint.
     pub(crate) fn write(&self, storage: &Storage) -> Result<()> {
-        let json = serde_json::to_vec(self).map_err(|error| crate::Error::invalid_argument("the hint cannot be written").with_source(error))?;
+        let json =
+            serde_json::to_vec(self).map_err(|error| crate::Error::invalid_argument("the hint cannot be written").with_source(error))?;
         storage.put(&Self::path(), json.into())
     }
 }

@@ -211,13 +211,18 @@ mod tests {
             version().prop_map(LogFileName::Commit),
             version().prop_map(LogFileName::ClassicCheckpoint),
             version().prop_map(LogFileName::Checksum),
-            (version(), 1..=u32::MAX, 1..=u32::MAX).prop_map(|(version, a, b)| LogFileName::CheckpointPart { version, part: a.min(b), parts: a.max(b) }),
+            (version(), 1..=u32::MAX, 1..=u32::MAX).prop_map(|(version, a, b)| LogFileName::CheckpointPart {
+                version,
+                part: a.min(b),
+                parts: a.max(b)
+            }),
             (version(), uuid.clone(), any::<bool>()).prop_map(|(version, uuid, json)| LogFileName::UuidCheckpoint {
                 version,
                 uuid,
                 format: if json { CheckpointFormat::Json } else { CheckpointFormat::Parquet }
             }),
-            (0..i64::MAX as u64, 1..1000u64).prop_map(|(start, by)| LogFileName::Compaction { start, end: (start + by).min(i64::MAX as u64) }),
+            (0..i64::MAX as u64, 1..1000u64)
+                .prop_map(|(start, by)| LogFileName::Compaction { start, end: (start + by).min(i64::MAX as u64) }),
             Just(LogFileName::LastCheckpoint),
             "[a-z0-9]{1,20}".prop_map(|name| LogFileName::Sidecar(format!("{name}.parquet"))),
             (version(), uuid).prop_map(|(version, uuid)| LogFileName::StagedCommit { version, uuid }),

@@ -74,7 +74,9 @@ impl Listing {
                 continue;
             }
             match name {
-                LogFileName::Commit(version) => listing.commits.push(CommitFile { version, size: file.size, modified_ms: file.modified_ms }),
+                LogFileName::Commit(version) => {
+                    listing.commits.push(CommitFile { version, size: file.size, modified_ms: file.modified_ms })
+                }
                 _ => listing.checkpoints.add(&name, &file),
             }
         }
@@ -94,7 +96,11 @@ impl LogSegment {
             if listing.checkpoints.newest().is_some() {
                 return Self::build(storage, listing, version);
             }
-            tracing::warn!(table = storage.url(), version = hint.version, "_last_checkpoint points at no complete checkpoint: listing the whole log");
+            tracing::warn!(
+                table = storage.url(),
+                version = hint.version,
+                "_last_checkpoint points at no complete checkpoint: listing the whole log"
+            );
         }
         let listing = Listing::from(storage, 0, version)?;
         if !listing.any {
@@ -132,10 +138,12 @@ impl LogSegment {
             && oldest != Some(0)
             && let Some((version, name)) = listing.checkpoints.unsupported()
         {
-            return Err(Error::unsupported("the feature v2Checkpoint is not supported yet, and the log cannot be read without its checkpoint")
-                .in_table(storage.url())
-                .at_version(version)
-                .at_path(format!("{LOG_DIRECTORY}/{name}")));
+            return Err(Error::unsupported(
+                "the feature v2Checkpoint is not supported yet, and the log cannot be read without its checkpoint",
+            )
+            .in_table(storage.url())
+            .at_version(version)
+            .at_path(format!("{LOG_DIRECTORY}/{name}")));
         }
         let Some(newest) = newest else { return Err(Self::no_such_version(storage, wanted)) };
         if wanted.is_some_and(|wanted| wanted != newest) {
@@ -154,7 +162,11 @@ impl LogSegment {
             Err(error) => error,
             Ok(listing) if !listing.any => not_a_table(storage),
             Ok(listing) => {
-                let newest = listing.commits.last().map(|commit| commit.version).max(listing.checkpoints.newest().map(|checkpoint| checkpoint.version));
+                let newest = listing
+                    .commits
+                    .last()
+                    .map(|commit| commit.version)
+                    .max(listing.checkpoints.newest().map(|checkpoint| checkpoint.version));
                 let Some(newest) = newest else {
                     return Error::corrupt_log("the log holds neither a commit nor a complete checkpoint").in_table(storage.url());
                 };
@@ -171,6 +183,12 @@ impl LogSegment {
             }
         }
     }
+}
+
+/// Every commit that is still there, oldest first.
+pub(super) fn list_commits(storage: &Storage, end: Option<u64>) -> Result<Vec<CommitFile>> {
+    let listing = Listing::from(storage, 0, end)?;
+    if listing.any { Ok(listing.commits) } else { Err(not_a_table(storage)) }
 }
 
 /// The oldest version that can be rebuilt: 0 if its commit is there, else that of the oldest checkpoint.

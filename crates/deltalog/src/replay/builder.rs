@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch, StringBuilder, StructArray,
+    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch, StringBuilder,
+    StructArray,
 };
 use arrow::datatypes::{Field, Schema};
 

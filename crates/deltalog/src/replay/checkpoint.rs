@@ -80,7 +80,12 @@ impl CheckpointReader {
         let leaves = leaves(&builder, |root, child| root == self.action && wanted.contains(&child));
         let row_groups = row_groups_with(builder.metadata(), self.action, "path");
         let mask = ProjectionMask::leaves(builder.parquet_schema(), leaves);
-        builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(BATCH_ROWS).build().map_err(|error| damaged().with_source(error))
+        builder
+            .with_projection(mask)
+            .with_row_groups(row_groups)
+            .with_batch_size(BATCH_ROWS)
+            .build()
+            .map_err(|error| damaged().with_source(error))
     }
 
     /// The rows that hold the action, in the form of the log.
@@ -101,7 +106,8 @@ impl CheckpointReader {
         .map_err(|error| damaged().with_source(error))?;
         match present {
             Some(present) if present.null_count() > 0 => {
-                filter_record_batch(&rows, &arrow::array::BooleanArray::new(present.inner().clone(), None)).map_err(|error| damaged().with_source(error))
+                filter_record_batch(&rows, &arrow::array::BooleanArray::new(present.inner().clone(), None))
+                    .map_err(|error| damaged().with_source(error))
             }
             _ => Ok(rows),
         }
@@ -134,7 +140,8 @@ pub(crate) fn read_table_actions(storage: &Storage, checkpoint: &CheckpointFiles
     let mut actions = Vec::new();
     for path in paths(checkpoint) {
         for kind in kinds {
-            read_kind(storage, &path, *kind, &mut actions).map_err(|error| error.at_path(&path).at_version(checkpoint.version).in_table(storage.url()))?;
+            read_kind(storage, &path, *kind, &mut actions)
+                .map_err(|error| error.at_path(&path).at_version(checkpoint.version).in_table(storage.url()))?;
         }
     }
     Ok(actions)
@@ -170,10 +177,16 @@ fn read_kind(storage: &Storage, path: &str, kind: TableAction, actions: &mut Vec
     }
     let row_groups = row_groups_with(builder.metadata(), column, required);
     let mask = ProjectionMask::leaves(builder.parquet_schema(), leaves);
-    let reader = builder.with_projection(mask).with_row_groups(row_groups).with_batch_size(BATCH_ROWS).build().map_err(|error| damaged().with_source(error))?;
+    let reader = builder
+        .with_projection(mask)
+        .with_row_groups(row_groups)
+        .with_batch_size(BATCH_ROWS)
+        .build()
+        .map_err(|error| damaged().with_source(error))?;
     for batch in reader {
         let batch = batch.map_err(|error| damaged().with_source(error))?;
-        let present = batch.column_by_name(column).map(|column| is_not_null(column)).transpose().map_err(|error| damaged().with_source(error))?;
+        let present =
+            batch.column_by_name(column).map(|column| is_not_null(column)).transpose().map_err(|error| damaged().with_source(error))?;
         let Some(present) = present.filter(|present| present.true_count() > 0) else { continue };
         let rows = filter_record_batch(&batch, &present).map_err(|error| damaged().with_source(error))?;
         // A handful of rows: as JSON they go through the same reader as the lines of a commit.
@@ -215,7 +228,12 @@ fn leaves(builder: &ParquetRecordBatchReaderBuilder<FileReader>, wanted: impl Fn
 
 /// The row groups that may hold a value of the required field `root.field`.
 fn row_groups_with(metadata: &ParquetMetaData, root: &str, field: &str) -> Vec<usize> {
-    let leaf = metadata.file_metadata().schema_descr().columns().iter().position(|leaf| matches!(leaf.path().parts(), [a, b] if a == root && b == field));
+    let leaf = metadata
+        .file_metadata()
+        .schema_descr()
+        .columns()
+        .iter()
+        .position(|leaf| matches!(leaf.path().parts(), [a, b] if a == root && b == field));
     (0..metadata.num_row_groups())
         .filter(|index| {
             let group = metadata.row_group(*index);
@@ -228,7 +246,8 @@ fn row_groups_with(metadata: &ParquetMetaData, root: &str, field: &str) -> Vec<u
 /// The child `field` of an action in the type of the log's form; nulls where the checkpoint does not have it.
 fn normalized(action: &StructArray, field: &Field) -> Result<ArrayRef> {
     let Some(column) = action.column_by_name(field.name()) else { return Ok(new_null_array(field.data_type(), action.len())) };
-    to_type(column, field.data_type()).map_err(|error| error.with_hint(format!("column '{}' of the checkpoint has a type that the protocol does not know", field.name())))
+    to_type(column, field.data_type())
+        .map_err(|error| error.with_hint(format!("column '{}' of the checkpoint has a type that the protocol does not know", field.name())))
 }
 
 fn to_type(column: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {

@@ -52,10 +52,12 @@ impl Commit {
     /// # Errors
     /// `CorruptLog` with the line.
     pub fn parse(bytes: &[u8], version: u64, modified_ms: i64) -> Result<Self> {
-        let mut lines: Vec<(usize, &[u8])> = bytes.split(|byte| *byte == b'\n').zip(1..).map(|(line, number)| (number, line.trim_ascii())).collect();
+        let mut lines: Vec<(usize, &[u8])> =
+            bytes.split(|byte| *byte == b'\n').zip(1..).map(|(line, number)| (number, line.trim_ascii())).collect();
         lines.retain(|(_, line)| !line.is_empty());
         if lines.is_empty() {
-            return Err(Error::corrupt_log("the commit is empty").with_hint("its writer died while writing; restore the file, or read a version before it"));
+            return Err(Error::corrupt_log("the commit is empty")
+                .with_hint("its writer died while writing; restore the file, or read a version before it"));
         }
         let mut adds = AddRows::new();
         let mut removes = RemoveRows::new();

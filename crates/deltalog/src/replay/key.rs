@@ -1,7 +1,7 @@
 //! The key of a logical file: its resolved path and the id of its deletion vector. Protocol: "Action Reconciliation".
 
 use arrow::array::{Array, AsArray, RecordBatch, StringArray, StructArray};
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::Int32Type;
 
 use crate::error::{Error, Result};
 use crate::protocol::{LogPath, PathResolver};
@@ -27,12 +27,16 @@ impl<'a> Keys<'a> {
         let whole = batch.column_by_name("deletionVector").and_then(|column| column.as_struct_opt());
         let deletion_vectors = match whole {
             Some(whole) if whole.null_count() < whole.len() => {
-                let text = |name: &str| whole.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| missing(name));
+                let text =
+                    |name: &str| whole.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| missing(name));
                 Some(DeletionVectorIds {
                     whole,
                     storage_type: text("storageType")?,
                     path_or_inline_dv: text("pathOrInlineDv")?,
-                    offset: whole.column_by_name("offset").and_then(|column| column.as_primitive_opt::<Int32Type>()).ok_or_else(|| missing("offset"))?,
+                    offset: whole
+                        .column_by_name("offset")
+                        .and_then(|column| column.as_primitive_opt::<Int32Type>())
+                        .ok_or_else(|| missing("offset"))?,
                 })
             }
             _ => None,
@@ -70,16 +74,14 @@ impl<'a> Keys<'a> {
 
 /// Whether a path is relative and nothing in it needs decoding, which is nearly always so.
 pub(crate) fn is_plain(path: &str) -> bool {
-    !path.is_empty() && !path.starts_with('/') && !path.bytes().any(|byte| matches!(byte, b'%' | b':' | 0)) && !has_dot_or_empty_segment(path)
+    !path.is_empty()
+        && !path.starts_with('/')
+        && !path.bytes().any(|byte| matches!(byte, b'%' | b':' | 0))
+        && !has_dot_or_empty_segment(path)
 }
 
 fn has_dot_or_empty_segment(path: &str) -> bool {
     path.as_bytes().last() == Some(&b'/')
         || path.starts_with('.')
         || path.as_bytes().windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'.' | b'/'))
-}
-
-/// The number of bytes that files have, for totals.
-pub(crate) fn sizes(batch: &RecordBatch) -> Option<&arrow::array::PrimitiveArray<Int64Type>> {
-    batch.column_by_name("size").and_then(|column| column.as_primitive_opt())
 }

@@ -26,3 +26,6 @@ pub use checkpoint::CheckpointReader;
 pub use columns::{FileColumn, FileColumns};
 pub use commit::Commit;
 pub use tail::{FileReplay, Tail};
+
+pub(crate) use checkpoint::{TableAction, read_table_actions};
+pub(crate) use key::is_plain;

@@ -119,7 +119,8 @@ impl FileReplay {
     }
 
     fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let indices = self.columns.iter().map(|column| batch.schema_ref().index_of(column.name())).collect::<std::result::Result<Vec<_>, _>>();
+        let indices =
+            self.columns.iter().map(|column| batch.schema_ref().index_of(column.name())).collect::<std::result::Result<Vec<_>, _>>();
         indices
             .and_then(|indices| batch.project(&indices))
             .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))

@@ -1,1 +1,3 @@
-//! Reading a snapshot.
+//! Reading a snapshot: the list of its files, and their rows.
+
+mod rows;

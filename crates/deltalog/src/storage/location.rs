@@ -17,7 +17,9 @@ pub fn parse_location(uri: &str) -> Result<Url> {
         Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with('/') => {
             let url = Url::parse(uri).map_err(|error| Error::invalid_argument("the location is not a URL").with_source(error))?;
             if url.scheme() == "file" && url.host().is_some() {
-                return Err(Error::invalid_argument(format!("the location {url} names a host")).with_hint("write file:///path with three slashes"));
+                return Err(
+                    Error::invalid_argument(format!("the location {url} names a host")).with_hint("write file:///path with three slashes")
+                );
             }
             Ok(url)
         }

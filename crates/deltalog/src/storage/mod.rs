@@ -109,11 +109,15 @@ impl Storage {
 
     fn path(&self, relative: &str) -> Result<Path> {
         let path = if self.base.as_ref().is_empty() { Path::parse(relative) } else { Path::parse(format!("{}/{relative}", self.base)) };
-        path.map_err(|error| Error::corrupt_log("the path cannot be a file of the store").at_path(relative).in_table(self.url()).with_source(error))
+        path.map_err(|error| {
+            Error::corrupt_log("the path cannot be a file of the store").at_path(relative).in_table(self.url()).with_source(error)
+        })
     }
 
     fn absolute(&self, path: &str) -> Result<Path> {
-        Path::parse(path).map_err(|error| Error::corrupt_log("the path cannot be a file of the store").at_path(path).in_table(self.url()).with_source(error))
+        Path::parse(path).map_err(|error| {
+            Error::corrupt_log("the path cannot be a file of the store").at_path(path).in_table(self.url()).with_source(error)
+        })
     }
 
     fn error(&self, path: &str, error: object_store::Error) -> Error {
@@ -156,7 +160,9 @@ impl Storage {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub fn get(&self, path: &str) -> Result<Option<Bytes>> {
-        match block_on(async { self.store.get(&self.path(path)?).await.map_err(|e| self.error(path, e))?.bytes().await.map_err(|e| self.error(path, e)) }) {
+        match block_on(async {
+            self.store.get(&self.path(path)?).await.map_err(|e| self.error(path, e))?.bytes().await.map_err(|e| self.error(path, e))
+        }) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
             Err(error) => Err(error),
@@ -250,7 +256,8 @@ impl Storage {
         }
         let file = object_store::local::LocalFileSystem::new().path_to_filesystem(&located).map_err(|error| self.error(path, error))?;
         FileWriter::create_local(&file, path).map_err(|error| {
-            let kind = if error.kind() == std::io::ErrorKind::PermissionDenied { ErrorKind::PermissionDenied } else { ErrorKind::Unavailable };
+            let kind =
+                if error.kind() == std::io::ErrorKind::PermissionDenied { ErrorKind::PermissionDenied } else { ErrorKind::Unavailable };
             Error::new(kind, "the file could not be created").at_path(path).in_table(self.url()).with_source(error)
         })
     }

@@ -103,4 +103,3 @@ impl Read for PositionedRead {
         Ok(read)
     }
 }
-

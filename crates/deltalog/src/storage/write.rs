@@ -45,7 +45,9 @@ impl FileWriter {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub fn finish(self) -> Result<u64> {
-        let failed = |path: &str, error: io::Error| Error::new(ErrorKind::Unavailable, "the file could not be written").at_path(path).with_source(error);
+        let failed = |path: &str, error: io::Error| {
+            Error::new(ErrorKind::Unavailable, "the file could not be written").at_path(path).with_source(error)
+        };
         match self.sink {
             Sink::Local(buffer) => {
                 let file = buffer.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;

@@ -1,0 +1,1 @@
+//! Data files that are being written, and files that an engine has written, as `add` actions.
