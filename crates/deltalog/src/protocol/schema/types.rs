@@ -179,6 +179,11 @@ impl StructType {
 }
 
 impl DataType {
+    /// Whether it is or holds a void.
+    pub fn has_void(&self) -> bool {
+        self.any_primitive(&|primitive| *primitive == PrimitiveType::Void)
+    }
+
     fn any_struct(&self, condition: &dyn Fn(&StructType) -> bool) -> bool {
         match self {
             Self::Primitive(_) => false,
