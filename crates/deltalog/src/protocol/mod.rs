@@ -2,9 +2,11 @@
 
 pub mod action;
 pub mod path;
+pub mod schema;
 
 pub use action::{
     Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata, Format,
     Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
 pub use path::{AbsolutePath, LogPath, PathResolver};
+pub use schema::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::lenient::null_as_default;
+use crate::Result;
+use crate::protocol::schema::StructType;
 
 /// The table's identity, schema, partitioning and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +35,14 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// The table's schema, parsed.
+    ///
+    /// # Errors
+    /// As [`StructType::from_json`].
+    pub fn schema(&self) -> Result<StructType> {
+        StructType::from_json(&self.schema_string)
+    }
+
     /// The table property `key`, if set.
     pub fn property(&self, key: &str) -> Option<&str> {
         self.configuration.get(key).map(String::as_str)
