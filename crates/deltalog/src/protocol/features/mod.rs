@@ -4,7 +4,7 @@
 //! - A feature is *supported* by a table when its protocol implies it (legacy versions) or lists it. It is *active* when the table's metadata
 //!   makes use of it. Some can be active without a trace in the metadata; those count as active as soon as they are supported.
 //! - What is not implemented is refused by name, and so is every name that is not known. The gates start strict; code that implements a feature
-//!   opens its row in [`gate`].
+//!   opens its row in `gate.rs`.
 
 mod gate;
 mod table_feature;
