@@ -38,7 +38,7 @@ pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Resul
 pub(crate) fn after_commit(storage: &Storage, base: Option<&Snapshot>, version: u64, environment: &Environment) {
     let interval =
         base.and_then(|base| base.metadata().property("delta.checkpointInterval")?.trim().parse().ok()).filter(|interval| *interval > 0);
-    if version == 0 || version % interval.unwrap_or(DEFAULT_INTERVAL) != 0 {
+    if version == 0 || !version.is_multiple_of(interval.unwrap_or(DEFAULT_INTERVAL)) {
         return;
     }
     let snapshot = match base {
@@ -194,7 +194,7 @@ fn unexpired(batch: &RecordBatch, oldest: i64) -> Result<RecordBatch> {
 pub(crate) fn interval_ms(text: &str) -> Option<i64> {
     let text = text.trim().to_ascii_lowercase();
     let words: Vec<&str> = text.strip_prefix("interval").unwrap_or(&text).split_whitespace().collect();
-    if words.is_empty() || words.len() % 2 != 0 {
+    if words.is_empty() || !words.len().is_multiple_of(2) {
         return None;
     }
     words.chunks(2).try_fold(0i64, |sum, pair| {

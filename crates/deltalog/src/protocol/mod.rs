@@ -11,7 +11,9 @@ pub use action::{
     Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata, Format,
     Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
-pub use features::{TableFeature, ensure_readable, ensure_writable, is_append_only, protocol_for};
+pub use features::{
+    FeatureKind, TableFeature, ensure_readable, ensure_writable, is_append_only, protocol_for, reader_refusals, writer_refusals,
+};
 pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};
-pub use schema::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+pub use schema::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};

@@ -34,10 +34,10 @@ impl PartitionColumns {
         let (mut types, mut fields) = (Vec::new(), Vec::new());
         for name in names {
             let bad = |what: &str| Error::corrupt_log(format!("the partition column '{name}' {what}"));
-            let field = schema.fields().iter().find(|field| field.name() == name).ok_or_else(|| bad("is not in the schema"))?;
-            let DataType::Primitive(primitive) = field.data_type() else { return Err(bad("is not of a primitive type")) };
+            let field = schema.fields().iter().find(|field| field.name == *name).ok_or_else(|| bad("is not in the schema"))?;
+            let DataType::Primitive(primitive) = &field.data_type else { return Err(bad("is not of a primitive type")) };
             let arrow_field = arrow.field_with_name(name).map_err(|error| bad("is not in the schema").with_source(error))?;
-            types.push((name.clone(), primitive.clone()));
+            types.push((name.clone(), *primitive));
             fields.push(Arc::new(Field::new(name, arrow_field.data_type().clone(), true)));
         }
         Ok(Self { types, fields: fields.into() })
@@ -73,7 +73,7 @@ impl PartitionColumns {
         let offsets = values.value_offsets();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.types.len());
         for (position, (name, primitive)) in self.types.iter().enumerate() {
-            let mut column = PartitionColumnBuilder::new(primitive)?;
+            let mut column = PartitionColumnBuilder::new(name, primitive);
             for row in offsets.windows(2) {
                 let (start, end) = (row[0] as usize, row[1] as usize);
                 // The entries nearly always stand in the order of the columns.
@@ -84,7 +84,7 @@ impl PartitionColumns {
                     (start..end).find(|entry| keys.value(*entry) == name)
                 };
                 let text = entry.filter(|entry| texts.is_valid(*entry)).map(|entry| texts.value(entry));
-                column.append(text).map_err(|error| error.with_hint(format!("partition column '{name}'")))?;
+                column.append(text)?;
             }
             columns.push(column.finish());
         }

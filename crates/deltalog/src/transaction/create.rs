@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::protocol::{Action, DataType, Format, Metadata, PartitionColumnBuilder, StructType, protocol_for};
+use crate::protocol::{Action, DataType, Format, Metadata, PrimitiveType, StructType, protocol_for};
 
 /// What a new table is to be.
 #[derive(Debug, Clone)]
@@ -54,33 +54,32 @@ impl TableDefinition {
         }
         let mut columns = Vec::new();
         for name in &self.partition_columns {
-            let names = || self.schema.fields().iter().map(|field| field.name()).collect::<Vec<_>>().join(", ");
+            let names = || self.schema.fields().iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(", ");
             let field = self.schema.field(name).ok_or_else(|| {
                 Error::schema_mismatch(format!("the partition column '{name}' is not in the schema"))
                     .with_hint(format!("the columns are {}", names()))
             })?;
-            let DataType::Primitive(primitive) = field.data_type() else {
+            let DataType::Primitive(_) = field.data_type else {
                 return Err(Error::schema_mismatch(format!("a table cannot be partitioned by the nested column '{name}'")));
             };
-            PartitionColumnBuilder::new(primitive)?;
-            if columns.iter().any(|seen| seen == field.name()) {
+            if columns.contains(&field.name) {
                 return Err(Error::schema_mismatch(format!("the table is partitioned by '{name}' twice")));
             }
-            columns.push(field.name().to_owned());
+            columns.push(field.name.clone());
         }
         if columns.len() == self.schema.fields().len() {
             return Err(Error::schema_mismatch("a table cannot be partitioned by all of its columns"));
         }
-        if let Some(field) = self.schema.fields().iter().find(|field| field.data_type().has_void()) {
-            return Err(
-                Error::schema_mismatch(format!("the column '{}' has no type but void", field.name())).with_hint("cast it to a type")
-            );
+        if let Some(field) =
+            self.schema.fields().iter().find(|field| field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void))
+        {
+            return Err(Error::schema_mismatch(format!("the column '{}' has no type but void", field.name)).with_hint("cast it to a type"));
         }
         for field in self.schema.fields() {
-            if let Some(bad) = field.name().chars().find(|c| " ,;{}()\n\t=".contains(*c)) {
+            if let Some(bad) = field.name.chars().find(|c| " ,;{}()\n\t=".contains(*c)) {
                 return Err(Error::schema_mismatch(format!(
                     "the column name '{}' has the character {bad:?}, which Parquet readers refuse without column mapping",
-                    field.name()
+                    field.name
                 ))
                 .with_hint("rename the column"));
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::lenient::null_as_default;
-use crate::error::Result;
+use crate::Result;
 use crate::protocol::schema::StructType;
 
 /// The table's identity, schema, partitioning and configuration.
@@ -23,6 +23,9 @@ pub struct Metadata {
     /// Encoding of the data files.
     pub format: Format,
     /// The schema as JSON, byte for byte as the writer left it.
+    ///
+    /// Required by the protocol, yet writers leave it out or `null` in a table without columns; then it is empty, and is left out again.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub schema_string: String,
     /// Logical names of the partition columns, in order.
     pub partition_columns: Vec<String>,
@@ -35,12 +38,15 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// The schema, parsed.
+    /// The table's schema, parsed; without columns where there is no [`schema_string`](Self::schema_string).
     ///
     /// # Errors
-    /// `CorruptLog` if it is none, `Unsupported` for a type that is not known.
+    /// As [`StructType::from_json`].
     pub fn schema(&self) -> Result<StructType> {
-        StructType::from_json(&self.schema_string)
+        match self.schema_string.is_empty() {
+            true => Ok(StructType::default()),
+            false => StructType::from_json(&self.schema_string),
+        }
     }
 
     /// The table property `key`, if set.

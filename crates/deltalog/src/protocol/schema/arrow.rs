@@ -1,198 +1,157 @@
-//! The schema's Arrow form.
+//! Schema to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the names of list and map parts.)
 //!
-//! | protocol | Arrow | and read from Arrow also |
-//! | --- | --- | --- |
-//! | string | Utf8 | LargeUtf8, Utf8View |
-//! | binary | Binary | LargeBinary, BinaryView, FixedSizeBinary |
-//! | long, integer, short, byte | Int64, Int32, Int16, Int8 | UInt32, UInt16, UInt8: the next wider |
-//! | date | Date32 | Date64 |
-//! | timestamp | Timestamp(us, UTC) | any unit, any zone: the instant is the same |
-//! | timestamp_ntz | Timestamp(us) | any unit without zone |
-//! | decimal(p,s) | Decimal128(p,s) | Decimal32, Decimal64, Decimal256 of precision up to 38 |
-//! | array | List, item `element` | LargeList, FixedSizeList, ListView |
-//! | map | Map `key_value` of `key`, `value` | |
-//! | void | Null | |
+//! Into Arrow there is one form for each type. Out of Arrow every encoding of the same values is accepted:
 //!
-//! Dictionary and run-end encoded columns count as their values. Whether a *value* fits is for whoever converts it to say.
+//! | Arrow | Delta |
+//! | --- | --- |
+//! | large, view, dictionary and run-end encoded arrays | the type of their values |
+//! | `UInt8`, `UInt16`, `UInt32`, `Float16` | the next wider type: `short`, `integer`, `long`, `float` |
+//! | `Timestamp` in s, ms, µs, ns, with any zone, or none | `timestamp`, or `timestamp_ntz` |
+//! | `Date64` | `date` |
+//! | decimals of every width | `decimal`; a negative scale as digits before the point |
+//!
+//! - Refused, because values could be lost: `UInt64`. Whether a value fits (a timestamp in ns, say) is for whoever converts it to say.
+//! - Metadata does not cross: neither does Arrow's (such as Parquet field ids) become Delta's, nor the other way round.
 
 use std::sync::Arc;
 
-use ::arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema, TimeUnit};
+use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
 
-use super::MAX_DEPTH;
-use super::types::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
-use crate::error::{Error, Result};
+use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
+use crate::{Error, Result};
 
 impl StructType {
-    /// The Arrow schema.
+    /// The Arrow schema in which rows are held.
     ///
     /// # Errors
-    /// `Unsupported` for a type that has no Arrow form here yet, with its column.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that has no Arrow form here; names the column.
     pub fn to_arrow(&self) -> Result<Schema> {
-        Ok(Schema::new(fields_to_arrow(self)?))
+        Ok(Schema::new(fields_to_arrow(self, &Place::ROOT)?))
     }
 
-    /// The schema of Arrow data.
+    /// The schema of a table that can hold rows of the Arrow `schema`.
     ///
     /// # Errors
-    /// `SchemaMismatch` for a type that no table can have, with its column.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that no Delta type can hold, [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch)
+    /// for a name that is there twice; both name the column.
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
-        fields_from_arrow(schema.fields(), 0)
+        fields_from_arrow(schema.fields(), &Place::ROOT)
     }
 }
 
-fn fields_to_arrow(schema: &StructType) -> Result<Fields> {
-    let field = |field: &StructField| {
-        let data_type = to_arrow(field.data_type()).map_err(|error| error.with_hint(format!("in the column '{}'", field.name())))?;
-        Ok(Field::new(field.name(), data_type, field.is_nullable()))
-    };
-    schema.fields().iter().map(field).collect::<Result<Fields>>()
+impl StructField {
+    /// The Arrow field in which values are held.
+    ///
+    /// # Errors
+    /// As [`StructType::to_arrow`].
+    pub fn to_arrow(&self) -> Result<Field> {
+        field_to_arrow(self, &Place::ROOT)
+    }
 }
 
-fn to_arrow(data_type: &DataType) -> Result<ArrowType> {
+fn fields_to_arrow(fields: &StructType, place: &Place<'_>) -> Result<Fields> {
+    fields.fields().iter().map(|field| field_to_arrow(field, place)).collect()
+}
+
+fn field_to_arrow(field: &StructField, parent: &Place<'_>) -> Result<Field> {
+    // A null column has nothing but nulls, whatever the schema says.
+    let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
+    Ok(Field::new(&field.name, type_to_arrow(&field.data_type, &parent.child(&field.name))?, nullable))
+}
+
+fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
+    place.check_depth()?;
     Ok(match data_type {
-        DataType::Struct(schema) => ArrowType::Struct(fields_to_arrow(schema)?),
-        DataType::Array(array) => ArrowType::List(Arc::new(Field::new("element", to_arrow(&array.element_type)?, array.contains_null))),
-        DataType::Map(map) => {
-            let key = Field::new("key", to_arrow(&map.key_type)?, false);
-            let value = Field::new("value", to_arrow(&map.value_type)?, map.value_contains_null);
-            ArrowType::Map(Arc::new(Field::new("key_value", ArrowType::Struct(vec![key, value].into()), false)), false)
+        DataType::Primitive(primitive) => primitive.to_arrow(),
+        DataType::Variant => {
+            return Err(Error::unsupported(format!("column '{place}' has the type 'variant', which cannot be read or written yet"))
+                .with_hint("select the other columns only"));
         }
-        DataType::Primitive(primitive) => primitive.to_arrow()?,
+        DataType::Struct(fields) => ArrowType::Struct(fields_to_arrow(fields, place)?),
+        DataType::Array(array) => {
+            let element = type_to_arrow(&array.element_type, &place.child("element"))?;
+            ArrowType::List(Arc::new(Field::new("element", element, array.contains_null)))
+        }
+        DataType::Map(map) => {
+            let key = Field::new("key", type_to_arrow(&map.key_type, &place.child("key"))?, false);
+            let value = Field::new("value", type_to_arrow(&map.value_type, &place.child("value"))?, map.value_contains_null);
+            let entries = ArrowType::Struct(Fields::from(vec![key, value]));
+            ArrowType::Map(Arc::new(Field::new("key_value", entries, false)), false)
+        }
     })
 }
 
-impl PrimitiveType {
-    /// The Arrow type.
-    ///
-    /// # Errors
-    /// `Unsupported` for `variant`.
-    pub fn to_arrow(&self) -> Result<ArrowType> {
-        Ok(match self {
-            Self::String => ArrowType::Utf8,
-            Self::Long => ArrowType::Int64,
-            Self::Integer => ArrowType::Int32,
-            Self::Short => ArrowType::Int16,
-            Self::Byte => ArrowType::Int8,
-            Self::Float => ArrowType::Float32,
-            Self::Double => ArrowType::Float64,
-            Self::Boolean => ArrowType::Boolean,
-            Self::Binary => ArrowType::Binary,
-            Self::Date => ArrowType::Date32,
-            Self::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
-            Self::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
-            Self::Decimal { precision, scale } => ArrowType::Decimal128(*precision, scale.cast_signed()),
-            Self::Void => ArrowType::Null,
-            Self::Variant => return Err(Error::unsupported("the type variant of the feature variantType is not supported yet")),
+fn fields_from_arrow(fields: &Fields, place: &Place<'_>) -> Result<StructType> {
+    let fields = fields
+        .iter()
+        .map(|field| {
+            Ok(StructField::new(field.name(), type_from_arrow(field.data_type(), &place.child(field.name()))?, field.is_nullable()))
         })
-    }
+        .collect::<Result<_>>()?;
+    StructType::try_new(fields)
 }
 
-fn fields_from_arrow(fields: &Fields, depth: usize) -> Result<StructType> {
-    let field = |field: &Arc<Field>| {
-        let data_type =
-            from_arrow(field.data_type(), depth).map_err(|error| error.with_hint(format!("in the column '{}'", field.name())))?;
-        Ok(StructField::new(field.name(), data_type, field.is_nullable()))
-    };
-    StructType::new(fields.iter().map(field).collect::<Result<_>>()?)
-}
-
-fn from_arrow(data_type: &ArrowType, depth: usize) -> Result<DataType> {
-    if depth > MAX_DEPTH {
-        return Err(Error::schema_mismatch(format!("the type nests deeper than {MAX_DEPTH} levels")));
-    }
-    let primitive = match data_type {
-        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => PrimitiveType::String,
-        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => PrimitiveType::Binary,
-        ArrowType::Int64 | ArrowType::UInt32 => PrimitiveType::Long,
-        ArrowType::Int32 | ArrowType::UInt16 => PrimitiveType::Integer,
-        ArrowType::Int16 | ArrowType::UInt8 => PrimitiveType::Short,
+fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
+    place.check_depth()?;
+    let primitive = match arrow {
+        ArrowType::Null => PrimitiveType::Void,
+        ArrowType::Boolean => PrimitiveType::Boolean,
         ArrowType::Int8 => PrimitiveType::Byte,
+        ArrowType::Int16 | ArrowType::UInt8 => PrimitiveType::Short,
+        ArrowType::Int32 | ArrowType::UInt16 => PrimitiveType::Integer,
+        ArrowType::Int64 | ArrowType::UInt32 => PrimitiveType::Long,
         ArrowType::Float16 | ArrowType::Float32 => PrimitiveType::Float,
         ArrowType::Float64 => PrimitiveType::Double,
-        ArrowType::Boolean => PrimitiveType::Boolean,
+        ArrowType::Timestamp(_, zone) => match zone {
+            Some(_) => PrimitiveType::Timestamp,
+            None => PrimitiveType::TimestampNtz,
+        },
         ArrowType::Date32 | ArrowType::Date64 => PrimitiveType::Date,
-        ArrowType::Timestamp(_, Some(_)) => PrimitiveType::Timestamp,
-        ArrowType::Timestamp(_, None) => PrimitiveType::TimestampNtz,
-        ArrowType::Null => PrimitiveType::Void,
+        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => PrimitiveType::Binary,
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => PrimitiveType::String,
         ArrowType::Decimal32(precision, scale)
         | ArrowType::Decimal64(precision, scale)
         | ArrowType::Decimal128(precision, scale)
-        | ArrowType::Decimal256(precision, scale) => match u8::try_from(*scale) {
-            Ok(scale) if (1..=38).contains(precision) && scale <= *precision => PrimitiveType::Decimal { precision: *precision, scale },
-            _ => return Err(Error::schema_mismatch(format!("a table cannot have a decimal of precision {precision} and scale {scale}"))),
-        },
-        ArrowType::Dictionary(_, values) => return from_arrow(values, depth + 1),
-        ArrowType::RunEndEncoded(_, values) => return from_arrow(values.data_type(), depth + 1),
-        ArrowType::Struct(fields) => return fields_from_arrow(fields, depth + 1).map(DataType::Struct),
+        | ArrowType::Decimal256(precision, scale) => decimal_from_arrow(*precision, *scale).ok_or_else(|| refused(arrow, place))?,
+        ArrowType::Struct(fields) => return Ok(DataType::Struct(fields_from_arrow(fields, place)?)),
         ArrowType::List(element)
         | ArrowType::LargeList(element)
-        | ArrowType::FixedSizeList(element, _)
         | ArrowType::ListView(element)
-        | ArrowType::LargeListView(element) => {
-            let element_type = from_arrow(element.data_type(), depth + 1)?;
+        | ArrowType::LargeListView(element)
+        | ArrowType::FixedSizeList(element, _) => {
+            let element_type = type_from_arrow(element.data_type(), &place.child("element"))?;
             return Ok(DataType::Array(Box::new(ArrayType { element_type, contains_null: element.is_nullable() })));
         }
-        ArrowType::Map(entries, _) => {
-            let ArrowType::Struct(fields) = entries.data_type() else { return Err(Error::schema_mismatch("a map without key and value")) };
-            let [key, value] = fields.iter().as_slice() else { return Err(Error::schema_mismatch("a map without key and value")) };
-            return Ok(DataType::Map(Box::new(MapType {
-                key_type: from_arrow(key.data_type(), depth + 1)?,
-                value_type: from_arrow(value.data_type(), depth + 1)?,
-                value_contains_null: value.is_nullable(),
-            })));
-        }
-        other => return Err(Error::schema_mismatch(format!("a table cannot have a column of the Arrow type {other}"))),
+        ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place),
+        ArrowType::Dictionary(_, values) => return type_from_arrow(values, &place.deeper()),
+        ArrowType::RunEndEncoded(_, values) => return type_from_arrow(values.data_type(), &place.deeper()),
+        _ => return Err(refused(arrow, place)),
     };
-    Ok(DataType::Primitive(primitive))
+    Ok(primitive.into())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+fn map_from_arrow(entries: &Field, arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
+    let ArrowType::Struct(parts) = entries.data_type() else { return Err(refused(arrow, place)) };
+    let [key, value] = parts.iter().as_slice() else { return Err(refused(arrow, place)) };
+    Ok(DataType::Map(Box::new(MapType {
+        key_type: type_from_arrow(key.data_type(), &place.child("key"))?,
+        value_type: type_from_arrow(value.data_type(), &place.child("value"))?,
+        value_contains_null: value.is_nullable(),
+    })))
+}
 
-    #[test]
-    fn every_type_goes_to_arrow_and_back() {
-        let types = [
-            "string",
-            "long",
-            "integer",
-            "short",
-            "byte",
-            "float",
-            "double",
-            "boolean",
-            "binary",
-            "date",
-            "timestamp",
-            "timestamp_ntz",
-            "decimal(38,10)",
-            "void",
-        ];
-        let mut fields: Vec<_> =
-            types.iter().map(|name| StructField::new(*name, DataType::Primitive(PrimitiveType::parse(name).unwrap()), true)).collect();
-        let inner = DataType::Struct(StructType::new(fields.clone()).unwrap());
-        fields.push(StructField::new(
-            "list",
-            DataType::Array(Box::new(ArrayType { element_type: inner.clone(), contains_null: false })),
-            false,
-        ));
-        let map = MapType { key_type: DataType::Primitive(PrimitiveType::Date), value_type: inner, value_contains_null: true };
-        fields.push(StructField::new("map", DataType::Map(Box::new(map)), true));
-        let schema = StructType::new(fields).unwrap();
-        assert_eq!(StructType::from_arrow(&schema.to_arrow().unwrap()).unwrap(), schema);
+/// A negative scale means zeros before the point, for which the precision must make room.
+fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
+    match u8::try_from(scale) {
+        Ok(scale) => PrimitiveType::decimal(precision, scale),
+        Err(_) => PrimitiveType::decimal(precision.checked_add(scale.unsigned_abs())?, 0),
     }
+}
 
-    #[test]
-    fn what_no_table_can_have_is_refused_with_its_column() {
-        for data_type in [
-            ArrowType::UInt64,
-            ArrowType::Time64(TimeUnit::Nanosecond),
-            ArrowType::Decimal256(76, 2),
-            ArrowType::Duration(TimeUnit::Second),
-        ] {
-            let error = StructType::from_arrow(&Schema::new(vec![Field::new("odd", data_type.clone(), true)])).unwrap_err();
-            assert!(error.to_string().contains("'odd'"), "{error}");
-        }
+fn refused(arrow: &ArrowType, place: &Place<'_>) -> Error {
+    let error = Error::unsupported(format!("column '{place}' has the Arrow type {arrow}, which no Delta type can hold"));
+    match arrow {
+        ArrowType::UInt64 => error.with_hint("cast it to a signed integer, or to a decimal with 20 digits"),
+        _ => error.with_hint("cast it to another type"),
     }
 }
