@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 
 use super::projected;
 use crate::error::{Error, Result};
@@ -18,6 +18,8 @@ pub(super) struct Columns {
     output: Vec<usize>,
     /// Indices into `table`, beginning with `output`.
     needed: Vec<usize>,
+    /// The fields of `needed` after those of `output`, with no more in them than the predicate reads.
+    extra: Vec<FieldRef>,
     /// What only reads partition columns: decided once for each file.
     pub(super) file_predicate: Option<BoundPredicate>,
     /// The rest: decided for each row.
@@ -35,7 +37,15 @@ impl Columns {
     pub(super) fn new(table: &SchemaRef, partitions: &[usize]) -> Self {
         let all: Vec<usize> = (0..table.fields().len()).collect();
         let (output, needed) = (all.clone(), all);
-        Self { table: Arc::clone(table), partitions: partitions.to_vec(), output, needed, file_predicate: None, row_predicate: None }
+        Self {
+            table: Arc::clone(table),
+            partitions: partitions.to_vec(),
+            output,
+            needed,
+            extra: Vec::new(),
+            file_predicate: None,
+            row_predicate: None,
+        }
     }
 
     pub(super) fn project<S: AsRef<str>>(&mut self, names: &[S]) -> Result<()> {
@@ -64,11 +74,14 @@ impl Columns {
 
     fn need(&mut self) -> Result<()> {
         self.needed.clone_from(&self.output);
-        for column in self.row_predicate.iter().flat_map(BoundPredicate::columns) {
-            let Some(name) = column.path.parts().first() else { continue };
+        self.extra.clear();
+        let paths: Vec<&[String]> = self.row_predicate.iter().flat_map(BoundPredicate::columns).map(|column| column.path.parts()).collect();
+        for name in paths.iter().filter_map(|path| path.first()) {
             let index = find_field(self.table.fields(), name)?;
-            if !self.needed.contains(&index) {
+            let is_known = self.needed.contains(&index);
+            if let Some(field) = self.table.fields().get(index).filter(|_| !is_known) {
                 self.needed.push(index);
+                self.extra.push(narrowed(field, &paths));
             }
         }
         Ok(())
@@ -79,22 +92,16 @@ impl Columns {
         projected(&self.table, &self.output)
     }
 
-    /// The schema of what is read: the output's fields come first.
-    pub(super) fn needed_schema(&self) -> SchemaRef {
-        projected(&self.table, &self.needed)
+    /// The columns to read: the output's come first.
+    pub(super) fn needed(&self) -> Vec<NeededColumn> {
+        let of_output = self.output.iter().filter_map(|index| self.table.fields().get(*index)).cloned();
+        let fields = of_output.chain(self.extra.iter().cloned());
+        fields.zip(&self.needed).map(|(field, index)| NeededColumn { field, is_partition: self.partitions.contains(index) }).collect()
     }
 
     /// How many of the columns that are read are returned.
     pub(super) fn output_len(&self) -> usize {
         self.output.len()
-    }
-
-    /// The columns of [`Columns::needed_schema`].
-    pub(super) fn needed(&self) -> impl Iterator<Item = NeededColumn> {
-        self.needed.iter().filter_map(|index| {
-            let field = Arc::clone(self.table.fields().get(*index)?);
-            Some(NeededColumn { field, is_partition: self.partitions.contains(index) })
-        })
     }
 
     /// One row with all partition columns, from `value_of` each.
@@ -105,6 +112,20 @@ impl Columns {
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(1));
         RecordBatch::try_new_with_options(Arc::new(Schema::new(nullable)), values, &options)
             .map_err(|e| Error::invalid_argument("the partition values do not fit the schema").with_source(e))
+    }
+}
+
+/// `field` with only those fields of structs that are on one of `paths`, all of which begin beside it.
+fn narrowed(field: &FieldRef, paths: &[&[String]]) -> FieldRef {
+    let below = paths.iter().filter(|path| path.first() == Some(field.name())).filter_map(|path| path.get(1..));
+    let below: Vec<&[String]> = below.collect();
+    match field.data_type() {
+        DataType::Struct(fields) if below.iter().all(|path| !path.is_empty()) => {
+            let is_read = |field: &&FieldRef| below.iter().any(|path| path.first() == Some(field.name()));
+            let inner: Fields = fields.iter().filter(is_read).map(|field| narrowed(field, &below)).collect();
+            Arc::new(field.as_ref().clone().with_data_type(DataType::Struct(inner)))
+        }
+        _ => Arc::clone(field),
     }
 }
 

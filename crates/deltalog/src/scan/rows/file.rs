@@ -53,8 +53,10 @@ enum Source {
 
 impl Opener {
     pub(super) fn new(scan: RowScan) -> Self {
-        let columns = scan.columns.needed().collect();
-        let schema = scan.columns.needed_schema();
+        let columns = scan.columns.needed();
+        let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).collect();
+        // The metadata is that of the output, which is a projection of this.
+        let schema = Arc::new(Schema::new_with_metadata(fields, scan.schema().metadata().clone()));
         let output = (0..scan.columns.output_len()).collect();
         Self { scan, columns, schema, output }
     }
