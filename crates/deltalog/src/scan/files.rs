@@ -211,7 +211,7 @@ impl FileList {
         let stats = decode_stats(texts(&batch)?, &self.table_schema, &pruner.stats)?;
         let partitions = match pruner.partitions.is_empty() {
             true => None,
-            false => Some(pruner.partitions.parse(map(&batch)?)?),
+            false => Some(pruner.partitions.parse(partition_map(&batch)?)?),
         };
         let keep = prune(&pruner.predicate, &StatsBounds::new(stats, partitions)?)?;
         filter_record_batch(&batch, &keep).map_err(|error| Error::corrupt_log("the file list cannot be filtered").with_source(error))
@@ -226,7 +226,7 @@ impl FileList {
                 let times = times.reinterpret_cast::<arrow::datatypes::TimestampMillisecondType>();
                 Ok(Arc::new(times.with_timezone("UTC")))
             }
-            ListColumn::PartitionValues => Ok(Arc::new(self.partitions.parse(map(batch)?)?)),
+            ListColumn::PartitionValues => Ok(Arc::new(self.partitions.parse(partition_map(batch)?)?)),
             ListColumn::NumRecords => {
                 let stats = decode_stats(texts(batch)?, &self.table_schema, &[])?;
                 stats.column_by_name("numRecords").cloned().ok_or_else(|| Error::corrupt_log("statistics without a count"))
@@ -240,13 +240,28 @@ impl FileList {
         }
     }
 
-    fn convert(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
-        self.seen += batch.num_rows() as u64;
-        let batch = match &self.pruner {
-            Some(pruner) => self.prune(pruner, batch)?,
-            None => batch,
-        };
-        let columns = self.columns.iter().map(|column| self.output(*column, &batch)).collect::<Result<Vec<_>>>()?;
+    /// The next files that may match, in the form of the log.
+    pub(super) fn next_kept(&mut self) -> Option<Result<RecordBatch>> {
+        loop {
+            let seen = &mut self.seen;
+            let batch = self.replay.next()?.inspect(|batch| *seen += batch.num_rows() as u64);
+            let kept = batch.and_then(|batch| match &self.pruner {
+                Some(pruner) => self.prune(pruner, batch),
+                None => Ok(batch),
+            });
+            match kept {
+                Ok(batch) if batch.num_rows() == 0 => {}
+                kept => return Some(kept.map_err(|error| self.located(error))),
+            }
+        }
+    }
+
+    fn located(&self, error: Error) -> Error {
+        error.in_table(self.table.clone()).at_version(self.version)
+    }
+
+    fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        let columns = self.columns.iter().map(|column| self.output(*column, batch)).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| Error::corrupt_log("an add action lacks a required field").with_source(error))
@@ -257,18 +272,12 @@ impl Iterator for FileList {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            let batch = self.replay.next()?.and_then(|batch| self.convert(batch));
-            match batch {
-                Ok(batch) if batch.num_rows() == 0 => {}
-                Ok(batch) => return Some(Ok(batch)),
-                Err(error) => return Some(Err(error.in_table(self.table.clone()).at_version(self.version))),
-            }
-        }
+        let batch = self.next_kept()?;
+        Some(batch.and_then(|batch| self.convert(&batch).map_err(|error| self.located(error))))
     }
 }
 
-fn required(batch: &RecordBatch, column: FileColumn) -> Result<&ArrayRef> {
+pub(super) fn required(batch: &RecordBatch, column: FileColumn) -> Result<&ArrayRef> {
     batch.column_by_name(column.name()).ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{}'", column.name())))
 }
 
@@ -277,7 +286,7 @@ fn texts(batch: &RecordBatch) -> Result<impl Iterator<Item = Option<&str>>> {
     Ok(stats.ok_or_else(|| Error::corrupt_log("stats are no strings"))?.iter())
 }
 
-fn map(batch: &RecordBatch) -> Result<&arrow::array::MapArray> {
+pub(super) fn partition_map(batch: &RecordBatch) -> Result<&arrow::array::MapArray> {
     required(batch, FileColumn::PartitionValues)?.as_map_opt().ok_or_else(|| Error::corrupt_log("partitionValues is no map"))
 }
 

@@ -1,1 +1,148 @@
-//! The rows of data files.
+//! The rows of data files (protocol, "Data Files"), as Arrow record batches of the table's schema.
+//!
+//! ```text
+//! DataFile ──open──> footer ──plan──> leaves to read ──> batches ──convert──> table's types ──filter──> projection
+//!             │        └─ row groups that cannot match are left out
+//!             └─ files whose partition values do not match are not opened
+//! ```
+//!
+//! - A column is found in a file by its exact name, else by its name in any case if only one matches. One that is not there is NULL; one that the
+//!   table does not know is not read.
+//! - What is read has the table's types. A value that they cannot hold is an error that names file and column, never another value; the one
+//!   exception are nanoseconds, which are cut to the microsecond below, because the protocol's timestamps have no more digits.
+//! - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
+//! - The files come in the order given, the rows in the order of the file.
+//! - Not done here: deletion vectors, column mapping, row groups' page indexes and Bloom filters.
+
+mod columns;
+mod convert;
+mod faults;
+mod file;
+mod groups;
+mod plan;
+mod stream;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, StructArray};
+use arrow::datatypes::{Schema, SchemaRef};
+
+use crate::error::{Error, Result};
+use crate::predicate::BoundPredicate;
+use crate::protocol::LogPath;
+use crate::storage::Storage;
+
+use columns::{Columns, find_field};
+pub use stream::RowStream;
+
+/// A data file to read.
+#[derive(Debug, Clone)]
+pub struct DataFile {
+    /// Where it is.
+    pub path: LogPath,
+    /// How many bytes the log says it has.
+    pub size: u64,
+    /// The values of its partition columns.
+    pub partition_values: PartitionRow,
+}
+
+/// The partition values of one file: a row of typed columns with the names that the table's schema has for the partition columns.
+#[derive(Debug, Clone)]
+pub struct PartitionRow {
+    values: Arc<StructArray>,
+    row: usize,
+}
+
+impl PartitionRow {
+    /// Row `row` of `values`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `values` has no such row.
+    pub fn new(values: Arc<StructArray>, row: usize) -> Result<Self> {
+        if row < values.len() {
+            return Ok(Self { values, row });
+        }
+        Err(Error::invalid_argument(format!("row {row} of partition values that have {} rows", values.len())))
+    }
+
+    /// The row of a table that is not partitioned.
+    pub fn empty() -> Self {
+        Self { values: Arc::new(StructArray::new_empty_fields(1, None)), row: 0 }
+    }
+}
+
+/// What to read of data files, and how. See the [module](self) for what is guaranteed.
+#[derive(Debug, Clone)]
+pub struct RowScan {
+    storage: Storage,
+    columns: Columns,
+    batch_rows: usize,
+    threads: usize,
+}
+
+impl RowScan {
+    /// All columns of files of the table at `storage`, whose schema is `schema` and whose partition columns are `partition_columns`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a partition column is not in the schema.
+    pub fn new(storage: Storage, schema: &SchemaRef, partition_columns: &[String]) -> Result<Self> {
+        let partitions = partition_columns.iter().map(|name| find_field(schema.fields(), name)).collect::<Result<Vec<_>>>();
+        let located = |error: Error| error.in_table(storage.url());
+        let columns = Columns::new(schema, &partitions.map_err(located)?);
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        Ok(Self { storage, columns, batch_rows: 8192, threads })
+    }
+
+    /// Reads only the top-level columns `names`, in this order. A name may differ in case from the schema's if only one column matches.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a name is unknown, ambiguous or twice there.
+    pub fn with_projection<S: AsRef<str>>(mut self, names: &[S]) -> Result<Self> {
+        self.columns.project(names).map_err(|error| error.in_table(self.storage.url()))?;
+        Ok(self)
+    }
+
+    /// Reads only rows for which `predicate` is true. It must be bound to the schema given to [`RowScan::new`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` if part of the predicate was not understood, or it reads a column that is not in the schema.
+    pub fn with_predicate(mut self, predicate: &BoundPredicate) -> Result<Self> {
+        self.columns.filter(predicate).map_err(|error| error.in_table(self.storage.url()))?;
+        Ok(self)
+    }
+
+    /// The most rows of a batch, 8192 if nothing is said; 0 counts as 1.
+    #[must_use]
+    pub fn with_batch_rows(mut self, rows: usize) -> Self {
+        self.batch_rows = rows.max(1);
+        self
+    }
+
+    /// The most threads to read with, as many as there are processors if nothing is said. With 1 the caller's thread reads.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = threads.max(1);
+        self
+    }
+
+    /// The schema of the batches: fields of the table's schema, in the order of the projection.
+    pub fn schema(&self) -> SchemaRef {
+        self.columns.output_schema()
+    }
+
+    /// The rows of `files`. Nothing is read before the first batch is asked for.
+    pub fn read(self, files: impl Iterator<Item = Result<DataFile>> + Send + 'static) -> RowStream {
+        RowStream::new(self, Box::new(files))
+    }
+}
+
+/// `schema` with the fields at `indices`.
+fn projected(schema: &Schema, indices: &[usize]) -> SchemaRef {
+    let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned());
+    Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod type_tests;

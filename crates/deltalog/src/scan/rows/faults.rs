@@ -1,0 +1,97 @@
+//! Errors of data files: what is the store's fault, what is the file's.
+
+use std::any::Any;
+use std::io::{self, Read};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
+use parquet::errors::{ParquetError, Result as ParquetResult};
+use parquet::file::reader::{ChunkReader, Length};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::FileReader;
+
+/// A file that remembers whether a read failed. The Parquet reader turns its errors into text, after which a disk that does not answer looks like
+/// a torn file.
+#[derive(Debug, Clone)]
+pub(super) struct WatchedFile {
+    file: FileReader,
+    has_failed: Arc<AtomicBool>,
+}
+
+impl WatchedFile {
+    pub(super) fn new(file: FileReader) -> Self {
+        Self { file, has_failed: Arc::default() }
+    }
+
+    /// The error of a failed attempt to read the file as Parquet.
+    pub(super) fn error(&self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
+        if self.has_failed.load(Ordering::Relaxed) {
+            return Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(source);
+        }
+        Error::corrupt_data("the file cannot be read as Parquet").with_source(source)
+    }
+}
+
+/// Whether the store is at fault, and not the range that was asked for.
+fn is_store_fault(error: &io::Error) -> bool {
+    error.kind() != io::ErrorKind::UnexpectedEof
+}
+
+impl Length for WatchedFile {
+    fn len(&self) -> u64 {
+        self.file.size()
+    }
+}
+
+impl ChunkReader for WatchedFile {
+    type T = WatchedRead;
+
+    fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
+        Ok(WatchedRead { read: self.file.get_read(start)?, has_failed: Arc::clone(&self.has_failed) })
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
+        // Checked first, because a torn footer asks for lengths that must not be allocated.
+        if start.checked_add(length as u64).is_none_or(|end| end > self.file.size()) {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} are beyond the end of the file")));
+        }
+        self.file.get_bytes(start, length).inspect_err(|error| {
+            if let ParquetError::External(source) = error
+                && source.downcast_ref::<io::Error>().is_some_and(is_store_fault)
+            {
+                self.has_failed.store(true, Ordering::Relaxed);
+            }
+        })
+    }
+}
+
+/// Sequential reads of a [`WatchedFile`].
+pub(super) struct WatchedRead {
+    read: <FileReader as ChunkReader>::T,
+    has_failed: Arc<AtomicBool>,
+}
+
+impl Read for WatchedRead {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.read.read(buffer).inspect_err(|error| {
+            if error.kind() != io::ErrorKind::Interrupted && is_store_fault(error) {
+                self.has_failed.store(true, Ordering::Relaxed);
+            }
+        })
+    }
+}
+
+/// What `work` returns; a panic in it, which the decoder of a damaged file may raise, is an error too.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(Error::corrupt_data(format!("the reading of data files broke off with '{}'", panic_text(panic.as_ref()))))
+    })
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}

@@ -1,0 +1,386 @@
+//! Reading files written by Arrow's own writer: which columns, which rows, in which order, and what goes wrong how.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use arrow::array::*;
+use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use proptest::prelude::*;
+
+use super::{DataFile, PartitionRow, RowScan};
+use crate::error::{Error, ErrorKind, Result};
+use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::protocol::{LogPath, PathResolver};
+use crate::storage::Storage;
+
+pub(super) struct Table {
+    pub(super) directory: tempfile::TempDir,
+    schema: SchemaRef,
+    partitions: Vec<String>,
+    pub(super) files: Vec<DataFile>,
+}
+
+impl Table {
+    pub(super) fn new(fields: Vec<Field>) -> Self {
+        Self { directory: tempfile::tempdir().unwrap(), schema: Arc::new(Schema::new(fields)), partitions: vec![], files: vec![] }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// Names a file that is there already.
+    pub(super) fn add(&mut self, name: &str, partition_values: PartitionRow) {
+        let size = fs::metadata(self.path(name)).map_or(0, |meta| meta.len());
+        self.files.push(DataFile { path: LogPath::Relative(name.to_owned()), size, partition_values });
+    }
+
+    pub(super) fn write(&mut self, columns: Vec<(&str, ArrayRef)>) {
+        self.write_groups(columns, PartitionRow::empty(), 1 << 20);
+    }
+
+    fn write_groups(&mut self, columns: Vec<(&str, ArrayRef)>, partition_values: PartitionRow, group_rows: usize) {
+        let name = format!("part {}.parquet", self.files.len());
+        write_file(&self.path(&name), &RecordBatch::try_from_iter(columns).unwrap(), group_rows);
+        self.add(&name, partition_values);
+    }
+
+    pub(super) fn scan(&self) -> RowScan {
+        let storage = Storage::open(self.directory.path().to_str().unwrap(), []).unwrap();
+        RowScan::new(storage, &self.schema, &self.partitions).unwrap()
+    }
+
+    fn where_(&self, sql: &str) -> RowScan {
+        self.scan().with_predicate(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&self.schema).unwrap()).unwrap()
+    }
+
+    pub(super) fn rows(&self, scan: RowScan) -> Result<RecordBatch> {
+        let schema = scan.schema();
+        let batches = scan.read(self.files.clone().into_iter().map(Ok)).collect::<Result<Vec<_>>>()?;
+        assert!(batches.iter().all(|batch| batch.schema() == schema && batch.num_rows() > 0));
+        if schema.fields().is_empty() {
+            let rows = batches.iter().map(RecordBatch::num_rows).sum();
+            return Ok(RecordBatch::try_new_with_options(schema, vec![], &RecordBatchOptions::new().with_row_count(Some(rows))).unwrap());
+        }
+        Ok(concat_batches(&schema, &batches).unwrap())
+    }
+
+    pub(super) fn error(&self) -> Error {
+        let error = self.rows(self.scan()).unwrap_err();
+        assert!(error.table().is_some_and(|table| table.contains(self.directory.path().to_str().unwrap())), "{error}");
+        assert!(error.path().is_some(), "{error}");
+        error
+    }
+}
+
+fn write_file(path: &Path, batch: &RecordBatch, group_rows: usize) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
+    let mut writer = ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    writer.write(batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn field(name: &str, data_type: DataType) -> Field {
+    Field::new(name, data_type, true)
+}
+
+fn ints(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+    Arc::new(Int64Array::from_iter_values(values))
+}
+
+fn texts(values: &[&str]) -> ArrayRef {
+    Arc::new(StringArray::from(values.to_vec()))
+}
+
+/// Two columns and a partition column `p`; a file for each of 1, NULL and 2, the rows counted on.
+fn partitioned() -> Table {
+    let mut table = Table::new(vec![
+        field("id", DataType::Int64),
+        field("p", DataType::Int32),
+        field("s", DataType::Utf8),
+        field("late", DataType::Utf8),
+    ]);
+    table.partitions = vec!["P".to_owned()];
+    let values: StructArray =
+        vec![(Arc::new(field("p", DataType::Int32)), Arc::new(Int32Array::from(vec![Some(1), None, Some(2)])) as ArrayRef)].into();
+    let values = Arc::new(values);
+    for row in 0..3 {
+        let first = row as i64 * 100;
+        let strings: Vec<String> = (first..first + 100).map(|id| format!("s{id}")).collect();
+        let columns = vec![
+            ("unknown", ints(first..first + 100)),
+            ("S", Arc::new(StringArray::from(strings)) as ArrayRef),
+            // What the file says about a partition column does not count.
+            ("p", ints(0..100)),
+            ("id", ints(first..first + 100)),
+        ];
+        table.write_groups(columns, PartitionRow::new(values.clone(), row).unwrap(), 30);
+    }
+    table
+}
+
+#[test]
+fn columns_are_found_by_name_and_partition_values_come_from_the_log() {
+    let table = partitioned();
+    let rows = table.rows(table.scan()).unwrap();
+    assert_eq!(rows.column(0), &ints(0..300));
+    let partition = (0..300).map(|row| [Some(1), None, Some(2)][row / 100]);
+    assert_eq!(rows.column(1).as_ref(), &Int32Array::from_iter(partition) as &dyn Array);
+    assert_eq!(rows.column(2).as_string::<i32>().value(299), "s299");
+    assert_eq!(rows.column(3).null_count(), 300);
+}
+
+#[test]
+fn the_projection_says_which_columns_in_which_order() {
+    let table = partitioned();
+    let scan = table.scan().with_projection(&["S", "P", "Id"]).unwrap();
+    assert_eq!(scan.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["s", "p", "id"]);
+    assert_eq!(table.rows(scan).unwrap(), table.rows(table.scan()).unwrap().project(&[2, 1, 0]).unwrap());
+
+    let none: [&str; 0] = [];
+    assert_eq!(table.rows(table.scan().with_projection(&none).unwrap()).unwrap().num_rows(), 300);
+    assert_eq!(table.rows(table.where_("id < 5").with_projection(&none).unwrap()).unwrap().num_rows(), 5);
+    assert_eq!(table.rows(table.scan().with_projection(&["p"]).unwrap()).unwrap().num_rows(), 300);
+
+    let error = table.scan().with_projection(&["nope"]).unwrap_err();
+    assert_eq!((error.kind(), error.hint()), (ErrorKind::InvalidArgument, Some("the columns are: id, p, s, late")));
+    assert_eq!(table.scan().with_projection(&["id", "ID"]).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn predicates_select_what_filtering_afterwards_does() {
+    let table = partitioned();
+    let all = table.rows(table.scan()).unwrap();
+    for sql in [
+        "p = 1",
+        "p IS NULL",
+        "p IS NULL AND id > 150",
+        "p = 2 OR id = 7",
+        "NOT (p = 2) AND s LIKE 's1%'",
+        "id BETWEEN 95 AND 105",
+        "id > 1000",
+        "late IS NULL",
+        "late = 'a'",
+        "late IS NULL AND id IN (1, 101, 299)",
+        "p <=> NULL OR late <=> 's'",
+    ] {
+        let mask = filter_mask(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&table.schema).unwrap(), &all).unwrap();
+        let expected = filter_record_batch(&all, &mask).unwrap();
+        assert_eq!(table.rows(table.where_(sql)).unwrap(), expected, "{sql}");
+        let projected = table.where_(sql).with_projection(&["s"]).unwrap();
+        assert_eq!(table.rows(projected).unwrap(), expected.project(&[2]).unwrap(), "{sql}");
+    }
+}
+
+#[test]
+fn files_and_row_groups_that_cannot_match_are_not_read() {
+    let table = partitioned();
+    // Without its data pages a row group cannot be read: only the footer is left of the first two groups.
+    let path = table.path("part 0.parquet");
+    let metadata = parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
+    let third = metadata.row_group(2).columns().iter().map(|column| column.byte_range().0).min().unwrap() as usize;
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[4..third].fill(0xff);
+    fs::write(&path, bytes).unwrap();
+    assert_eq!(table.rows(table.where_("id >= 60 AND p = 1")).unwrap().column(0), &ints(60..100));
+    assert_eq!(table.rows(table.where_("id >= 59 AND p = 1")).unwrap_err().kind(), ErrorKind::CorruptData);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(table.rows(table.where_("p = 2")).unwrap().num_rows(), 100);
+}
+
+/// The columns of the law below, from one number a row; 0 is NULL.
+fn law_columns(numbers: &[u8]) -> Vec<(&'static str, ArrayRef)> {
+    let floats = [-1.5, -0.0, 0.0, 2.5, f64::INFINITY, f64::NAN];
+    let number = |n: &u8| (*n > 0).then_some(i64::from(*n) - 5);
+    let float = |n: &u8| (*n > 0).then(|| floats[usize::from(*n) % floats.len()]);
+    let x: ArrayRef = Arc::new(Int64Array::from_iter(numbers.iter().map(|n| (*n != 2).then_some(i64::from(*n)))));
+    let y: ArrayRef = texts(&vec!["y"; numbers.len()]);
+    let fields = vec![field("Y", DataType::Utf8), field("X", DataType::Int64)];
+    let nulls = numbers.iter().map(|n| *n > 0).collect::<Vec<_>>().into();
+    vec![
+        ("F", Arc::new(Float64Array::from_iter(numbers.iter().map(float)))),
+        ("i", Arc::new(Int16Array::from_iter(numbers.iter().map(|n| number(n).map(|n| n as i16))))),
+        ("s", Arc::new(StringViewArray::from_iter(numbers.iter().map(|n| number(n).map(|n| format!("{n:03}")))))),
+        ("t", Arc::new(TimestampMillisecondArray::from_iter(numbers.iter().map(number)))),
+        (
+            "d",
+            Arc::new(Decimal128Array::from_iter(numbers.iter().map(|n| number(n).map(i128::from))).with_precision_and_scale(4, 1).unwrap()),
+        ),
+        ("n", Arc::new(StructArray::try_new(fields.into(), vec![y, x], Some(nulls)).unwrap())),
+    ]
+}
+
+fn law_table() -> Table {
+    let inner = vec![field("x", DataType::Int64), field("y", DataType::Utf8), field("z", DataType::Utf8)];
+    Table::new(vec![
+        field("i", DataType::Int64),
+        field("f", DataType::Float64),
+        field("s", DataType::Utf8),
+        field("t", DataType::Timestamp(arrow::datatypes::TimeUnit::Microsecond, Some("UTC".into()))),
+        field("d", DataType::Decimal128(12, 3)),
+        field("n", DataType::Struct(inner.into())),
+    ])
+}
+
+const LAW_PREDICATES: [&str; 22] = [
+    "i > 2",
+    "i <= -2",
+    "i IS NULL",
+    "i IS NOT NULL AND NOT (i = 1)",
+    "f > 2.5",
+    "f = 0.0",
+    "f <= 0.0",
+    "NOT (f < 3.0)",
+    "f IS NULL",
+    "s >= '002'",
+    "s LIKE '00%'",
+    "s IN ('001', '003') OR i = -4",
+    "t < TIMESTAMP '1970-01-01 00:00:00.001Z'",
+    "t = TIMESTAMP '1970-01-01 00:00:00.002Z'",
+    "d = 0.2",
+    "d < -0.15",
+    "n.x > 6",
+    "n.x IS NULL",
+    "n.x = i",
+    "n.z IS NULL AND n.x < 3",
+    "n.z = 'z'",
+    "i <=> NULL",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// Row groups are only left out if nothing in them matches: a predicate selects what filtering afterwards does.
+    #[test]
+    fn pruned_reading_is_filtering_afterwards(numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..5usize, nested: bool) {
+        let mut table = law_table();
+        table.write_groups(law_columns(&numbers), PartitionRow::empty(), group_rows);
+        let all = table.rows(table.scan()).unwrap();
+        prop_assert_eq!(all.num_rows(), numbers.len());
+        for sql in LAW_PREDICATES {
+            let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&table.schema).unwrap();
+            let expected = filter_record_batch(&all, &filter_mask(&predicate, &all).unwrap()).unwrap();
+            let (scan, expected) = match nested {
+                true => (table.where_(sql), expected),
+                false => (table.where_(sql).with_projection(&["i"]).unwrap(), expected.project(&[0]).unwrap()),
+            };
+            prop_assert_eq!(table.rows(scan).unwrap(), expected, "{}", sql);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Order and content depend on neither threads nor batches nor row groups.
+    #[test]
+    fn threads_keep_the_order(
+        sizes in prop::collection::vec(0..40usize, 0..12), threads in 1..6usize, batch_rows in 1..20usize, group_rows in 1..20usize,
+        limit in 0..300i64,
+    ) {
+        let mut table = Table::new(vec![field("id", DataType::Int64)]);
+        let mut first = 0;
+        for size in sizes {
+            let next = first + size as i64;
+            table.write_groups(vec![("id", ints(first..next))], PartitionRow::empty(), group_rows);
+            first = next;
+        }
+        let rows = table.rows(table.scan().with_threads(threads).with_batch_rows(batch_rows)).unwrap();
+        prop_assert_eq!(rows.column(0), &ints(0..first));
+        let rows = table.rows(table.where_(&format!("id >= {limit}")).with_threads(threads).with_batch_rows(batch_rows)).unwrap();
+        prop_assert_eq!(rows.column(0), &ints(limit.min(first)..first));
+    }
+}
+
+#[test]
+fn a_dropped_stream_stops_reading() {
+    let mut table = Table::new(vec![field("id", DataType::Int64)]);
+    table.write_groups(vec![("id", ints(0..1000))], PartitionRow::empty(), 100);
+    let (file, taken) = (table.files[0].clone(), Arc::new(AtomicUsize::new(0)));
+    let counter = Arc::clone(&taken);
+    let endless = std::iter::repeat_with(move || {
+        counter.fetch_add(1, Ordering::SeqCst);
+        Ok(file.clone())
+    });
+    let mut stream = table.scan().with_threads(3).with_batch_rows(10).read(endless);
+    assert_eq!(stream.next().unwrap().unwrap().column(0), &ints(0..10));
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(taken.load(Ordering::SeqCst) < 20, "memory is bounded");
+    drop(stream);
+    // The iterator, and the counter in it, live as long as the threads.
+    let patience = Instant::now() + Duration::from_secs(20);
+    while Arc::strong_count(&taken) > 1 {
+        assert!(Instant::now() < patience, "the threads go on");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+#[test]
+fn rows_before_an_error_are_returned_and_nothing_after_it() {
+    let mut table = Table::new(vec![field("id", DataType::Int64)]);
+    for first in 0..6 {
+        table.write(vec![("id", ints(first * 10..first * 10 + 10))]);
+    }
+    fs::remove_file(table.path("part 3.parquet")).unwrap();
+    for threads in 1..5 {
+        let mut stream = table.scan().with_threads(threads).read(table.files.clone().into_iter().map(Ok));
+        for first in 0..3 {
+            assert_eq!(stream.next().unwrap().unwrap().column(0), &ints(first * 10..first * 10 + 10));
+        }
+        let error = stream.next().unwrap().unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::FileNotFound, Some("part 3.parquet")));
+        assert!(error.hint().unwrap().contains("vacuumed") && error.table().is_some());
+        assert!(stream.next().is_none());
+
+        let files = table.files.clone().into_iter().take(2).map(Ok).chain([Err(Error::corrupt_log("torn"))]);
+        let outcome: Vec<_> = table.scan().with_threads(threads).read(files).map(|batch| batch.map_err(|error| error.kind())).collect();
+        assert_eq!(outcome.len(), 3);
+        assert_eq!(outcome[2], Err(ErrorKind::CorruptLog));
+
+        let files = table.files.clone().into_iter().take(2).map(Ok).chain(std::iter::from_fn(|| std::panic::panic_any("the list broke")));
+        let outcome: Vec<_> = table.scan().with_threads(threads).read(files).collect();
+        assert!(outcome.last().unwrap().as_ref().unwrap_err().to_string().contains("the list broke"));
+    }
+}
+
+#[test]
+fn an_absolute_path_is_read_where_it_lies() {
+    let mut table = Table::new(vec![field("id", DataType::Int64)]);
+    table.write(vec![("id", ints(0..5))]);
+    let elsewhere = tempfile::tempdir().unwrap();
+    fs::rename(table.path("part 0.parquet"), elsewhere.path().join("a b.parquet")).unwrap();
+    let allowed = url::Url::from_directory_path(elsewhere.path()).unwrap();
+    let paths = PathResolver::new(&url::Url::from_directory_path(table.directory.path()).unwrap()).unwrap().allow(&allowed).unwrap();
+    table.files[0].path = paths.resolve(&format!("{allowed}a%20b.parquet")).unwrap();
+    assert!(matches!(table.files[0].path, LogPath::Absolute(_)));
+    assert_eq!(table.rows(table.scan()).unwrap().column(0), &ints(0..5));
+}
+
+#[test]
+fn no_damage_is_a_panic_or_goes_unnamed() {
+    let mut table = Table::new(vec![field("id", DataType::Int64), field("s", DataType::Utf8)]);
+    table.write(vec![("id", ints(0..50)), ("s", texts(&["x"; 50]))]);
+    let whole = fs::read(table.path("part 0.parquet")).unwrap();
+    for length in (0..whole.len()).step_by(7) {
+        fs::write(table.path("part 0.parquet"), &whole[..length]).unwrap();
+        let error = table.error();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("part 0.parquet")));
+        assert!(error.hint().unwrap().contains(&format!("{length} bytes")), "{error}");
+    }
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x55;
+        fs::write(table.path("part 0.parquet"), bytes).unwrap();
+        match table.rows(table.scan()) {
+            Ok(_) => {}
+            Err(error) => assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("part 0.parquet")), "{error}"),
+        }
+    }
+}
