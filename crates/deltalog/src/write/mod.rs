@@ -30,4 +30,8 @@ pub use fit::fit;
 pub use indexed::indexed_columns;
 
 #[cfg(test)]
+mod adopt_tests;
+#[cfg(test)]
 mod data_writer_tests;
+#[cfg(test)]
+mod fit_tests;
