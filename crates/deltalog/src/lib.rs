@@ -10,6 +10,8 @@
 //! | `protocol` | what the protocol says: actions, schema, features, paths; no I/O |
 //! | `error` | what can go wrong |
 
+pub mod checkpoint;
+pub mod environment;
 pub mod error;
 pub mod log;
 pub mod predicate;
@@ -22,6 +24,7 @@ pub mod storage;
 pub mod transaction;
 pub mod write;
 
+pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use snapshot::{Snapshot, Totals};
 pub use storage::Storage;

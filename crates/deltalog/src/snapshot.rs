@@ -75,7 +75,8 @@ impl Snapshot {
     }
 
     fn load(storage: &Storage, segment: LogSegment, older: Option<&Self>) -> Result<Self> {
-        let known = |file: &CommitFile| older.and_then(|older| older.0.commits.iter().find(|commit| commit.version == file.version)).cloned();
+        let known =
+            |file: &CommitFile| older.and_then(|older| older.0.commits.iter().find(|commit| commit.version == file.version)).cloned();
         let commits = read_commits(storage, &segment.commits, known)?;
         let found = find_table_actions(storage, &segment, &commits, older);
         let (protocol, metadata) = found.map_err(|error| error.in_table(storage.url()).at_version(segment.version))?;
@@ -200,7 +201,7 @@ impl Snapshot {
     pub(crate) fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
         let mut newest: Vec<SetTransaction> = Vec::new();
         let from_commits = self.0.commits.iter().flat_map(|commit| commit.transactions.iter().cloned());
-        let from_checkpoint = self.from_checkpoint(TableAction::Transaction)?.into_iter().filter_map(|action| match action {
+        let from_checkpoint = self.checkpoint_actions(TableAction::Transaction)?.into_iter().filter_map(|action| match action {
             Action::Txn(transaction) => Some(transaction),
             _ => None,
         });
@@ -219,7 +220,7 @@ impl Snapshot {
     pub fn domain_metadata(&self) -> Result<Vec<DomainMetadata>> {
         let mut newest: Vec<DomainMetadata> = Vec::new();
         let from_commits = self.0.commits.iter().flat_map(|commit| commit.domains.iter().cloned());
-        let from_checkpoint = self.from_checkpoint(TableAction::Domain)?.into_iter().filter_map(|action| match action {
+        let from_checkpoint = self.checkpoint_actions(TableAction::Domain)?.into_iter().filter_map(|action| match action {
             Action::DomainMetadata(domain) => Some(domain),
             _ => None,
         });
@@ -232,7 +233,7 @@ impl Snapshot {
         Ok(newest)
     }
 
-    fn from_checkpoint(&self, kind: TableAction) -> Result<Vec<Action>> {
+    fn checkpoint_actions(&self, kind: TableAction) -> Result<Vec<Action>> {
         match &self.0.segment.checkpoint {
             Some(checkpoint) => read_table_actions(&self.0.storage, checkpoint, &[kind]),
             None => Ok(Vec::new()),
@@ -277,7 +278,12 @@ fn read_commits(storage: &Storage, files: &[CommitFile], known: impl Fn(&CommitF
 }
 
 /// The newest protocol and metadata: from the commits, else what an older snapshot knew, else from the checkpoint.
-fn find_table_actions(storage: &Storage, segment: &LogSegment, commits: &[Arc<Commit>], older: Option<&Snapshot>) -> Result<(Protocol, Metadata)> {
+fn find_table_actions(
+    storage: &Storage,
+    segment: &LogSegment,
+    commits: &[Arc<Commit>],
+    older: Option<&Snapshot>,
+) -> Result<(Protocol, Metadata)> {
     let mut protocol = commits.iter().find_map(|commit| commit.protocol.clone());
     let mut metadata = commits.iter().find_map(|commit| commit.metadata.clone());
     // An older snapshot's word counts only if every commit since is among `commits`.
@@ -301,6 +307,8 @@ fn find_table_actions(storage: &Storage, segment: &LogSegment, commits: &[Arc<Co
             }
         }
     }
-    let missing = |what: &str| Error::corrupt_log(format!("the log has no '{what}' action")).with_hint("a table's first commit must hold protocol and metaData");
+    let missing = |what: &str| {
+        Error::corrupt_log(format!("the log has no '{what}' action")).with_hint("a table's first commit must hold protocol and metaData")
+    };
     Ok((protocol.ok_or_else(|| missing("protocol"))?, metadata.ok_or_else(|| missing("metaData"))?))
 }

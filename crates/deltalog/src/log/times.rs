@@ -60,7 +60,9 @@ impl CommitTimes {
     /// `VersionNotFound` before the oldest commit and after the newest, with both times.
     pub fn version_at(&self, timestamp_ms: i64) -> Result<u64> {
         let (Some(first), Some(last)) = (self.commits.first(), self.commits.len().checked_sub(1)) else {
-            return Err(Error::new(ErrorKind::VersionNotFound, "no commit is there any more, so no time is known").in_table(self.storage.url()));
+            return Err(
+                Error::new(ErrorKind::VersionNotFound, "no commit is there any more, so no time is known").in_table(self.storage.url())
+            );
         };
         let (oldest, newest) = (self.time(0)?, self.time(last)?);
         if timestamp_ms < oldest || timestamp_ms > newest {
@@ -135,7 +137,8 @@ fn read_commit_info(storage: &Storage, commit: CommitFile) -> Result<Option<Comm
         if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
             continue;
         }
-        let text = std::str::from_utf8(line).map_err(|error| located(Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number)))?;
+        let text = std::str::from_utf8(line)
+            .map_err(|error| located(Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number)))?;
         if let Some(Action::CommitInfo(info)) = Action::parse_line(text).map_err(|error| located(error.at_line(number)))? {
             return Ok(Some(info));
         }

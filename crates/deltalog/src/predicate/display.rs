@@ -4,8 +4,8 @@
 //! - Strings are escaped with backslashes, as Spark's own `Literal.sql` does.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
-use super::literal_text::{date_text, timestamp_text};
 use super::token::is_reserved;
+use crate::protocol::text::{date_text, timestamp_text};
 use std::fmt::{self, Display, Formatter, Write};
 
 impl Display for ColumnPath {

@@ -23,7 +23,6 @@ mod display;
 mod filter;
 mod like;
 
-pub(crate) mod literal_text;
 mod parse;
 mod parse_value;
 mod place;

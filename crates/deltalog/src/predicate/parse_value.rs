@@ -5,10 +5,10 @@
 //!   `1e3` binary floating-point numbers.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
-use super::literal_text::{Offset, parse_date, parse_timestamp};
 use super::parse::{Node, Parser};
 use super::token::{Token, is_reserved};
 use crate::error::Result;
+use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use chrono::{DateTime, LocalResult, TimeZone};
 
 /// The most digits a decimal has.

@@ -4,8 +4,8 @@
 //! - As in Spark, a whole number or decimal is compared with a floating-point number as floating-point numbers.
 
 use super::ast::Literal;
-use super::literal_text::{Offset, parse_date, parse_timestamp};
 use super::values::{Datum, decimal_to_float};
+use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use arrow::datatypes::DataType;
 
 /// Where a literal lies.

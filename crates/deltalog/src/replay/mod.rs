@@ -28,4 +28,5 @@ pub use commit::Commit;
 pub use tail::{FileReplay, Tail};
 
 pub(crate) use checkpoint::{TableAction, read_table_actions};
+pub(crate) use columns::{deletion_vector_fields, remove_fields, string_map};
 pub(crate) use key::is_plain;

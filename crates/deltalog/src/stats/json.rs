@@ -3,7 +3,7 @@
 //! - Numbers are written digit by digit, never by way of a floating-point number of less precision.
 //! - Strings are cut off after 32 characters, timestamps at the millisecond: a minimum downwards, a maximum upwards, or left out.
 
-use crate::predicate::literal_text::{date_text, timestamp_text};
+use crate::protocol::text::{date_text, timestamp_text};
 use arrow::datatypes::DataType;
 use std::fmt::Write;
 

@@ -3,7 +3,7 @@
 //! - A text that is no value of the column's type is NULL, as is a number that the type would have to round.
 
 use crate::error::{Error, Result};
-use crate::predicate::literal_text::{Offset, parse_date, parse_timestamp};
+use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use arrow::array::{Array, ArrayBuilder};
 use arrow::array::{ArrayRef, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder};
 use arrow::compute::cast;

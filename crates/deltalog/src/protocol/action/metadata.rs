@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::lenient::null_as_default;
+use crate::Result;
+use crate::protocol::schema::StructType;
 
 /// The table's identity, schema, partitioning and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +23,9 @@ pub struct Metadata {
     /// Encoding of the data files.
     pub format: Format,
     /// The schema as JSON, byte for byte as the writer left it.
+    ///
+    /// Required by the protocol, yet writers leave it out or `null` in a table without columns; then it is empty, and is left out again.
+    #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub schema_string: String,
     /// Logical names of the partition columns, in order.
     pub partition_columns: Vec<String>,
@@ -33,6 +38,17 @@ pub struct Metadata {
 }
 
 impl Metadata {
+    /// The table's schema, parsed; without columns where there is no [`schema_string`](Self::schema_string).
+    ///
+    /// # Errors
+    /// As [`StructType::from_json`].
+    pub fn schema(&self) -> Result<StructType> {
+        match self.schema_string.is_empty() {
+            true => Ok(StructType::default()),
+            false => StructType::from_json(&self.schema_string),
+        }
+    }
+
     /// The table property `key`, if set.
     pub fn property(&self, key: &str) -> Option<&str> {
         self.configuration.get(key).map(String::as_str)

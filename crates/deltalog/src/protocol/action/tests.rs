@@ -124,6 +124,17 @@ fn null_counts_as_absent_where_a_map_or_an_option_is_meant() {
     assert_eq!(add, Add { path: "a".into(), size: 1, modification_time: 2, data_change: true, ..Add::default() });
 }
 
+/// The first commit of Delta Live Tables.
+#[test]
+fn metadata_without_a_schema_has_no_columns() {
+    let line =
+        r#"{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},"partitionColumns":[],"configuration":{},"createdTime":1}}"#;
+    let action = parse(line);
+    let Action::Metadata(metadata) = &action else { panic!("{action:?}") };
+    assert!(metadata.schema().unwrap().fields().is_empty());
+    assert!(!action.to_json_line().unwrap().contains("schemaString"));
+}
+
 #[test]
 fn the_unique_id_of_a_deletion_vector_is_derived_as_the_protocol_says() {
     let descriptor = |storage: &str, path: &str, offset: &str| {

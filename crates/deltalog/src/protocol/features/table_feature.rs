@@ -1,0 +1,197 @@
+//! The list of table features: those of the specification and those that writers use besides.
+
+use std::fmt;
+
+use crate::Result;
+use crate::protocol::action::Metadata;
+
+/// Who must implement a feature.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FeatureKind {
+    /// Readers and writers.
+    ReaderWriter,
+    /// Writers only.
+    Writer,
+}
+
+macro_rules! table_features {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal, $kind:ident $(, reader $reader:literal)? $(, writer $writer:literal)?;)*) => {
+        /// A table feature.
+        #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+        #[non_exhaustive]
+        pub enum TableFeature {
+            $($(#[$doc])* $variant,)*
+            /// A name that is not known.
+            Unknown(String),
+        }
+
+        impl TableFeature {
+            const KNOWN: &[Self] = &[$(Self::$variant),*];
+
+            /// The feature of that name; [`TableFeature::Unknown`] if there is none.
+            pub fn from_name(name: &str) -> Self {
+                match name {
+                    $($name => Self::$variant,)*
+                    _ => Self::Unknown(name.to_owned()),
+                }
+            }
+
+            /// The name in a `protocol` action.
+            pub fn name(&self) -> &str {
+                match self {
+                    $(Self::$variant => $name,)*
+                    Self::Unknown(name) => name,
+                }
+            }
+
+            /// Who must implement the feature; `None` for an unknown one.
+            pub fn kind(&self) -> Option<FeatureKind> {
+                match self {
+                    $(Self::$variant => Some(FeatureKind::$kind),)*
+                    Self::Unknown(_) => None,
+                }
+            }
+
+            /// The first reader version that implies the feature without listing it.
+            pub fn legacy_reader_version(&self) -> Option<i32> {
+                match self {
+                    $($(Self::$variant => Some($reader),)?)*
+                    _ => None,
+                }
+            }
+
+            /// The first writer version that implies the feature without listing it.
+            pub fn legacy_writer_version(&self) -> Option<i32> {
+                match self {
+                    $($(Self::$variant => Some($writer),)?)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+table_features! {
+    /// "Append-only Tables"
+    AppendOnly = "appendOnly", Writer, writer 2;
+    /// "Column Invariants"
+    Invariants = "invariants", Writer, writer 2;
+    /// "CHECK Constraints"
+    CheckConstraints = "checkConstraints", Writer, writer 3;
+    /// "Add CDC File"
+    ChangeDataFeed = "changeDataFeed", Writer, writer 4;
+    /// "Generated Columns"
+    GeneratedColumns = "generatedColumns", Writer, writer 4;
+    /// "Column Mapping"
+    ColumnMapping = "columnMapping", ReaderWriter, reader 2, writer 5;
+    /// "Identity Columns"
+    IdentityColumns = "identityColumns", Writer, writer 6;
+    /// "Default Columns"
+    AllowColumnDefaults = "allowColumnDefaults", Writer;
+    /// "Deletion Vectors"
+    DeletionVectors = "deletionVectors", ReaderWriter;
+    /// "Row Tracking"
+    RowTracking = "rowTracking", Writer;
+    /// "Timestamp without timezone"
+    TimestampNtz = "timestampNtz", ReaderWriter;
+    /// "Domain Metadata"
+    DomainMetadata = "domainMetadata", Writer;
+    /// "V2 Checkpoint Table Feature"
+    V2Checkpoint = "v2Checkpoint", ReaderWriter;
+    /// "Iceberg Compatibility V1"
+    IcebergCompatV1 = "icebergCompatV1", Writer;
+    /// "Iceberg Compatibility V2"
+    IcebergCompatV2 = "icebergCompatV2", Writer;
+    /// Compatibility with Iceberg's third format version.
+    IcebergCompatV3 = "icebergCompatV3", Writer;
+    /// Files that Iceberg writers could have written.
+    IcebergWriterCompatV1 = "icebergWriterCompatV1", Writer;
+    /// As `icebergWriterCompatV1`, for Iceberg's third format version.
+    IcebergWriterCompatV3 = "icebergWriterCompatV3", Writer;
+    /// "Clustered Table"
+    Clustering = "clustering", Writer;
+    /// "VACUUM Protocol Check"
+    VacuumProtocolCheck = "vacuumProtocolCheck", ReaderWriter;
+    /// "In-Commit Timestamps"
+    InCommitTimestamp = "inCommitTimestamp", Writer;
+    /// The preview of `inCommitTimestamp`.
+    InCommitTimestampPreview = "inCommitTimestamp-preview", Writer;
+    /// Columns whose type was changed to a wider one.
+    TypeWidening = "typeWidening", ReaderWriter;
+    /// The preview of `typeWidening`.
+    TypeWideningPreview = "typeWidening-preview", ReaderWriter;
+    /// The type `variant`.
+    VariantType = "variantType", ReaderWriter;
+    /// The preview of `variantType`.
+    VariantTypePreview = "variantType-preview", ReaderWriter;
+    /// Variants stored in parts.
+    VariantShredding = "variantShredding", ReaderWriter;
+    /// The preview of `variantShredding`.
+    VariantShreddingPreview = "variantShredding-preview", ReaderWriter;
+    /// Commits that go through a catalog.
+    CatalogManaged = "catalogManaged", ReaderWriter;
+    /// An earlier name of `catalogManaged`.
+    CatalogOwned = "catalogOwned", ReaderWriter;
+    /// The preview of `catalogOwned`.
+    CatalogOwnedPreview = "catalogOwned-preview", ReaderWriter;
+    /// Commits that go through a coordinator.
+    CoordinatedCommitsPreview = "coordinatedCommits-preview", Writer;
+    /// Checkpoints that must outlive a feature that was dropped.
+    CheckpointProtection = "checkpointProtection", Writer;
+    /// Data files that hold the partition columns too.
+    MaterializePartitionColumns = "materializePartitionColumns", Writer;
+    /// String columns with a collation.
+    Collations = "collations", Writer;
+    /// The preview of `collations`.
+    CollationsPreview = "collations-preview", Writer;
+    /// The types `geometry` and `geography`.
+    Geospatial = "geospatial", ReaderWriter;
+    /// A table that has moved elsewhere, for readers too.
+    RedirectReaderWriterPreview = "redirectReaderWriter-preview", ReaderWriter;
+    /// A table that has moved elsewhere, for writers.
+    RedirectWriterOnlyPreview = "redirectWriterOnly-preview", Writer;
+}
+
+impl TableFeature {
+    /// Every known feature.
+    pub fn known() -> impl Iterator<Item = Self> {
+        Self::KNOWN.iter().cloned()
+    }
+
+    /// Whether a table that supports this feature makes use of it, as far as its metadata tells.
+    ///
+    /// `true` where metadata cannot tell: deletion vectors, say, may be in the log although the property that allows new ones is off.
+    ///
+    /// # Errors
+    /// As [`Metadata::schema`], for features whose traces are in the schema.
+    pub fn is_active(&self, metadata: &Metadata) -> Result<bool> {
+        let field_has = |matches: fn(&str) -> bool| {
+            Ok(metadata.schema()?.any_field(&mut |field| field.metadata.entries().keys().any(|key| matches(key))))
+        };
+        match self {
+            Self::AppendOnly => Ok(metadata.is_enabled("delta.appendOnly")),
+            Self::Invariants => field_has(|key| key == "delta.invariants"),
+            Self::CheckConstraints => Ok(metadata.configuration.keys().any(|key| key.starts_with("delta.constraints."))),
+            Self::ChangeDataFeed => Ok(metadata.is_enabled("delta.enableChangeDataFeed")),
+            Self::GeneratedColumns => field_has(|key| key == "delta.generationExpression"),
+            Self::ColumnMapping => {
+                Ok(metadata.property("delta.columnMapping.mode").is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none")))
+            }
+            Self::IdentityColumns => field_has(|key| key.starts_with("delta.identity.")),
+            Self::AllowColumnDefaults => field_has(|key| key == "CURRENT_DEFAULT"),
+            Self::RowTracking => Ok(metadata.is_enabled("delta.enableRowTracking")),
+            Self::IcebergCompatV1 => Ok(metadata.is_enabled("delta.enableIcebergCompatV1")),
+            Self::IcebergCompatV2 => Ok(metadata.is_enabled("delta.enableIcebergCompatV2")),
+            Self::IcebergCompatV3 => Ok(metadata.is_enabled("delta.enableIcebergCompatV3")),
+            Self::InCommitTimestamp => Ok(metadata.is_enabled("delta.enableInCommitTimestamps")),
+            _ => Ok(true),
+        }
+    }
+}
+
+/// The name in a `protocol` action.
+impl fmt::Display for TableFeature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

@@ -1,0 +1,117 @@
+//! One value of an Arrow array to its string in the log.
+
+use arrow::array::types::{
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+};
+use arrow::array::{Array, AsArray, downcast_dictionary_array};
+use arrow::datatypes::{DataType as ArrowType, TimeUnit};
+use chrono::{DateTime, NaiveDate, TimeDelta};
+
+use crate::{Error, Result};
+
+/// The string by which the log spells the value of `array` at `row`; `None` for null, and for what the log cannot tell from null.
+///
+/// Takes the Arrow forms of [`PrimitiveType::to_arrow`](crate::protocol::schema::PrimitiveType::to_arrow), the large and view forms of strings and
+/// bytes, and dictionaries of all these. A timestamp with a zone is written in UTC as `1970-01-01T00:00:00.123456Z`.
+///
+/// # Errors
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the array, a date that has no calendar form, and bytes
+/// that are not UTF-8.
+pub fn to_log_string(array: &dyn Array, row: usize) -> Result<Option<String>> {
+    if row >= array.len() {
+        return Err(Error::invalid_argument(format!("row {row} of an array with {} rows", array.len())));
+    }
+    if array.is_null(row) {
+        return Ok(None);
+    }
+    let text = match array.data_type() {
+        ArrowType::Null => return Ok(None),
+        ArrowType::Dictionary(..) => return dictionary_value(array, row),
+        ArrowType::Utf8 => array.as_string::<i32>().value(row).to_owned(),
+        ArrowType::LargeUtf8 => array.as_string::<i64>().value(row).to_owned(),
+        ArrowType::Utf8View => array.as_string_view().value(row).to_owned(),
+        ArrowType::Binary => text(array.as_binary::<i32>().value(row))?,
+        ArrowType::LargeBinary => text(array.as_binary::<i64>().value(row))?,
+        ArrowType::BinaryView => text(array.as_binary_view().value(row))?,
+        ArrowType::Int8 => array.as_primitive::<Int8Type>().value(row).to_string(),
+        ArrowType::Int16 => array.as_primitive::<Int16Type>().value(row).to_string(),
+        ArrowType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
+        ArrowType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
+        ArrowType::Float32 => {
+            let value = array.as_primitive::<Float32Type>().value(row);
+            special(value.into()).unwrap_or_else(|| format!("{value:?}"))
+        }
+        ArrowType::Float64 => {
+            let value = array.as_primitive::<Float64Type>().value(row);
+            special(value).unwrap_or_else(|| format!("{value:?}"))
+        }
+        ArrowType::Decimal128(_, scale) => decimal(array.as_primitive::<Decimal128Type>().value(row), *scale),
+        ArrowType::Boolean => array.as_boolean().value(row).to_string(),
+        ArrowType::Date32 => date(array.as_primitive::<Date32Type>().value(row))?,
+        ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
+            timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row), zone.is_some())?
+        }
+        other => return Err(Error::invalid_argument(format!("a partition value cannot be taken from an array of type {other}"))),
+    };
+    Ok(Some(text).filter(|text| !text.is_empty()))
+}
+
+fn dictionary_value(array: &dyn Array, row: usize) -> Result<Option<String>> {
+    downcast_dictionary_array!(
+        array => match array.key(row) {
+            Some(key) => to_log_string(array.values(), key),
+            None => Ok(None),
+        },
+        other => Err(Error::invalid_argument(format!("a partition value cannot be taken from an array of type {other}")))
+    )
+}
+
+fn text(bytes: &[u8]) -> Result<String> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => Ok(text.to_owned()),
+        Err(error) => Err(Error::invalid_argument("bytes that are not UTF-8 cannot be a partition value").with_source(error)),
+    }
+}
+
+/// Java's names of the values that are no numbers.
+fn special(value: f64) -> Option<String> {
+    match value {
+        _ if value.is_nan() => Some("NaN".into()),
+        _ if value.is_infinite() => Some(if value > 0.0 { "Infinity" } else { "-Infinity" }.into()),
+        _ => None,
+    }
+}
+
+/// Plain digits, never with an exponent.
+fn decimal(unscaled: i128, scale: i8) -> String {
+    let sign = if unscaled < 0 { "-" } else { "" };
+    let digits = unscaled.unsigned_abs().to_string();
+    match usize::try_from(scale) {
+        Ok(0) => format!("{sign}{digits}"),
+        Ok(scale) => {
+            let digits = format!("{digits:0>width$}", width = scale + 1);
+            let (whole, fraction) = digits.split_at(digits.len() - scale);
+            format!("{sign}{whole}.{fraction}")
+        }
+        Err(_) if unscaled == 0 => digits,
+        Err(_) => format!("{sign}{digits}{}", "0".repeat(usize::from(scale.unsigned_abs()))),
+    }
+}
+
+fn date(days: i32) -> Result<String> {
+    TimeDelta::try_days(days.into())
+        .and_then(|days| NaiveDate::default().checked_add_signed(days))
+        .map(|date| date.to_string())
+        .ok_or_else(|| Error::invalid_argument(format!("date {days} days after 1970-01-01 is beyond the calendar")))
+}
+
+fn timestamp(micros: i64, utc: bool) -> Result<String> {
+    let instant = DateTime::from_timestamp_micros(micros)
+        .ok_or_else(|| Error::invalid_argument(format!("timestamp {micros} µs after the epoch is beyond the calendar")))?;
+    let whole_seconds = micros.rem_euclid(1_000_000) == 0;
+    Ok(match (utc, whole_seconds) {
+        (true, _) => instant.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
+        (false, true) => instant.format("%Y-%m-%d %H:%M:%S").to_string(),
+        (false, false) => instant.format("%Y-%m-%d %H:%M:%S%.6f").to_string(),
+    })
+}

@@ -1,0 +1,157 @@
+//! Schema to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the names of list and map parts.)
+//!
+//! Into Arrow there is one form for each type. Out of Arrow every encoding of the same values is accepted:
+//!
+//! | Arrow | Delta |
+//! | --- | --- |
+//! | large, view, dictionary and run-end encoded arrays | the type of their values |
+//! | `UInt8`, `UInt16`, `UInt32`, `Float16` | the next wider type: `short`, `integer`, `long`, `float` |
+//! | `Timestamp` in s, ms, µs, ns, with any zone, or none | `timestamp`, or `timestamp_ntz` |
+//! | `Date64` | `date` |
+//! | decimals of every width | `decimal`; a negative scale as digits before the point |
+//!
+//! - Refused, because values could be lost: `UInt64`. Whether a value fits (a timestamp in ns, say) is for whoever converts it to say.
+//! - Metadata does not cross: neither does Arrow's (such as Parquet field ids) become Delta's, nor the other way round.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
+
+use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
+use crate::{Error, Result};
+
+impl StructType {
+    /// The Arrow schema in which rows are held.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that has no Arrow form here; names the column.
+    pub fn to_arrow(&self) -> Result<Schema> {
+        Ok(Schema::new(fields_to_arrow(self, &Place::ROOT)?))
+    }
+
+    /// The schema of a table that can hold rows of the Arrow `schema`.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that no Delta type can hold, [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch)
+    /// for a name that is there twice; both name the column.
+    pub fn from_arrow(schema: &Schema) -> Result<Self> {
+        fields_from_arrow(schema.fields(), &Place::ROOT)
+    }
+}
+
+impl StructField {
+    /// The Arrow field in which values are held.
+    ///
+    /// # Errors
+    /// As [`StructType::to_arrow`].
+    pub fn to_arrow(&self) -> Result<Field> {
+        field_to_arrow(self, &Place::ROOT)
+    }
+}
+
+fn fields_to_arrow(fields: &StructType, place: &Place<'_>) -> Result<Fields> {
+    fields.fields().iter().map(|field| field_to_arrow(field, place)).collect()
+}
+
+fn field_to_arrow(field: &StructField, parent: &Place<'_>) -> Result<Field> {
+    // A null column has nothing but nulls, whatever the schema says.
+    let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
+    Ok(Field::new(&field.name, type_to_arrow(&field.data_type, &parent.child(&field.name))?, nullable))
+}
+
+fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
+    place.check_depth()?;
+    Ok(match data_type {
+        DataType::Primitive(primitive) => primitive.to_arrow(),
+        DataType::Variant => {
+            return Err(Error::unsupported(format!("column '{place}' has the type 'variant', which cannot be read or written yet"))
+                .with_hint("select the other columns only"));
+        }
+        DataType::Struct(fields) => ArrowType::Struct(fields_to_arrow(fields, place)?),
+        DataType::Array(array) => {
+            let element = type_to_arrow(&array.element_type, &place.child("element"))?;
+            ArrowType::List(Arc::new(Field::new("element", element, array.contains_null)))
+        }
+        DataType::Map(map) => {
+            let key = Field::new("key", type_to_arrow(&map.key_type, &place.child("key"))?, false);
+            let value = Field::new("value", type_to_arrow(&map.value_type, &place.child("value"))?, map.value_contains_null);
+            let entries = ArrowType::Struct(Fields::from(vec![key, value]));
+            ArrowType::Map(Arc::new(Field::new("key_value", entries, false)), false)
+        }
+    })
+}
+
+fn fields_from_arrow(fields: &Fields, place: &Place<'_>) -> Result<StructType> {
+    let fields = fields
+        .iter()
+        .map(|field| {
+            Ok(StructField::new(field.name(), type_from_arrow(field.data_type(), &place.child(field.name()))?, field.is_nullable()))
+        })
+        .collect::<Result<_>>()?;
+    StructType::try_new(fields)
+}
+
+fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
+    place.check_depth()?;
+    let primitive = match arrow {
+        ArrowType::Null => PrimitiveType::Void,
+        ArrowType::Boolean => PrimitiveType::Boolean,
+        ArrowType::Int8 => PrimitiveType::Byte,
+        ArrowType::Int16 | ArrowType::UInt8 => PrimitiveType::Short,
+        ArrowType::Int32 | ArrowType::UInt16 => PrimitiveType::Integer,
+        ArrowType::Int64 | ArrowType::UInt32 => PrimitiveType::Long,
+        ArrowType::Float16 | ArrowType::Float32 => PrimitiveType::Float,
+        ArrowType::Float64 => PrimitiveType::Double,
+        ArrowType::Timestamp(_, zone) => match zone {
+            Some(_) => PrimitiveType::Timestamp,
+            None => PrimitiveType::TimestampNtz,
+        },
+        ArrowType::Date32 | ArrowType::Date64 => PrimitiveType::Date,
+        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => PrimitiveType::Binary,
+        ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => PrimitiveType::String,
+        ArrowType::Decimal32(precision, scale)
+        | ArrowType::Decimal64(precision, scale)
+        | ArrowType::Decimal128(precision, scale)
+        | ArrowType::Decimal256(precision, scale) => decimal_from_arrow(*precision, *scale).ok_or_else(|| refused(arrow, place))?,
+        ArrowType::Struct(fields) => return Ok(DataType::Struct(fields_from_arrow(fields, place)?)),
+        ArrowType::List(element)
+        | ArrowType::LargeList(element)
+        | ArrowType::ListView(element)
+        | ArrowType::LargeListView(element)
+        | ArrowType::FixedSizeList(element, _) => {
+            let element_type = type_from_arrow(element.data_type(), &place.child("element"))?;
+            return Ok(DataType::Array(Box::new(ArrayType { element_type, contains_null: element.is_nullable() })));
+        }
+        ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place),
+        ArrowType::Dictionary(_, values) => return type_from_arrow(values, &place.deeper()),
+        ArrowType::RunEndEncoded(_, values) => return type_from_arrow(values.data_type(), &place.deeper()),
+        _ => return Err(refused(arrow, place)),
+    };
+    Ok(primitive.into())
+}
+
+fn map_from_arrow(entries: &Field, arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
+    let ArrowType::Struct(parts) = entries.data_type() else { return Err(refused(arrow, place)) };
+    let [key, value] = parts.iter().as_slice() else { return Err(refused(arrow, place)) };
+    Ok(DataType::Map(Box::new(MapType {
+        key_type: type_from_arrow(key.data_type(), &place.child("key"))?,
+        value_type: type_from_arrow(value.data_type(), &place.child("value"))?,
+        value_contains_null: value.is_nullable(),
+    })))
+}
+
+/// A negative scale means zeros before the point, for which the precision must make room.
+fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
+    match u8::try_from(scale) {
+        Ok(scale) => PrimitiveType::decimal(precision, scale),
+        Err(_) => PrimitiveType::decimal(precision.checked_add(scale.unsigned_abs())?, 0),
+    }
+}
+
+fn refused(arrow: &ArrowType, place: &Place<'_>) -> Error {
+    let error = Error::unsupported(format!("column '{place}' has the Arrow type {arrow}, which no Delta type can hold"));
+    match arrow {
+        ArrowType::UInt64 => error.with_hint("cast it to a signed integer, or to a decimal with 20 digits"),
+        _ => error.with_hint("cast it to another type"),
+    }
+}

@@ -1,0 +1,191 @@
+//! The schema of a table: its types, their JSON and their Arrow form. (PROTOCOL, "Schema Serialization Format".)
+//!
+//! - Column names are unique without regard to case, in every struct, as Spark resolves them.
+//! - The metadata of a field is kept byte for byte: other clients keep things there that we do not know.
+//! - Parsing and conversion go [`MAX_DEPTH`] levels deep; beyond is an error, not a stack overflow.
+//! - A type that the protocol does not name is an error that names the column and the type.
+
+mod arrow;
+mod json;
+mod metadata;
+mod primitive;
+
+#[cfg(test)]
+mod tests;
+
+pub use metadata::FieldMetadata;
+pub use primitive::PrimitiveType;
+
+use crate::{Error, Result};
+
+/// How deep structs, arrays and maps may be nested.
+pub const MAX_DEPTH: usize = 100;
+
+/// The type of a column, an element, a key or a value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DataType {
+    /// A type without parts.
+    Primitive(PrimitiveType),
+    /// Named fields.
+    Struct(StructType),
+    /// A list of values of one type.
+    Array(Box<ArrayType>),
+    /// Keys and values.
+    Map(Box<MapType>),
+    /// A value that carries its own type; needs the table feature `variantType`.
+    Variant,
+}
+
+impl From<PrimitiveType> for DataType {
+    fn from(primitive: PrimitiveType) -> Self {
+        Self::Primitive(primitive)
+    }
+}
+
+impl From<StructType> for DataType {
+    fn from(fields: StructType) -> Self {
+        Self::Struct(fields)
+    }
+}
+
+/// A list of values of one type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrayType {
+    /// Type of the elements.
+    pub element_type: DataType,
+    /// Whether an element may be null.
+    pub contains_null: bool,
+}
+
+/// Keys and values; keys are never null.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MapType {
+    /// Type of the keys.
+    pub key_type: DataType,
+    /// Type of the values.
+    pub value_type: DataType,
+    /// Whether a value may be null.
+    pub value_contains_null: bool,
+}
+
+/// A column, or a part of one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StructField {
+    /// Logical name.
+    pub name: String,
+    /// Type of the values.
+    pub data_type: DataType,
+    /// Whether a value may be null.
+    pub nullable: bool,
+    /// What else is known of the column.
+    pub metadata: FieldMetadata,
+}
+
+impl StructField {
+    /// A field without metadata.
+    pub fn new(name: impl Into<String>, data_type: impl Into<DataType>, nullable: bool) -> Self {
+        Self { name: name.into(), data_type: data_type.into(), nullable, metadata: FieldMetadata::default() }
+    }
+}
+
+/// Named fields: the schema of a table, or a column with parts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StructType {
+    fields: Vec<StructField>,
+}
+
+impl StructType {
+    /// A struct of `fields`.
+    ///
+    /// # Errors
+    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) when two names are equal without regard to case.
+    pub fn try_new(fields: Vec<StructField>) -> Result<Self> {
+        let mut seen = std::collections::HashSet::with_capacity(fields.len());
+        match fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
+            Some(twice) => {
+                Err(Error::schema_mismatch(format!("column '{}' is there twice (names are compared without regard to case)", twice.name)))
+            }
+            None => Ok(Self { fields }),
+        }
+    }
+
+    /// The fields in order.
+    pub fn fields(&self) -> &[StructField] {
+        &self.fields
+    }
+
+    /// Position of the field `name`, without regard to case.
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        let folded = name.to_lowercase();
+        self.fields.iter().position(|field| field.name == name || field.name.to_lowercase() == folded)
+    }
+
+    /// The field `name`, without regard to case.
+    pub fn field(&self, name: &str) -> Option<&StructField> {
+        self.fields.get(self.index_of(name)?)
+    }
+
+    /// Whether `matches` holds for any field, however deep.
+    pub fn any_field(&self, matches: &mut dyn FnMut(&StructField) -> bool) -> bool {
+        self.fields.iter().any(|field| matches(field) || field.data_type.any_field(matches))
+    }
+}
+
+impl DataType {
+    /// Whether `matches` holds for any field inside, however deep.
+    pub fn any_field(&self, matches: &mut dyn FnMut(&StructField) -> bool) -> bool {
+        match self {
+            Self::Primitive(_) | Self::Variant => false,
+            Self::Struct(fields) => fields.any_field(matches),
+            Self::Array(array) => array.element_type.any_field(matches),
+            Self::Map(map) => map.key_type.any_field(matches) || map.value_type.any_field(matches),
+        }
+    }
+
+    /// The primitive type, if it is one.
+    pub fn as_primitive(&self) -> Option<&PrimitiveType> {
+        match self {
+            Self::Primitive(primitive) => Some(primitive),
+            _ => None,
+        }
+    }
+}
+
+/// Where in a schema something is: for messages, and for the bound on depth.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    parent: Option<&'a Place<'a>>,
+    name: &'a str,
+    depth: usize,
+}
+
+impl<'a> Place<'a> {
+    const ROOT: Place<'static> = Place { parent: None, name: "", depth: 0 };
+
+    fn child(&'a self, name: &'a str) -> Self {
+        Self { parent: Some(self), name, depth: self.depth + 1 }
+    }
+
+    /// The same column, one level further in.
+    fn deeper(&self) -> Self {
+        Self { depth: self.depth + 1, ..*self }
+    }
+
+    fn check_depth(&self) -> Result<()> {
+        match self.depth <= MAX_DEPTH {
+            true => Ok(()),
+            false => Err(Error::unsupported(format!("schema is nested deeper than {MAX_DEPTH} levels"))),
+        }
+    }
+}
+
+/// The dotted path of the column.
+impl std::fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.parent {
+            Some(parent) if parent.parent.is_some() => write!(f, "{parent}.{}", self.name),
+            _ => f.write_str(self.name),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Types without parts. (PROTOCOL, "Primitive Types".)
+
+use std::fmt;
+
+use arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType as ArrowType, TimeUnit};
+
+/// A type without parts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PrimitiveType {
+    /// UTF-8 text.
+    String,
+    /// 8-byte signed integer.
+    Long,
+    /// 4-byte signed integer.
+    Integer,
+    /// 2-byte signed integer.
+    Short,
+    /// 1-byte signed integer.
+    Byte,
+    /// 4-byte floating-point number.
+    Float,
+    /// 8-byte floating-point number.
+    Double,
+    /// Decimal number; made by [`PrimitiveType::decimal`], so that `scale <= precision`, `1 <= precision <= 38`.
+    Decimal {
+        /// Count of all digits.
+        precision: u8,
+        /// Count of the digits behind the point.
+        scale: u8,
+    },
+    /// `true` or `false`.
+    Boolean,
+    /// Bytes.
+    Binary,
+    /// Calendar date.
+    Date,
+    /// Instant, in microseconds since the epoch.
+    Timestamp,
+    /// Local date and time, in microseconds since 1970-01-01 00:00:00; needs the table feature `timestampNtz`.
+    TimestampNtz,
+    /// Null in every row.
+    Void,
+}
+
+impl PrimitiveType {
+    /// `decimal(precision,scale)`, if there is such a type.
+    pub fn decimal(precision: u8, scale: u8) -> Option<Self> {
+        ((1..=DECIMAL128_MAX_PRECISION).contains(&precision) && scale <= precision).then_some(Self::Decimal { precision, scale })
+    }
+
+    /// The type that a schema calls `name`.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Some(match name {
+            "string" => Self::String,
+            "long" => Self::Long,
+            "integer" => Self::Integer,
+            "short" => Self::Short,
+            "byte" => Self::Byte,
+            "float" => Self::Float,
+            "double" => Self::Double,
+            "boolean" => Self::Boolean,
+            "binary" => Self::Binary,
+            "date" => Self::Date,
+            "timestamp" => Self::Timestamp,
+            "timestamp_ntz" => Self::TimestampNtz,
+            // Spark up to 3.0 wrote "null".
+            "void" | "null" => Self::Void,
+            // Spark's default precision and scale.
+            "decimal" => Self::Decimal { precision: 10, scale: 0 },
+            _ => {
+                let (precision, scale) = name.strip_prefix("decimal(")?.strip_suffix(')')?.split_once(',')?;
+                Self::decimal(precision.trim().parse().ok()?, scale.trim().parse().ok()?)?
+            }
+        })
+    }
+
+    /// The Arrow type in which values are held.
+    pub fn to_arrow(self) -> ArrowType {
+        match self {
+            Self::String => ArrowType::Utf8,
+            Self::Long => ArrowType::Int64,
+            Self::Integer => ArrowType::Int32,
+            Self::Short => ArrowType::Int16,
+            Self::Byte => ArrowType::Int8,
+            Self::Float => ArrowType::Float32,
+            Self::Double => ArrowType::Float64,
+            // The scale is at most 38.
+            Self::Decimal { precision, scale } => ArrowType::Decimal128(precision, scale as i8),
+            Self::Boolean => ArrowType::Boolean,
+            Self::Binary => ArrowType::Binary,
+            Self::Date => ArrowType::Date32,
+            Self::Timestamp => ArrowType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            Self::TimestampNtz => ArrowType::Timestamp(TimeUnit::Microsecond, None),
+            Self::Void => ArrowType::Null,
+        }
+    }
+}
+
+/// The name in a schema.
+impl fmt::Display for PrimitiveType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::String => "string",
+            Self::Long => "long",
+            Self::Integer => "integer",
+            Self::Short => "short",
+            Self::Byte => "byte",
+            Self::Float => "float",
+            Self::Double => "double",
+            Self::Decimal { precision, scale } => return write!(f, "decimal({precision},{scale})"),
+            Self::Boolean => "boolean",
+            Self::Binary => "binary",
+            Self::Date => "date",
+            Self::Timestamp => "timestamp",
+            Self::TimestampNtz => "timestamp_ntz",
+            Self::Void => "void",
+        })
+    }
+}

@@ -1,0 +1,295 @@
+//! The file list of a snapshot as Arrow, with the columns that the caller chose, without the files that cannot match.
+//!
+//! - What no column and no predicate needs is not decoded; `stats` least of all.
+//! - Pruning only ever drops what cannot match: by partition values, and by minimum, maximum and null counts.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray, StructArray};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+
+use super::partitions::PartitionColumns;
+use crate::error::{Error, Result};
+use crate::predicate::{BoundPredicate, ColumnPath, Predicate, prune};
+use crate::protocol::{LogPath, PathResolver};
+use crate::replay::{FileColumn, FileColumns, FileReplay, deletion_vector_fields, is_plain};
+use crate::snapshot::Snapshot;
+use crate::stats::{StatsBounds, decode_stats, leaf_columns, stats_fields};
+
+/// A column of the file list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ListColumn {
+    /// `path: Utf8`, decoded; relative to the table's root, or a URL if the file lies elsewhere.
+    Path,
+    /// `size: Int64`, bytes.
+    Size,
+    /// `modification_time: Timestamp(ms, UTC)`.
+    ModificationTime,
+    /// `partition_values: Struct`, a typed field for each partition column.
+    PartitionValues,
+    /// `num_records: Int64`, null if the statistics do not tell.
+    NumRecords,
+    /// `stats: Struct` of `numRecords, tightBounds, minValues, maxValues, nullCount`, typed as the columns are.
+    Stats,
+    /// `deletion_vector: Struct` of `storage_type, path_or_inline_dv, offset, size_in_bytes, cardinality`.
+    DeletionVector,
+}
+
+impl ListColumn {
+    /// All, in their order.
+    pub const ALL: [Self; 7] =
+        [Self::Path, Self::Size, Self::ModificationTime, Self::PartitionValues, Self::NumRecords, Self::Stats, Self::DeletionVector];
+
+    /// The column's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Size => "size",
+            Self::ModificationTime => "modification_time",
+            Self::PartitionValues => "partition_values",
+            Self::NumRecords => "num_records",
+            Self::Stats => "stats",
+            Self::DeletionVector => "deletion_vector",
+        }
+    }
+
+    /// The column of this name.
+    ///
+    /// # Errors
+    /// `InvalidArgument`, with the names there are.
+    pub fn parse(name: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|column| column.name() == name).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            Error::invalid_argument(format!("the file list has no column '{name}'")).with_hint(format!("its columns are {names}"))
+        })
+    }
+
+    fn needs(self) -> FileColumn {
+        match self {
+            Self::Path => FileColumn::Path,
+            Self::Size => FileColumn::Size,
+            Self::ModificationTime => FileColumn::ModificationTime,
+            Self::PartitionValues => FileColumn::PartitionValues,
+            Self::NumRecords | Self::Stats => FileColumn::Stats,
+            Self::DeletionVector => FileColumn::DeletionVector,
+        }
+    }
+}
+
+/// What to list of a snapshot.
+#[derive(Debug, Clone)]
+pub struct FileListing {
+    snapshot: Snapshot,
+    columns: Vec<ListColumn>,
+    predicate: Option<BoundPredicate>,
+}
+
+impl FileListing {
+    /// Every file, every column.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        Self { snapshot: snapshot.clone(), columns: ListColumn::ALL.to_vec(), predicate: None }
+    }
+
+    /// Only these columns, in this order.
+    #[must_use]
+    pub fn columns(mut self, columns: impl Into<Vec<ListColumn>>) -> Self {
+        self.columns = columns.into();
+        self
+    }
+
+    /// Without the files that cannot hold a row for which `predicate` is true.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the predicate does not fit the schema.
+    pub fn predicate(mut self, predicate: &Predicate) -> Result<Self> {
+        let bound = predicate.bind(self.snapshot.arrow_schema()).map_err(|error| error.in_table(self.snapshot.storage().url()))?;
+        self.predicate = Some(bound);
+        Ok(self)
+    }
+
+    /// As [`FileListing::predicate`], but whatever is not understood prunes nothing: for engines that filter again.
+    #[must_use]
+    pub fn pruning(mut self, predicate: &Predicate) -> Self {
+        self.predicate = Some(predicate.bind_for_pruning(self.snapshot.arrow_schema()));
+        self
+    }
+
+    /// Starts the listing.
+    ///
+    /// # Errors
+    /// `CorruptLog`; what goes wrong while reading comes with the batches.
+    pub fn read(self) -> Result<FileList> {
+        let snapshot = &self.snapshot;
+        let partitions = PartitionColumns::of(snapshot)?;
+        let is_partition = |path: &ColumnPath| matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
+        let mut read = FileColumns::of(&self.columns.iter().map(|column| column.needs()).collect::<Vec<_>>());
+        let mut pruner = None;
+        if let Some(predicate) = self.predicate {
+            let used: Vec<ColumnPath> = predicate.columns().iter().map(|column| column.path.clone()).collect();
+            let leaves = leaf_columns(snapshot.arrow_schema());
+            let stats = used.iter().filter(|path| !is_partition(path) && leaves.iter().any(|(leaf, _)| leaf == *path)).cloned().collect();
+            let partitions = partitions.retain(|name| used.iter().any(|path| path.parts() == [name]));
+            read = read.with(FileColumn::Stats);
+            if !partitions.is_empty() {
+                read = read.with(FileColumn::PartitionValues);
+            }
+            pruner = Some(Pruner { predicate, stats, partitions });
+        }
+        let stats_columns: Vec<ColumnPath> =
+            leaf_columns(snapshot.arrow_schema()).into_iter().map(|(path, _)| path).filter(|path| !is_partition(path)).collect();
+        let fields =
+            self.columns.iter().map(|column| output_field(*column, snapshot, &partitions, &stats_columns)).collect::<Result<Vec<_>>>()?;
+        Ok(FileList {
+            replay: snapshot.replay_files(read)?,
+            resolver: snapshot.resolver().clone(),
+            table_schema: Arc::clone(snapshot.arrow_schema()),
+            columns: self.columns,
+            schema: Arc::new(Schema::new(fields)),
+            partitions,
+            stats_columns,
+            pruner,
+            seen: 0,
+            table: snapshot.storage().url(),
+            version: snapshot.version(),
+        })
+    }
+}
+
+fn output_field(column: ListColumn, snapshot: &Snapshot, partitions: &PartitionColumns, stats_columns: &[ColumnPath]) -> Result<Field> {
+    let data_type = match column {
+        ListColumn::Path => DataType::Utf8,
+        ListColumn::Size | ListColumn::NumRecords => DataType::Int64,
+        ListColumn::ModificationTime => DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, Some("UTC".into())),
+        ListColumn::PartitionValues => DataType::Struct(partitions.fields().clone()),
+        ListColumn::Stats => DataType::Struct(stats_fields(snapshot.arrow_schema(), stats_columns)?),
+        ListColumn::DeletionVector => DataType::Struct(renamed_deletion_vector_fields()),
+    };
+    Ok(Field::new(column.name(), data_type, !matches!(column, ListColumn::Path | ListColumn::Size)))
+}
+
+/// The descriptor's fields by the names of the file list.
+fn renamed_deletion_vector_fields() -> Fields {
+    let names = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
+    deletion_vector_fields().iter().zip(names).map(|(field, name)| Field::new(name, field.data_type().clone(), true)).collect()
+}
+
+/// What a predicate needs to know of a file.
+struct Pruner {
+    predicate: BoundPredicate,
+    stats: Vec<ColumnPath>,
+    partitions: PartitionColumns,
+}
+
+/// The batches of a file list.
+pub struct FileList {
+    replay: FileReplay,
+    resolver: PathResolver,
+    table_schema: SchemaRef,
+    columns: Vec<ListColumn>,
+    schema: SchemaRef,
+    partitions: PartitionColumns,
+    stats_columns: Vec<ColumnPath>,
+    pruner: Option<Pruner>,
+    seen: u64,
+    table: String,
+    version: u64,
+}
+
+impl FileList {
+    /// The schema of every batch.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// How many files were looked at so far, kept or not.
+    pub fn seen(&self) -> u64 {
+        self.seen
+    }
+
+    fn prune(&self, pruner: &Pruner, batch: RecordBatch) -> Result<RecordBatch> {
+        let stats = decode_stats(texts(&batch)?, &self.table_schema, &pruner.stats)?;
+        let partitions = match pruner.partitions.is_empty() {
+            true => None,
+            false => Some(pruner.partitions.parse(map(&batch)?)?),
+        };
+        let keep = prune(&pruner.predicate, &StatsBounds::new(stats, partitions)?)?;
+        filter_record_batch(&batch, &keep).map_err(|error| Error::corrupt_log("the file list cannot be filtered").with_source(error))
+    }
+
+    fn output(&self, column: ListColumn, batch: &RecordBatch) -> Result<ArrayRef> {
+        match column {
+            ListColumn::Path => decoded_paths(required(batch, FileColumn::Path)?, &self.resolver),
+            ListColumn::Size => Ok(Arc::clone(required(batch, FileColumn::Size)?)),
+            ListColumn::ModificationTime => {
+                let times = required(batch, FileColumn::ModificationTime)?.as_primitive::<arrow::datatypes::Int64Type>();
+                let times = times.reinterpret_cast::<arrow::datatypes::TimestampMillisecondType>();
+                Ok(Arc::new(times.with_timezone("UTC")))
+            }
+            ListColumn::PartitionValues => Ok(Arc::new(self.partitions.parse(map(batch)?)?)),
+            ListColumn::NumRecords => {
+                let stats = decode_stats(texts(batch)?, &self.table_schema, &[])?;
+                stats.column_by_name("numRecords").cloned().ok_or_else(|| Error::corrupt_log("statistics without a count"))
+            }
+            ListColumn::Stats => Ok(Arc::new(decode_stats(texts(batch)?, &self.table_schema, &self.stats_columns)?)),
+            ListColumn::DeletionVector => {
+                let whole = required(batch, FileColumn::DeletionVector)?.as_struct();
+                let renamed = StructArray::try_new(renamed_deletion_vector_fields(), whole.columns().to_vec(), whole.nulls().cloned());
+                Ok(Arc::new(renamed.map_err(|error| Error::corrupt_log("the deletion vectors do not fit").with_source(error))?))
+            }
+        }
+    }
+
+    fn convert(&mut self, batch: RecordBatch) -> Result<RecordBatch> {
+        self.seen += batch.num_rows() as u64;
+        let batch = match &self.pruner {
+            Some(pruner) => self.prune(pruner, batch)?,
+            None => batch,
+        };
+        let columns = self.columns.iter().map(|column| self.output(*column, &batch)).collect::<Result<Vec<_>>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
+            .map_err(|error| Error::corrupt_log("an add action lacks a required field").with_source(error))
+    }
+}
+
+impl Iterator for FileList {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let batch = self.replay.next()?.and_then(|batch| self.convert(batch));
+            match batch {
+                Ok(batch) if batch.num_rows() == 0 => {}
+                Ok(batch) => return Some(Ok(batch)),
+                Err(error) => return Some(Err(error.in_table(self.table.clone()).at_version(self.version))),
+            }
+        }
+    }
+}
+
+fn required(batch: &RecordBatch, column: FileColumn) -> Result<&ArrayRef> {
+    batch.column_by_name(column.name()).ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{}'", column.name())))
+}
+
+fn texts(batch: &RecordBatch) -> Result<impl Iterator<Item = Option<&str>>> {
+    let stats = required(batch, FileColumn::Stats)?.as_string_opt::<i32>();
+    Ok(stats.ok_or_else(|| Error::corrupt_log("stats are no strings"))?.iter())
+}
+
+fn map(batch: &RecordBatch) -> Result<&arrow::array::MapArray> {
+    required(batch, FileColumn::PartitionValues)?.as_map_opt().ok_or_else(|| Error::corrupt_log("partitionValues is no map"))
+}
+
+/// The paths decoded; the same array where nothing needs decoding.
+fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> {
+    let texts = paths.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+    if texts.iter().all(|path| path.is_some_and(is_plain)) {
+        return Ok(Arc::clone(paths));
+    }
+    let decode = |path: Option<&str>| match resolver.parse(path.unwrap_or_default())? {
+        LogPath::Relative(path) => Ok(path),
+        LogPath::Absolute(path) => Ok(path.to_uri()),
+    };
+    Ok(Arc::new(texts.iter().map(|path| decode(path).map(Some)).collect::<Result<StringArray>>()?))
+}

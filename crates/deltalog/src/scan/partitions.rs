@@ -1,0 +1,94 @@
+//! Partition values: from the log's map of strings to typed columns. Protocol: "Partition Value Serialization".
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, MapArray, StructArray};
+use arrow::datatypes::{Field, Fields};
+
+use crate::error::{Error, Result};
+use crate::protocol::{DataType, PartitionColumnBuilder, PrimitiveType, StructType};
+use crate::snapshot::Snapshot;
+
+/// The partition columns of a table, ready to type the values of many files.
+#[derive(Debug, Clone)]
+pub struct PartitionColumns {
+    types: Vec<(String, PrimitiveType)>,
+    fields: Fields,
+}
+
+impl PartitionColumns {
+    /// Those of `snapshot`, in the order of its metadata.
+    ///
+    /// # Errors
+    /// `CorruptLog` if a partition column is not in the schema or not of a primitive type.
+    pub fn of(snapshot: &Snapshot) -> Result<Self> {
+        Self::new(snapshot.schema(), &snapshot.metadata().partition_columns)
+    }
+
+    /// The columns `names` of `schema`.
+    ///
+    /// # Errors
+    /// As [`PartitionColumns::of`].
+    pub fn new(schema: &StructType, names: &[String]) -> Result<Self> {
+        let arrow = schema.to_arrow()?;
+        let (mut types, mut fields) = (Vec::new(), Vec::new());
+        for name in names {
+            let bad = |what: &str| Error::corrupt_log(format!("the partition column '{name}' {what}"));
+            let field = schema.fields().iter().find(|field| field.name == *name).ok_or_else(|| bad("is not in the schema"))?;
+            let DataType::Primitive(primitive) = &field.data_type else { return Err(bad("is not of a primitive type")) };
+            let arrow_field = arrow.field_with_name(name).map_err(|error| bad("is not in the schema").with_source(error))?;
+            types.push((name.clone(), *primitive));
+            fields.push(Arc::new(Field::new(name, arrow_field.data_type().clone(), true)));
+        }
+        Ok(Self { types, fields: fields.into() })
+    }
+
+    /// The Arrow fields, all nullable.
+    pub fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.types.is_empty()
+    }
+
+    /// Only those that `keep` wants.
+    #[must_use]
+    pub fn retain(&self, keep: impl Fn(&str) -> bool) -> Self {
+        let kept = self.types.iter().zip(&self.fields).filter(|((name, _), _)| keep(name));
+        let (types, fields): (Vec<_>, Vec<_>) = kept.map(|(typed, field)| (typed.clone(), Arc::clone(field))).unzip();
+        Self { types, fields: fields.into() }
+    }
+
+    /// Types the values of a column `partitionValues`, a row a file.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a value that is none of its column's type.
+    pub fn parse(&self, values: &MapArray) -> Result<StructArray> {
+        let keys =
+            values.keys().as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("partitionValues has keys that are no strings"))?;
+        let texts =
+            values.values().as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("partitionValues has values that are no strings"))?;
+        let offsets = values.value_offsets();
+        let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.types.len());
+        for (position, (name, primitive)) in self.types.iter().enumerate() {
+            let mut column = PartitionColumnBuilder::new(name, primitive);
+            for row in offsets.windows(2) {
+                let (start, end) = (row[0] as usize, row[1] as usize);
+                // The entries nearly always stand in the order of the columns.
+                let guess = start + position;
+                let entry = if guess < end && keys.value(guess) == name {
+                    Some(guess)
+                } else {
+                    (start..end).find(|entry| keys.value(*entry) == name)
+                };
+                let text = entry.filter(|entry| texts.is_valid(*entry)).map(|entry| texts.value(entry));
+                column.append(text)?;
+            }
+            columns.push(column.finish());
+        }
+        StructArray::try_new_with_length(self.fields.clone(), columns, None, values.len())
+            .map_err(|error| Error::corrupt_log("partition values do not fit their columns").with_source(error))
+    }
+}

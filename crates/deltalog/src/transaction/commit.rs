@@ -1,0 +1,163 @@
+//! The commit rule: put-if-absent of `N.json`, and what to do about every answer and about none.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use super::Transaction;
+use super::conflict::{Conflict, ReadSet, conflict};
+use crate::checkpoint;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::CommitFile;
+use crate::log::name::LogFileName;
+use crate::protocol::Action;
+use crate::replay::Commit;
+use crate::snapshot::Snapshot;
+use crate::storage::{PutOutcome, Storage};
+
+/// How often the same version is put again while the store gives no answer.
+const PUTS_WITHOUT_ANSWER: u32 = 5;
+
+/// How often reading back is tried while the store gives no answer.
+const READS_WITHOUT_ANSWER: u32 = 5;
+
+/// What became of a transaction.
+#[derive(Debug)]
+pub enum Outcome {
+    /// It is a version of the table.
+    Committed(Committed),
+    /// Another commit made it impossible; nothing was committed.
+    Conflict(Conflict),
+}
+
+/// A commit that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committed {
+    /// Its version.
+    pub version: u64,
+    /// Its id, as in `commitInfo.txnId`.
+    pub txn_id: String,
+}
+
+/// What stands at a version.
+enum Found {
+    Own,
+    Foreign(Box<Commit>),
+    Nothing,
+}
+
+pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
+    let Transaction { storage, base, read, actions, operation, environment } = transaction;
+    let txn_id = environment.uuid().to_string();
+    let blind = read == ReadSet::Nothing;
+    let info = operation.commit_info(&txn_id, environment.now_ms(), base.as_ref().map(Snapshot::version), blind);
+    let mut text = Action::CommitInfo(info).to_json_line()?;
+    text.push('\n');
+    for action in &actions {
+        text.push_str(&action.to_json_line()?);
+        text.push('\n');
+    }
+    let attempt = Attempt { storage: &storage, bytes: text.into(), txn_id: &txn_id };
+    let mut version = base.as_ref().map_or(0, |base| base.version() + 1);
+    loop {
+        let winner = match attempt.put(version)? {
+            Found::Own | Found::Nothing => {
+                checkpoint::after_commit(&storage, base.as_ref(), version, &environment);
+                return Ok(Outcome::Committed(Committed { version, txn_id }));
+            }
+            Found::Foreign(winner) => winner,
+        };
+        if let Some(conflict) = conflict(read, &actions, base.is_none(), &winner) {
+            return Ok(Outcome::Conflict(conflict));
+        }
+        version += 1;
+        // Reading is cheaper than a put that loses: go past everything that is there already.
+        while let Found::Foreign(winner) = attempt.look(version)? {
+            if let Some(conflict) = conflict(read, &actions, base.is_none(), &winner) {
+                return Ok(Outcome::Conflict(conflict));
+            }
+            version += 1;
+        }
+    }
+}
+
+struct Attempt<'a> {
+    storage: &'a Storage,
+    bytes: Bytes,
+    txn_id: &'a str,
+}
+
+impl Attempt<'_> {
+    /// Puts the commit at `version` and finds out who has it. `Nothing` stands for a create that the store acknowledged.
+    fn put(&self, version: u64) -> Result<Found> {
+        let path = LogFileName::Commit(version).path();
+        let mut last = None;
+        for attempt in 0..PUTS_WITHOUT_ANSWER {
+            match self.storage.put_if_absent(&path, self.bytes.clone()).map_err(|error| error.at_version(version))? {
+                PutOutcome::Created => return Ok(Found::Nothing),
+                PutOutcome::AlreadyExists => match self.look(version) {
+                    // It was there and is not any more, or the listing lags: ask again.
+                    Ok(Found::Nothing) => {}
+                    Ok(found) => return Ok(found),
+                    // An earlier put of ours may be what is there.
+                    Err(error) if attempt > 0 => return Err(self.unknown(version, error)),
+                    Err(error) => return Err(error),
+                },
+                PutOutcome::Unknown(error) => {
+                    tracing::warn!(table = self.storage.url(), version, %error, "the store gave no answer to a commit: reading it back");
+                    match self.look(version) {
+                        Ok(Found::Nothing) => last = Some(error),
+                        Ok(found) => return Ok(found),
+                        Err(_) => return Err(self.unknown(version, error)),
+                    }
+                }
+            }
+            std::thread::sleep(backoff(attempt));
+        }
+        let cause =
+            last.unwrap_or_else(|| Error::new(ErrorKind::Unavailable, "the store says that the version is there and that it is not"));
+        Err(self.unknown(version, cause))
+    }
+
+    /// Who has `version`.
+    fn look(&self, version: u64) -> Result<Found> {
+        let path = LogFileName::Commit(version).path();
+        let mut attempt = 0;
+        let bytes = loop {
+            match self.storage.get(&path) {
+                Ok(bytes) => break bytes,
+                Err(error) if attempt + 1 >= READS_WITHOUT_ANSWER || error.kind() == ErrorKind::PermissionDenied => {
+                    return Err(error.at_version(version));
+                }
+                Err(_) => std::thread::sleep(backoff(attempt)),
+            }
+            attempt += 1;
+        };
+        let Some(bytes) = bytes else { return Ok(Found::Nothing) };
+        if bytes == self.bytes {
+            return Ok(Found::Own);
+        }
+        let file = CommitFile { version, size: bytes.len() as u64, modified_ms: 0 };
+        let located = |error: Error| error.at_path(file.path()).at_version(version).in_table(self.storage.url());
+        let commit = Commit::parse(&bytes, version, 0).map_err(located)?;
+        let own = commit.commit_info.as_ref().and_then(|info| info.txn_id.as_deref()) == Some(self.txn_id);
+        Ok(if own { Found::Own } else { Found::Foreign(Box::new(commit)) })
+    }
+
+    fn unknown(&self, version: u64, cause: Error) -> Error {
+        let path = LogFileName::Commit(version).path();
+        let hint = format!("when the store answers again, look into {path}: the commit stands if its commitInfo.txnId is {}", self.txn_id);
+        Error::new(
+            ErrorKind::CommitStateUnknown,
+            format!("the store gave no answer: it is not known whether version {version} with txnId {} was committed", self.txn_id),
+        )
+        .in_table(self.storage.url())
+        .at_version(version)
+        .with_hint(hint)
+        .with_source(cause)
+    }
+}
+
+fn backoff(attempt: u32) -> Duration {
+    Duration::from_millis(20 << attempt.min(6))
+}

@@ -1,0 +1,89 @@
+//! The first version of a table.
+
+use std::collections::BTreeMap;
+
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::protocol::{Action, DataType, Format, Metadata, PrimitiveType, StructType, protocol_for};
+
+/// What a new table is to be.
+#[derive(Debug, Clone)]
+pub struct TableDefinition {
+    /// Its schema, partition columns included.
+    pub schema: StructType,
+    /// The columns it is partitioned by, in order.
+    pub partition_columns: Vec<String>,
+    /// The user's name for it.
+    pub name: Option<String>,
+    /// The user's description.
+    pub description: Option<String>,
+    /// Table properties.
+    pub configuration: BTreeMap<String, String>,
+}
+
+impl TableDefinition {
+    /// A table of this schema without partitions and properties.
+    pub fn new(schema: StructType) -> Self {
+        Self { schema, partition_columns: Vec::new(), name: None, description: None, configuration: BTreeMap::new() }
+    }
+
+    /// The actions of the first commit.
+    pub(super) fn actions(&self, environment: &Environment) -> Result<Vec<Action>> {
+        let partition_columns = self.check()?;
+        let metadata = Metadata {
+            id: environment.uuid().to_string(),
+            name: self.name.clone(),
+            description: self.description.clone(),
+            format: Format::default(),
+            schema_string: self.schema.to_json(),
+            partition_columns,
+            created_time: Some(environment.now_ms()),
+            configuration: self.configuration.clone(),
+        };
+        // What a feature of the table would ask is asked of writers below, so features named here must not stay in the properties.
+        let protocol = protocol_for(&self.schema, &metadata)?;
+        let mut metadata = metadata;
+        metadata.configuration.retain(|key, _| !key.starts_with("delta.feature."));
+        Ok(vec![Action::Protocol(protocol), Action::Metadata(metadata)])
+    }
+
+    /// The partition columns by the schema's spelling.
+    fn check(&self) -> Result<Vec<String>> {
+        if self.schema.fields().is_empty() {
+            return Err(Error::schema_mismatch("a table needs at least one column"));
+        }
+        let mut columns = Vec::new();
+        for name in &self.partition_columns {
+            let names = || self.schema.fields().iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(", ");
+            let field = self.schema.field(name).ok_or_else(|| {
+                Error::schema_mismatch(format!("the partition column '{name}' is not in the schema"))
+                    .with_hint(format!("the columns are {}", names()))
+            })?;
+            let DataType::Primitive(_) = field.data_type else {
+                return Err(Error::schema_mismatch(format!("a table cannot be partitioned by the nested column '{name}'")));
+            };
+            if columns.contains(&field.name) {
+                return Err(Error::schema_mismatch(format!("the table is partitioned by '{name}' twice")));
+            }
+            columns.push(field.name.clone());
+        }
+        if columns.len() == self.schema.fields().len() {
+            return Err(Error::schema_mismatch("a table cannot be partitioned by all of its columns"));
+        }
+        if let Some(field) =
+            self.schema.fields().iter().find(|field| field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void))
+        {
+            return Err(Error::schema_mismatch(format!("the column '{}' has no type but void", field.name)).with_hint("cast it to a type"));
+        }
+        for field in self.schema.fields() {
+            if let Some(bad) = field.name.chars().find(|c| " ,;{}()\n\t=".contains(*c)) {
+                return Err(Error::schema_mismatch(format!(
+                    "the column name '{}' has the character {bad:?}, which Parquet readers refuse without column mapping",
+                    field.name
+                ))
+                .with_hint("rename the column"));
+            }
+        }
+        Ok(columns)
+    }
+}
