@@ -1,0 +1,151 @@
+//! Files that an engine's Parquet writer put below a directory of the table, as `add` actions.
+//!
+//! ```text
+//! <directory>/_SUCCESS                            passed over, as every name that begins with `_` or `.`
+//! <directory>/a=1/b=x%3Ay/part-00000-….parquet    a file of the partition a = 1, b = x:y
+//! ```
+//!
+//! - The engine writes each partition value as the log's text for it, so that the directory's name only has to be unescaped.
+//! - Footers are read, data pages are not: nobody looks whether there is a NaN.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::datatypes::{Schema, SchemaRef};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+
+use super::hive;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Add, PartitionValues, path};
+use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
+use crate::storage::{FileMeta, Storage};
+
+/// What [`adopt`] has to know about the table.
+#[derive(Debug, Clone)]
+pub struct AdoptOptions {
+    /// The table's schema, with or without its partition columns.
+    pub schema: SchemaRef,
+    /// The partition columns by the names of the directories.
+    pub partition_columns: Vec<String>,
+    /// The columns that statistics are kept of.
+    pub indexed: IndexedColumns,
+    /// How many footers are read at once; at least one.
+    pub threads: usize,
+}
+
+/// What [`adopt`] found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Adopted {
+    /// The files with rows, in the order of their paths.
+    pub adds: Vec<Add>,
+    /// Decoded paths, relative to the table's root, of the files without rows: the caller may delete them.
+    pub empty: Vec<String>,
+}
+
+/// The data files below `directory`, a decoded path relative to the table's root.
+///
+/// # Errors
+/// `CorruptData` for a file that is not below a directory for each partition column, or is no Parquet file; what the store says otherwise.
+pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Result<Adopted> {
+    let located = |error: Error| error.in_table(storage.url());
+    let directory = directory.trim_end_matches('/');
+    let files = storage.list_after(directory, "")?;
+    let files: Vec<FileMeta> = files.into_iter().filter(|file| !file.name.split('/').any(|part| part.starts_with(['_', '.']))).collect();
+    let file_schema = without_partitions(options);
+    let stats = CollectOptions { columns: options.indexed.clone(), without_nan: false };
+    let read = |file: &FileMeta| {
+        let path = format!("{directory}/{}", file.name);
+        read_file(storage, &path, file, &file_schema, &stats, &options.partition_columns).map_err(|error| located(error.at_path(&path)))
+    };
+    let mut adopted = Adopted::default();
+    for (file, add) in files.iter().zip(in_parallel(&files, options.threads, read)?) {
+        match add {
+            Some(add) => adopted.adds.push(add),
+            None => adopted.empty.push(format!("{directory}/{}", file.name)),
+        }
+    }
+    Ok(adopted)
+}
+
+fn without_partitions(options: &AdoptOptions) -> Schema {
+    let fields = options.schema.fields().iter().filter(|field| !options.partition_columns.contains(field.name()));
+    Schema::new(fields.cloned().collect::<Vec<_>>())
+}
+
+/// The action that adds a file, or `None` if it has no rows.
+fn read_file(
+    storage: &Storage,
+    path: &str,
+    file: &FileMeta,
+    schema: &Schema,
+    stats: &CollectOptions,
+    partition_columns: &[String],
+) -> Result<Option<Add>> {
+    let partition_values = partition_values(&file.name, partition_columns)?;
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
+    let metadata = reader.parse_and_finish(&storage.open_file(path)?).map_err(|error| match error {
+        ParquetError::External(_) => Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error),
+        error => Error::corrupt_data("the file has no readable Parquet footer").with_source(error),
+    })?;
+    if metadata.file_metadata().num_rows() == 0 {
+        return Ok(None);
+    }
+    let size = i64::try_from(file.size).map_err(|_| Error::corrupt_data("the file is too large"))?;
+    Ok(Some(Add {
+        path: path::encode(path),
+        partition_values,
+        size,
+        modification_time: file.modified_ms,
+        data_change: true,
+        stats: Some(collect_stats(&metadata, schema, stats)?),
+        ..Add::default()
+    }))
+}
+
+/// The values that the directories above a file name, one for each partition column.
+fn partition_values(name: &str, partition_columns: &[String]) -> Result<PartitionValues> {
+    let mut named: BTreeMap<String, (String, Option<String>)> = BTreeMap::new();
+    let directories = name.rsplit_once('/').map_or("", |(directories, _)| directories);
+    for directory in directories.split('/').filter(|directory| !directory.is_empty()) {
+        let (column, value) = hive::parse_directory(directory)
+            .ok_or_else(|| Error::corrupt_data(format!("the directory '{directory}' is no partition's")))?;
+        if named.insert(column.to_lowercase(), (column, value)).is_some() {
+            return Err(Error::corrupt_data(format!("the directory '{directory}' is inside another one of the same column")));
+        }
+    }
+    let value = |column: &String| match named.remove(&column.to_lowercase()) {
+        Some((_, value)) => Ok((column.clone(), value)),
+        None => Err(Error::corrupt_data(format!("the file is in no directory of partition column '{column}'"))),
+    };
+    let values = partition_columns.iter().map(value).collect::<Result<PartitionValues>>()?;
+    match named.into_values().next() {
+        Some((column, _)) => Err(Error::corrupt_data(format!("the file is in a directory of '{column}', which is no partition column"))),
+        None => Ok(values),
+    }
+}
+
+/// `read` of each item, in the items' order, on at most `threads` threads. After an error no more items are begun.
+fn in_parallel<T: Sync, R: Send>(items: &[T], threads: usize, read: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let work = || {
+        while let Some((index, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| Some((index, items.get(index)?))) {
+            let result = read(item);
+            if result.is_err() {
+                next.store(items.len(), Ordering::Relaxed);
+            }
+            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(items.len()) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}

@@ -1,0 +1,190 @@
+//! One Parquet file in the making.
+//!
+//! ```text
+//! push ─► pending batches ─► encoder (pages of one row group, in memory) ─► row groups in the file ─► footer
+//!            1 MiB             spilled when the writer's budget is used up
+//! ```
+//!
+//! - The file is created when its first batch is encoded; before, it is only rows in memory: a partition of few rows costs no more than those.
+//! - Standard Parquet that needs no Arrow schema to be read: `list.element`, `key_value.key/value`, microseconds, statistics, Snappy.
+
+use std::io::{self, Write};
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+
+use super::split::PartitionKey;
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::{FileWriter, Storage};
+
+/// Bytes of rows that are worth an encoder.
+const ENCODE_AT: usize = 1 << 20;
+
+/// What an open file holds besides its encoder: the buffer in front of the operating system.
+const FILE_BUFFER: usize = 1 << 20;
+
+/// Encoded bytes after which a row group ends.
+const ROW_GROUP_BYTES: usize = 128 << 20;
+
+pub(super) struct DataFile {
+    path: String,
+    key: PartitionKey,
+    schema: SchemaRef,
+    pending: Vec<RecordBatch>,
+    pending_bytes: usize,
+    encoder: Option<ArrowWriter<Sink>>,
+    has_nan: bool,
+}
+
+/// A file that is complete and durable.
+pub(super) struct ClosedFile {
+    pub(super) path: String,
+    pub(super) key: PartitionKey,
+    pub(super) size: u64,
+    pub(super) metadata: ParquetMetaData,
+    pub(super) has_nan: bool,
+}
+
+/// The file under an encoder, which can be taken out after the footer.
+struct Sink(Option<FileWriter>);
+
+impl DataFile {
+    pub(super) fn new(path: String, key: PartitionKey, schema: SchemaRef) -> Self {
+        Self { path, key, schema, pending: Vec::new(), pending_bytes: 0, encoder: None, has_nan: false }
+    }
+
+    /// Decoded path relative to the table's root.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether there is a file, with an operating system's handle.
+    pub(super) fn is_open(&self) -> bool {
+        self.encoder.is_some()
+    }
+
+    /// Bytes of memory that this file holds.
+    pub(super) fn memory(&self) -> usize {
+        self.spillable() + if self.is_open() { FILE_BUFFER } else { 0 }
+    }
+
+    /// Bytes of memory that [`DataFile::spill`] frees.
+    pub(super) fn spillable(&self) -> usize {
+        self.pending_bytes + self.encoder.as_ref().map_or(0, ArrowWriter::memory_size)
+    }
+
+    /// About how large the file would be if it were closed now.
+    pub(super) fn expected_size(&self) -> u64 {
+        let encoded = self.encoder.as_ref().map_or(0, |encoder| encoder.bytes_written() + encoder.in_progress_size());
+        encoded as u64
+    }
+
+    /// Takes rows; nothing is encoded yet.
+    pub(super) fn push(&mut self, batch: RecordBatch) {
+        self.has_nan = self.has_nan || batch.columns().iter().any(has_nan);
+        self.pending_bytes += bytes(&batch);
+        self.pending.push(batch);
+    }
+
+    /// Whether enough rows wait to be encoded.
+    pub(super) fn is_ripe(&self) -> bool {
+        self.pending_bytes >= ENCODE_AT
+    }
+
+    /// Encodes the rows that wait, creating the file if it is not there.
+    pub(super) fn encode(&mut self, storage: &Storage) -> Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        let mut encoder = match self.encoder.take() {
+            Some(encoder) => encoder,
+            None => encoder(storage.create_file(&self.path)?, &self.schema).map_err(|error| failed(&self.path, error))?,
+        };
+        self.pending_bytes = 0;
+        let pending = std::mem::take(&mut self.pending);
+        let batch = match <[RecordBatch; 1]>::try_from(pending) {
+            Ok([only]) => Ok(only),
+            Err(many) => concat_batches(&self.schema, &many),
+        };
+        batch.map_err(ParquetError::from).and_then(|batch| encoder.write(&batch)).map_err(|error| failed(&self.path, error))?;
+        self.encoder = Some(encoder);
+        Ok(())
+    }
+
+    /// Moves all that is in memory to the file, as a row group.
+    pub(super) fn spill(&mut self, storage: &Storage) -> Result<()> {
+        self.encode(storage)?;
+        self.encoder.as_mut().map_or(Ok(()), ArrowWriter::flush).map_err(|error| failed(&self.path, error))
+    }
+
+    /// Completes the file. `None` if it has no rows, and so was never created.
+    pub(super) fn close(mut self, storage: &Storage) -> Result<Option<ClosedFile>> {
+        self.encode(storage)?;
+        let Some(mut encoder) = self.encoder else { return Ok(None) };
+        let metadata = encoder.finish().map_err(|error| failed(&self.path, error))?;
+        let gone = || failed(&self.path, ParquetError::General("the file is not there any more".into()));
+        let size = encoder.inner_mut().0.take().ok_or_else(gone)?.finish()?;
+        Ok(Some(ClosedFile { path: self.path, key: self.key, size, metadata, has_nan: self.has_nan }))
+    }
+}
+
+fn encoder(file: FileWriter, schema: &SchemaRef) -> Result<ArrowWriter<Sink>, ParquetError> {
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_statistics_enabled(EnabledStatistics::Page)
+        .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
+        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
+        .set_coerce_types(true)
+        .build();
+    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+    ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)
+}
+
+fn failed(path: &str, error: ParquetError) -> Error {
+    let kind = match &error {
+        ParquetError::NYI(_) => ErrorKind::Unsupported,
+        _ => ErrorKind::Unavailable,
+    };
+    Error::new(kind, "the data file could not be written").at_path(path).with_source(error)
+}
+
+/// Bytes of memory of the rows themselves, not of buffers that they share with others.
+pub(super) fn bytes(batch: &RecordBatch) -> usize {
+    let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size());
+    batch.columns().iter().map(bytes).sum()
+}
+
+/// Whether there is a NaN in the array or in what a struct of it holds; in lists and maps no statistics ask for it.
+fn has_nan(array: &ArrayRef) -> bool {
+    // Without a way out, the loop compiles to vector instructions. A NaN under a NULL only costs a statistic.
+    match array.data_type() {
+        DataType::Float32 => array.as_primitive::<Float32Type>().values().iter().fold(false, |found, value| found | value.is_nan()),
+        DataType::Float64 => array.as_primitive::<Float64Type>().values().iter().fold(false, |found, value| found | value.is_nan()),
+        DataType::Struct(_) => array.as_struct().columns().iter().any(has_nan),
+        _ => false,
+    }
+}
+
+impl Sink {
+    fn file(&mut self) -> io::Result<&mut FileWriter> {
+        self.0.as_mut().ok_or_else(|| io::Error::other("the file has been completed"))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.file()?.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
+    }
+}

@@ -1,0 +1,305 @@
+//! All data files of one write.
+//!
+//! - Memory is bounded by [`WriteOptions::memory_budget`]: when it is used up, the file that holds most of it spills a row group.
+//! - Handles are bounded by [`WriteOptions::max_open_files`]: when one more is needed, the file that was not written to for longest is closed. A
+//!   partition without enough rows for a row group needs none.
+//! - A file is closed when it has reached [`WriteOptions::target_file_size`].
+//! - Until [`DataWriter::finish`] has handed out the adds, the files belong to the writer: if it fails, is dropped or aborted, they are deleted.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::record_batch::RecordBatch;
+use uuid::Uuid;
+
+use super::data_file::{ClosedFile, DataFile, bytes};
+use super::fit::fit;
+use super::hive;
+use super::split::{PartitionKey, Splitter};
+use crate::error::{Error, Result};
+use crate::protocol::{Add, PartitionValues, path};
+use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
+use crate::storage::Storage;
+
+/// Bytes of rows that are handed to a file at once: between them, size and memory are looked at.
+const STEP: usize = 4 << 20;
+
+/// How a [`DataWriter`] writes. Time and identifiers come from outside.
+#[derive(Clone)]
+pub struct WriteOptions {
+    /// Bytes after which a file is closed and the next one begun. Files get a little larger: what is encoded is not cut.
+    pub target_file_size: u64,
+    /// Bytes of memory for rows and encoders of all files together.
+    pub memory_budget: usize,
+    /// How many files may be open at once; at least one.
+    pub max_open_files: usize,
+    /// The columns that statistics are kept of.
+    pub indexed: IndexedColumns,
+    /// Tells the time in milliseconds since the epoch.
+    pub now_ms: Arc<dyn Fn() -> i64 + Send + Sync>,
+    /// Makes a new identifier for the name of a file.
+    pub new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
+}
+
+impl WriteOptions {
+    /// The target size of files that are written without another.
+    pub const DEFAULT_TARGET_FILE_SIZE: u64 = 128 << 20;
+
+    /// Files of 128 MiB, 256 MiB of memory, 100 open files.
+    pub fn new(indexed: IndexedColumns, now_ms: Arc<dyn Fn() -> i64 + Send + Sync>, new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>) -> Self {
+        Self { target_file_size: Self::DEFAULT_TARGET_FILE_SIZE, memory_budget: 256 << 20, max_open_files: 100, indexed, now_ms, new_uuid }
+    }
+}
+
+/// Writes record batches as data files of a table and says what to add to its log.
+pub struct DataWriter {
+    storage: Storage,
+    schema: SchemaRef,
+    file_schema: SchemaRef,
+    file_columns: Vec<usize>,
+    partition_columns: Vec<String>,
+    splitter: Splitter,
+    options: WriteOptions,
+    files: HashMap<PartitionKey, Slot>,
+    memory: usize,
+    open: usize,
+    uses: u64,
+    created: Vec<String>,
+    adds: Vec<Add>,
+    has_failed: bool,
+}
+
+/// A file in the making and what the writer keeps about it.
+struct Slot {
+    file: DataFile,
+    memory: usize,
+    last_use: u64,
+}
+
+impl DataWriter {
+    /// A writer for the table at `storage` of the schema `schema`, which has the partition columns too.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table cannot be partitioned so.
+    pub fn new(storage: Storage, schema: SchemaRef, partition_columns: &[String], options: WriteOptions) -> Result<Self> {
+        let splitter = Splitter::new(&schema, partition_columns)?;
+        let is_stored = |index: &usize| schema.fields().get(*index).is_some_and(|field| !partition_columns.contains(field.name()));
+        let file_columns: Vec<usize> = (0..schema.fields().len()).filter(is_stored).collect();
+        if file_columns.is_empty() {
+            return Err(Error::invalid_argument("a table needs at least one column that is not a partition column"));
+        }
+        let file_schema: Schema =
+            schema.project(&file_columns).map_err(|error| Error::invalid_argument("the schema has no such columns").with_source(error))?;
+        Ok(Self {
+            storage,
+            file_schema: Arc::new(file_schema),
+            file_columns,
+            partition_columns: partition_columns.to_vec(),
+            splitter,
+            options,
+            schema,
+            files: HashMap::new(),
+            memory: 0,
+            open: 0,
+            uses: 0,
+            created: Vec::new(),
+            adds: Vec::new(),
+            has_failed: false,
+        })
+    }
+
+    /// Writes the rows of `batch`, after [`fit`] to the table's schema. A batch that does not fit changes nothing.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` if the batch does not fit; after any other error the writer can only be aborted.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.check_usable()?;
+        let located = |error: Error, storage: &Storage| error.in_table(storage.url());
+        let fitted = fit(batch, &self.schema).map_err(|error| located(error, &self.storage))?;
+        let parts = self.splitter.split(&fitted).map_err(|error| located(error, &self.storage))?;
+        let data = fitted
+            .project(&self.file_columns)
+            .map_err(|error| Error::schema_mismatch("the batch does not fit the table").with_source(error))?;
+        let written = parts.iter().try_for_each(|part| self.write_part(&part.key, &part.of(&data)?));
+        self.has_failed = written.is_err();
+        written.map_err(|error| located(error, &self.storage))
+    }
+
+    /// Completes all files and hands out the actions that add them, in the order the files were completed. From here on the files are the caller's.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`: what was written is deleted.
+    pub fn finish(mut self) -> Result<Vec<Add>> {
+        self.check_usable()?;
+        let mut keys: Vec<PartitionKey> = self.files.keys().cloned().collect();
+        keys.sort_unstable();
+        for key in keys {
+            self.close(&key).map_err(|error| error.in_table(self.storage.url()))?;
+        }
+        self.created.clear();
+        Ok(std::mem::take(&mut self.adds))
+    }
+
+    /// Deletes what was written.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied` for the first file that could not be deleted; the others are tried all the same.
+    pub fn abort(mut self) -> Result<()> {
+        self.delete_created()
+    }
+
+    /// Bytes of memory that rows and encoders hold at present, as far as they know.
+    pub fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// How many files are open at present.
+    pub fn open_files(&self) -> usize {
+        self.open
+    }
+
+    fn check_usable(&self) -> Result<()> {
+        if self.has_failed {
+            Err(Error::invalid_argument("an earlier write failed, so that this writer can only be aborted"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn write_part(&mut self, key: &PartitionKey, rows: &RecordBatch) -> Result<()> {
+        let row_bytes = (bytes(rows) / rows.num_rows().max(1)).max(1);
+        let step = (STEP / row_bytes).max(1);
+        for start in (0..rows.num_rows()).step_by(step) {
+            self.push(key, rows.slice(start, step.min(rows.num_rows() - start)))?;
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, key: &PartitionKey, rows: RecordBatch) -> Result<()> {
+        self.uses += 1;
+        if !self.files.contains_key(key) {
+            let file = DataFile::new(self.new_path(key), key.clone(), Arc::clone(&self.file_schema));
+            self.files.insert(key.clone(), Slot { file, memory: 0, last_use: 0 });
+        }
+        if let Some(slot) = self.files.get_mut(key) {
+            slot.last_use = self.uses;
+            slot.file.push(rows);
+        }
+        if self.files.get(key).is_some_and(|slot| slot.file.is_ripe()) {
+            self.change(key, DataFile::encode)?;
+        } else {
+            self.account(key);
+        }
+        if self.files.get(key).is_some_and(|slot| slot.file.expected_size() >= self.options.target_file_size) {
+            self.close(key)?;
+        }
+        self.keep_within_budget()
+    }
+
+    fn keep_within_budget(&mut self) -> Result<()> {
+        while self.memory > self.options.memory_budget {
+            let largest = self.files.iter().max_by_key(|(_, slot)| slot.memory);
+            let Some((key, spillable)) = largest.map(|(key, slot)| (key.clone(), slot.file.spillable())) else { break };
+            // A file that has nothing left to spill still holds its buffer.
+            if spillable == 0 { self.close(&key)? } else { self.change(&key, DataFile::spill)? }
+        }
+        Ok(())
+    }
+
+    /// Does to a file what may create it.
+    fn change(&mut self, key: &PartitionKey, change: impl FnOnce(&mut DataFile, &Storage) -> Result<()>) -> Result<()> {
+        self.make_room(key)?;
+        let Some(slot) = self.files.get_mut(key) else { return Ok(()) };
+        if !slot.file.is_open() {
+            self.open += 1;
+            self.created.push(slot.file.path().to_owned());
+        }
+        change(&mut slot.file, &self.storage)?;
+        self.account(key);
+        Ok(())
+    }
+
+    /// Closes files until one more may be opened for `key`, unless it is open.
+    fn make_room(&mut self, key: &PartitionKey) -> Result<()> {
+        if self.files.get(key).is_none_or(|slot| slot.file.is_open()) {
+            return Ok(());
+        }
+        while self.open >= self.options.max_open_files.max(1) {
+            let oldest = self.files.iter().filter(|(_, slot)| slot.file.is_open()).min_by_key(|(_, slot)| slot.last_use);
+            let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
+            self.close(&oldest)?;
+        }
+        Ok(())
+    }
+
+    fn account(&mut self, key: &PartitionKey) {
+        if let Some(slot) = self.files.get_mut(key) {
+            let memory = slot.file.memory();
+            self.memory = self.memory - slot.memory + memory;
+            slot.memory = memory;
+        }
+    }
+
+    fn close(&mut self, key: &PartitionKey) -> Result<()> {
+        let Some(Slot { file, memory, .. }) = self.files.remove(key) else { return Ok(()) };
+        self.memory -= memory;
+        if file.is_open() {
+            self.open -= 1;
+        } else {
+            self.created.push(file.path().to_owned());
+        }
+        if let Some(closed) = file.close(&self.storage)? {
+            let add = self.add(closed)?;
+            self.adds.push(add);
+        }
+        Ok(())
+    }
+
+    fn add(&self, closed: ClosedFile) -> Result<Add> {
+        let options = CollectOptions { columns: self.options.indexed.clone(), without_nan: !closed.has_nan };
+        let stats = collect_stats(&closed.metadata, &self.file_schema, &options).map_err(|error| error.at_path(&closed.path))?;
+        let size = i64::try_from(closed.size).map_err(|_| Error::corrupt_data("the file is too large").at_path(&closed.path))?;
+        let partition_values: PartitionValues = self.partition_columns.iter().cloned().zip(closed.key).collect();
+        Ok(Add {
+            path: path::encode(&closed.path),
+            partition_values,
+            size,
+            modification_time: (self.options.now_ms)(),
+            data_change: true,
+            stats: Some(stats),
+            ..Add::default()
+        })
+    }
+
+    fn new_path(&self, key: &PartitionKey) -> String {
+        let values = self.partition_columns.iter().zip(key).map(|(column, value)| (column.as_str(), value.as_deref()));
+        format!("{}part-00000-{}.c000.snappy.parquet", hive::directory(values), (self.options.new_uuid)())
+    }
+
+    fn delete_created(&mut self) -> Result<()> {
+        // Encoders hold files open, which some systems do not delete.
+        self.files.clear();
+        self.adds.clear();
+        let results: Vec<Result<()>> = self.created.drain(..).map(|path| self.storage.delete(&path)).collect();
+        results.into_iter().collect()
+    }
+}
+
+impl Drop for DataWriter {
+    fn drop(&mut self) {
+        if let Err(error) = self.delete_created() {
+            tracing::warn!(%error, "a data file that no log names could not be deleted");
+        }
+    }
+}
+
+impl std::fmt::Debug for DataWriter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DataWriter")
+            .field("storage", &self.storage)
+            .field("files", &self.files.len())
+            .field("memory", &self.memory)
+            .finish()
+    }
+}

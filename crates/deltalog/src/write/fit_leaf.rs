@@ -1,0 +1,95 @@
+//! A column without columns inside, converted without loss.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, new_null_array};
+use arrow::compute::kernels::cmp::distinct;
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, TimeUnit};
+use arrow::error::ArrowError;
+
+use crate::error::{Error, Result};
+
+/// How the values of one type become those of another.
+enum Conversion {
+    /// There are none.
+    Nulls,
+    /// Arrow's cast refuses whatever it cannot represent.
+    Cast,
+    /// Arrow's cast may round, so the result is cast back and compared.
+    CastAndBack,
+}
+
+/// `array` as an array of type `to`; `path` is for messages.
+pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef> {
+    let from = array.data_type();
+    if from == to {
+        return Ok(Arc::clone(array));
+    }
+    let unfit = |error: ArrowError| {
+        Error::schema_mismatch(format!("column '{path}' has a value of type {from} that does not fit type {to}")).with_source(error)
+    };
+    match conversion(from, to) {
+        None => Err(misfit(from, to, path)),
+        Some(Conversion::Nulls) => Ok(new_null_array(to, array.len())),
+        Some(Conversion::Cast) => strict_cast(array, to).map_err(unfit),
+        Some(Conversion::CastAndBack) => {
+            let there = strict_cast(array, to).map_err(unfit)?;
+            let back = strict_cast(&there, from).map_err(unfit)?;
+            if distinct(array, &back).map_err(unfit)?.true_count() > 0 {
+                return Err(Error::schema_mismatch(format!(
+                    "column '{path}' has a value of type {from} that would be rounded to fit type {to}"
+                )));
+            }
+            Ok(there)
+        }
+    }
+}
+
+/// The error that no value of type `from` can be written to column `path`.
+pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
+    let error = Error::schema_mismatch(format!("column '{path}' is of type {to} in the table, and of type {from} in the data"));
+    match (from, to) {
+        (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) => {
+            error.with_hint("say which zone the times are in: a time without a zone is not an instant")
+        }
+        (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => {
+            error.with_hint("drop the zone yourself: an instant has a different local time in every zone")
+        }
+        _ => error.with_hint("cast the column"),
+    }
+}
+
+fn strict_cast(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
+    cast_with_options(array, to, &CastOptions { safe: false, ..CastOptions::default() })
+}
+
+fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
+    use DataType as T;
+    let is_text = |t: &T| matches!(t, T::Utf8 | T::LargeUtf8 | T::Utf8View);
+    let is_binary = |t: &T| matches!(t, T::Binary | T::LargeBinary | T::BinaryView | T::FixedSizeBinary(_));
+    match (from, to) {
+        (T::Null, _) => Some(Conversion::Nulls),
+        (a, b) if is_text(a) && is_text(b) || is_binary(a) && is_binary(b) => Some(Conversion::Cast),
+        (a, b) if a.is_integer() && b.is_integer() => Some(Conversion::Cast),
+        (T::Int8 | T::UInt8 | T::Int16 | T::UInt16, T::Float32 | T::Float64) | (T::Int32 | T::UInt32, T::Float64) => Some(Conversion::Cast),
+        (T::Float16, T::Float32 | T::Float64) | (T::Float32, T::Float64) => Some(Conversion::Cast),
+        (a, b) if a.is_decimal() && b.is_decimal() => Some(Conversion::CastAndBack),
+        (a, b) if a.is_integer() && b.is_decimal() => Some(Conversion::Cast),
+        (T::Date64, T::Date32) => Some(Conversion::CastAndBack),
+        (T::Timestamp(from, a), T::Timestamp(to, b)) if a.is_some() == b.is_some() => {
+            Some(if rank(*from) > rank(*to) { Conversion::CastAndBack } else { Conversion::Cast })
+        }
+        _ => None,
+    }
+}
+
+/// Finer units rank higher.
+fn rank(unit: TimeUnit) -> u8 {
+    match unit {
+        TimeUnit::Second => 0,
+        TimeUnit::Millisecond => 1,
+        TimeUnit::Microsecond => 2,
+        TimeUnit::Nanosecond => 3,
+    }
+}

@@ -1,0 +1,281 @@
+//! What fits arrives unchanged; what does not is refused by the name of its column.
+
+use std::sync::Arc;
+
+use arrow::array::*;
+use arrow::buffer::{NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Field, Fields, Int32Type, Schema, SchemaRef, TimeUnit, i256};
+use arrow::record_batch::RecordBatch;
+use proptest::prelude::*;
+
+use super::fit;
+use crate::ErrorKind;
+
+fn schema(fields: impl IntoIterator<Item = Field>) -> SchemaRef {
+    Arc::new(Schema::new(fields.into_iter().collect::<Vec<_>>()))
+}
+
+fn batch(column: ArrayRef) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable([("c", column, true)]).unwrap()
+}
+
+/// The column as a table's column of type `to`.
+fn fitted(column: ArrayRef, to: DataType) -> crate::Result<ArrayRef> {
+    let table = schema([Field::new("c", to, true)]);
+    let batch = fit(&batch(column), &table)?;
+    assert_eq!(batch.schema(), table);
+    Ok(Arc::clone(batch.column(0)))
+}
+
+/// The message of a refusal, which names `name`.
+fn refusal(result: crate::Result<impl std::fmt::Debug>, name: &str) -> String {
+    let error = result.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+    let message = error.to_string();
+    assert!(message.contains(&format!("'{name}'")), "{message}");
+    message
+}
+
+fn utc() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+}
+
+fn ntz() -> DataType {
+    DataType::Timestamp(TimeUnit::Microsecond, None)
+}
+
+#[test]
+fn columns_are_found_by_name() {
+    let table = schema([Field::new("A", DataType::Int32, true), Field::new("ß", DataType::Utf8, true), Field::new("gone", utc(), true)]);
+    let data =
+        RecordBatch::try_from_iter([("ß", Arc::new(StringArray::from(vec!["x"])) as ArrayRef), ("a", Arc::new(Int32Array::from(vec![1])))]);
+    let fitted = fit(&data.unwrap(), &table).unwrap();
+    assert_eq!(fitted.schema(), table);
+    assert_eq!(fitted.column(0).as_primitive::<Int32Type>().values(), &[1]);
+    assert_eq!(fitted.column(1).as_string::<i32>().value(0), "x");
+    assert_eq!(fitted.column(2).null_count(), 1);
+}
+
+#[test]
+fn columns_that_are_missing_extra_or_twice() {
+    let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
+    let data = |names: &[&str]| RecordBatch::try_from_iter(names.iter().map(|name| (*name, Arc::clone(&one)))).unwrap();
+    let table = schema([Field::new("a", DataType::Int32, false)]);
+    assert!(refusal(fit(&data(&["a", "b"]), &table), "b").contains("no column"));
+    assert!(refusal(fit(&data(&["a", "A"]), &table), "A").contains("the same"));
+    let required = schema([Field::new("a", DataType::Int32, false), Field::new("r", DataType::Int32, false)]);
+    assert!(refusal(fit(&data(&["a"]), &required), "r").contains("required"));
+    let nested = |inner: Vec<Field>| Field::new("s", DataType::Struct(Fields::from(inner)), true);
+    let int = |name: &str, nullable| Field::new(name, DataType::Int32, nullable);
+    let from: ArrayRef = Arc::new(StructArray::from(vec![(Arc::new(int("x", true)), one.clone())]));
+    let data = RecordBatch::try_from_iter([("s", from)]).unwrap();
+    refusal(fit(&data, &schema([nested(vec![int("y", true)])])), "s.x");
+    refusal(fit(&data, &schema([nested(vec![int("x", true), int("y", false)])])), "s.y");
+    let fitted = fit(&data, &schema([nested(vec![int("y", true), int("X", true)])])).unwrap();
+    assert_eq!(fitted.column(0).as_struct().column(0).null_count(), 1);
+}
+
+/// Every other layout of the same values gives the same array.
+#[test]
+fn layouts_are_undone() {
+    let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("bb"), Some("a")]));
+    let dictionary = DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8View));
+    for layout in [DataType::LargeUtf8, DataType::Utf8View, dictionary] {
+        let other = cast(&texts, &layout).unwrap();
+        assert_eq!(&fitted(other.slice(1, 3), DataType::Utf8).unwrap(), &texts.slice(1, 3), "{layout}");
+    }
+    let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![Some(&b"xy"[..]), None]));
+    for layout in [DataType::LargeBinary, DataType::BinaryView, DataType::FixedSizeBinary(2)] {
+        assert_eq!(&fitted(cast(&bytes, &layout).unwrap(), DataType::Binary).unwrap(), &bytes, "{layout}");
+    }
+    let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(vec![2, 3]), &Int64Array::from(vec![Some(7), None])).unwrap();
+    assert_eq!(&fitted(Arc::new(runs), DataType::Int64).unwrap(), &(Arc::new(Int64Array::from(vec![Some(7), Some(7), None])) as ArrayRef));
+    let nulls: ArrayRef = Arc::new(NullArray::new(2));
+    assert_eq!(fitted(nulls, DataType::Int64).unwrap().null_count(), 2);
+}
+
+#[test]
+fn lists_of_every_layout() {
+    let element = |data_type| Arc::new(Field::new("item", data_type, true));
+    let target = DataType::List(Arc::new(Field::new("element", DataType::Int64, true)));
+    let source = FixedSizeListArray::new(
+        element(DataType::Int32),
+        2,
+        Arc::new(Int32Array::from(vec![Some(1), Some(2), Some(3), None, Some(5), Some(6)])),
+        Some(NullBuffer::from(vec![true, true, false])),
+    );
+    let expected = ListArray::new(
+        Arc::new(Field::new("element", DataType::Int64, true)),
+        OffsetBuffer::from_lengths([2, 2, 0]),
+        Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(3), None])),
+        Some(NullBuffer::from(vec![true, true, false])),
+    );
+    let source: ArrayRef = Arc::new(source);
+    let inner = || element(DataType::Int32);
+    let layouts = [DataType::List(inner()), DataType::LargeList(inner()), DataType::ListView(inner()), DataType::LargeListView(inner())];
+    for layout in layouts.into_iter().chain([source.data_type().clone()]) {
+        let other = cast(&source, &layout).unwrap();
+        assert_eq!(fitted(Arc::clone(&other), target.clone()).unwrap().as_list::<i32>(), &expected, "{layout}");
+        assert_eq!(fitted(other.slice(1, 2), target.clone()).unwrap().as_list::<i32>(), &expected.slice(1, 2), "{layout}");
+    }
+    refusal(fitted(source, DataType::List(Arc::new(Field::new("element", DataType::Utf8, true)))), "c.element");
+}
+
+#[test]
+fn maps_by_position_of_key_and_value() {
+    let entries = |key: &str, text: DataType, value: &str, number: DataType| {
+        Fields::from(vec![Field::new(key, text, false), Field::new(value, number, true)])
+    };
+    let from = entries("keys", DataType::LargeUtf8, "values", DataType::Int32);
+    let keys: ArrayRef = Arc::new(LargeStringArray::from(vec!["a", "b", "c"]));
+    let pairs = StructArray::new(from.clone(), vec![keys, Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]))], None);
+    let map = MapArray::new(
+        Arc::new(Field::new("entries", DataType::Struct(from), false)),
+        OffsetBuffer::from_lengths([1, 1, 1]),
+        pairs,
+        Some(NullBuffer::from(vec![true, true, false])),
+        true,
+    );
+    let to = entries("key", DataType::Utf8, "value", DataType::Int64);
+    let target = DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(to), false)), false);
+    let fitted = fitted(Arc::new(map.slice(1, 2)), target).unwrap();
+    let fitted = fitted.as_map();
+    assert_eq!((fitted.len(), fitted.null_count()), (2, 1));
+    assert_eq!(fitted.keys().as_string::<i32>(), &StringArray::from(vec!["b"]));
+    assert_eq!(fitted.values().as_ref(), &Int64Array::from(vec![None]) as &dyn Array);
+}
+
+#[test]
+fn numbers_that_do_not_fit() {
+    let cases: Vec<(ArrayRef, DataType)> = vec![
+        (Arc::new(UInt64Array::from(vec![1 << 63])), DataType::Int64),
+        (Arc::new(UInt8Array::from(vec![128])), DataType::Int8),
+        (Arc::new(Int64Array::from(vec![1 << 31])), DataType::Int32),
+        (Arc::new(Int64Array::from(vec![1])), DataType::Float64),
+        (Arc::new(Float64Array::from(vec![1.0])), DataType::Float32),
+        (Arc::new(Float64Array::from(vec![1.0])), DataType::Int64),
+        (Arc::new(Int32Array::from(vec![1000])), DataType::Decimal128(4, 1)),
+        (Arc::new(Decimal128Array::from(vec![105]).with_precision_and_scale(5, 2).unwrap()), DataType::Decimal128(5, 1)),
+        (Arc::new(Decimal128Array::from(vec![99_999]).with_precision_and_scale(5, 0).unwrap()), DataType::Decimal128(5, 1)),
+        (Arc::new(Decimal128Array::from(vec![99_999]).with_precision_and_scale(5, 1).unwrap()), DataType::Decimal128(4, 1)),
+        (Arc::new(Decimal256Array::from(vec![i256::MAX]).with_precision_and_scale(76, 0).unwrap()), DataType::Decimal128(38, 0)),
+        (Arc::new(StringArray::from(vec!["1"])), DataType::Int32),
+        (Arc::new(Int32Array::from(vec![1])), DataType::Utf8),
+        (Arc::new(StringArray::from(vec!["1"])), DataType::Binary),
+        (Arc::new(BooleanArray::from(vec![true])), DataType::Int32),
+        (Arc::new(Int32Array::from(vec![1])), DataType::Date32),
+        (Arc::new(Int32Array::from(vec![1])), DataType::List(Arc::new(Field::new("element", DataType::Int32, true)))),
+    ];
+    for (column, to) in cases {
+        refusal(fitted(column, to), "c");
+    }
+}
+
+#[test]
+fn numbers_that_fit() {
+    let equal = |column: ArrayRef, expected: ArrayRef| {
+        assert_eq!(&fitted(column, expected.data_type().clone()).unwrap(), &expected);
+    };
+    equal(Arc::new(UInt64Array::from(vec![u64::MAX >> 1])), Arc::new(Int64Array::from(vec![i64::MAX])));
+    equal(Arc::new(UInt32Array::from(vec![Some(7), None])), Arc::new(Int32Array::from(vec![Some(7), None])));
+    equal(Arc::new(Float32Array::from(vec![0.1])), Arc::new(Float64Array::from(vec![f64::from(0.1f32)])));
+    let decimal = |value, precision, scale| Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap();
+    equal(Arc::new(decimal(150, 5, 2)), Arc::new(decimal(15, 5, 1)));
+    equal(Arc::new(decimal(-15, 5, 1)), Arc::new(decimal(-1500, 10, 3)));
+    equal(Arc::new(Int32Array::from(vec![-7])), Arc::new(decimal(-700, 5, 2)));
+    let wide = Decimal256Array::from(vec![i256::from_i128(5)]).with_precision_and_scale(40, 0).unwrap();
+    equal(Arc::new(wide), Arc::new(decimal(50, 3, 1)));
+}
+
+/// An instant is the same in every zone; a local time is none.
+#[test]
+fn times() {
+    let micros = |values: Vec<i64>| TimestampMicrosecondArray::from(values);
+    let instants: ArrayRef = Arc::new(micros(vec![-1_000_000, 0, 5_000_000]).with_timezone("UTC"));
+    let zoned = TimestampSecondArray::from(vec![-1, 0, 5]).with_timezone("America/New_York");
+    assert_eq!(&fitted(Arc::new(zoned), utc()).unwrap(), &instants);
+    let nanos = TimestampNanosecondArray::from(vec![-1_000_000_000, 0, 5_000_000_000]).with_timezone("+02:00");
+    assert_eq!(&fitted(Arc::new(nanos), utc()).unwrap(), &instants);
+    assert_eq!(&fitted(Arc::new(TimestampMillisecondArray::from(vec![1])), ntz()).unwrap(), &(Arc::new(micros(vec![1000])) as ArrayRef));
+    assert!(refusal(fitted(Arc::new(TimestampNanosecondArray::from(vec![1001])), ntz()), "c").contains("rounded"));
+    refusal(fitted(Arc::new(TimestampNanosecondArray::from(vec![-1])), ntz()), "c");
+    refusal(fitted(Arc::new(TimestampSecondArray::from(vec![i64::MAX])), ntz()), "c");
+    assert!(refusal(fitted(Arc::new(micros(vec![0])), utc()), "c").contains("zone"));
+    assert!(refusal(fitted(Arc::new(micros(vec![0]).with_timezone("UTC")), ntz()), "c").contains("zone"));
+    assert_eq!(
+        &fitted(Arc::new(Date64Array::from(vec![86_400_000])), DataType::Date32).unwrap(),
+        &(Arc::new(Date32Array::from(vec![1])) as ArrayRef)
+    );
+    refusal(fitted(Arc::new(Date64Array::from(vec![86_400_001])), DataType::Date32), "c");
+}
+
+/// NOT NULL holds at every depth, but not below a struct, list or map that is NULL itself; nor do hidden values have to fit.
+#[test]
+fn nulls_in_required_columns() {
+    let int = |nullable| Field::new("x", DataType::Int32, nullable);
+    let required = schema([Field::new("c", DataType::Int32, false)]);
+    refusal(fit(&batch(Arc::new(Int32Array::from(vec![Some(1), None]))), &required), "c");
+    refusal(fit(&batch(Arc::new(Int64Array::from(vec![Some(1), None]))), &required), "c");
+    refusal(fit(&batch(Arc::new(NullArray::new(1))), &required), "c");
+    let dictionary: DictionaryArray<Int32Type> = vec![Some("a"), None].into_iter().collect();
+    refusal(fit(&batch(Arc::new(dictionary)), &schema([Field::new("c", DataType::Utf8, false)])), "c");
+
+    let to = DataType::Struct(Fields::from(vec![int(false)]));
+    let nested = |values: ArrayRef, valid: Vec<bool>| {
+        let field = Field::new("x", values.data_type().clone(), true);
+        Arc::new(StructArray::new(Fields::from(vec![field]), vec![values], Some(NullBuffer::from(valid)))) as ArrayRef
+    };
+    let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
+    assert_eq!(fitted(nested(ints.clone(), vec![true, false]), to.clone()).unwrap().null_count(), 1);
+    refusal(fitted(nested(ints.clone(), vec![false, true]), to.clone()), "c.x");
+    let hidden: ArrayRef = Arc::new(Int64Array::from(vec![1, i64::MAX]));
+    assert_eq!(fitted(nested(hidden.clone(), vec![true, false]), to.clone()).unwrap().null_count(), 1);
+    refusal(fitted(nested(hidden, vec![true, true]), to), "c.x");
+
+    let to = DataType::List(Arc::new(Field::new("element", DataType::Int32, false)));
+    let list = |lengths: [usize; 2], valid: Vec<bool>| {
+        let field = Arc::new(Field::new("item", DataType::Int32, true));
+        Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), ints.clone(), Some(NullBuffer::from(valid)))) as ArrayRef
+    };
+    assert_eq!(fitted(list([1, 1], vec![true, false]), to.clone()).unwrap().null_count(), 1);
+    assert_eq!(fitted(list([1, 1], vec![true, true]).slice(0, 1), to.clone()).unwrap().len(), 1);
+    refusal(fitted(list([1, 1], vec![true, true]), to), "c.element");
+}
+
+#[test]
+fn a_list_view_may_share_and_skip_values() {
+    let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
+    let field = Arc::new(Field::new("item", DataType::Int64, true));
+    let view = ListViewArray::new(field, ScalarBuffer::from(vec![2, 0, 2]), ScalarBuffer::from(vec![1, 1, 1]), values, None);
+    let to = DataType::List(Arc::new(Field::new("element", DataType::Int32, false)));
+    let found = fitted(Arc::new(view), to).unwrap();
+    assert_eq!(found.as_list::<i32>().values().as_primitive::<Int32Type>().values(), &[3, 1, 3]);
+}
+
+proptest! {
+    /// Integers of any width: the value arrives, or is refused because it is out of range; an oracle in `i128`.
+    #[test]
+    fn integers_arrive_or_are_refused(values in prop::collection::vec(prop::option::of(any::<i64>().prop_map(|v| v >> (v & 63))), 0..20)) {
+        let from: ArrayRef = Arc::new(Int64Array::from(values.clone()));
+        let fits = values.iter().flatten().all(|value| i16::try_from(*value).is_ok());
+        let result = fitted(from, DataType::Int16);
+        prop_assert_eq!(result.is_ok(), fits);
+        if let Ok(found) = result {
+            let expected: Int16Array = values.iter().map(|value| value.map(|value| value as i16)).collect();
+            prop_assert_eq!(found.as_ref(), &expected as &dyn Array);
+        }
+    }
+
+    /// Nanoseconds are whole microseconds or refused.
+    #[test]
+    fn nanoseconds_arrive_or_are_refused(values in prop::collection::vec((any::<i32>(), prop::sample::select(vec![0i64, 0, 0, 1, 999])), 0..5)) {
+        let nanos: Vec<i64> = values.iter().map(|(micros, rest)| i64::from(*micros) * 1000 + rest).collect();
+        let result = fitted(Arc::new(TimestampNanosecondArray::from(nanos)), ntz());
+        prop_assert_eq!(result.is_ok(), values.iter().all(|(_, rest)| *rest == 0));
+        if let Ok(found) = result {
+            let expected = TimestampMicrosecondArray::from_iter_values(values.iter().map(|(micros, _)| i64::from(*micros)));
+            prop_assert_eq!(found.as_ref(), &expected as &dyn Array);
+        }
+    }
+}

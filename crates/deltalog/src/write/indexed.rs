@@ -1,0 +1,134 @@
+//! Which columns a table keeps statistics of: `delta.dataSkippingNumIndexedCols` and `delta.dataSkippingStatsColumns`.
+//!
+//! - The list of names wins over the number.
+//! - A name that the schema does not have any more is passed over, as a column can be dropped after the property was set.
+
+use std::collections::BTreeMap;
+
+use arrow::datatypes::{DataType, Fields, Schema};
+
+use crate::error::{Error, Result};
+use crate::predicate::ColumnPath;
+use crate::stats::IndexedColumns;
+
+/// How many leaf columns have statistics if the table does not say.
+const DEFAULT_COUNT: usize = 32;
+const COUNT: &str = "delta.dataSkippingNumIndexedCols";
+const NAMES: &str = "delta.dataSkippingStatsColumns";
+
+/// The columns that the properties `configuration` of a table with `schema` choose.
+///
+/// # Errors
+/// `CorruptLog` naming the property whose value cannot be read.
+pub fn indexed_columns(configuration: &BTreeMap<String, String>, schema: &Schema) -> Result<IndexedColumns> {
+    let invalid = |property: &str, value: &str| {
+        Error::corrupt_log(format!("the table property '{property}' has the value '{value}', which is none it can have"))
+            .with_hint("set the property anew")
+    };
+    if let Some(names) = configuration.get(NAMES) {
+        let paths = parse_names(names).ok_or_else(|| invalid(NAMES, names))?;
+        return Ok(IndexedColumns::Chosen(paths.iter().filter_map(|path| resolve(schema.fields(), path)).collect()));
+    }
+    let Some(count) = configuration.get(COUNT) else { return Ok(IndexedColumns::First(DEFAULT_COUNT)) };
+    match count.trim().parse::<i64>() {
+        Ok(-1) => Ok(IndexedColumns::All),
+        Ok(count) => usize::try_from(count).map(IndexedColumns::First).map_err(|_| invalid(COUNT, &count.to_string())),
+        Err(_) => Err(invalid(COUNT, count)),
+    }
+}
+
+/// Splits `` a, b.c, `d.e`.`f``g` `` into names; `None` if a quote is not closed or a name is empty.
+fn parse_names(text: &str) -> Option<Vec<Vec<String>>> {
+    let mut paths = Vec::new();
+    let mut rest = text.trim();
+    while !rest.is_empty() {
+        let mut names = Vec::new();
+        loop {
+            let (name, after) = parse_name(rest.trim_start())?;
+            names.push(name);
+            rest = after.trim_start();
+            match rest.strip_prefix('.') {
+                Some(more) => rest = more,
+                None => break,
+            }
+        }
+        paths.push(names);
+        match rest.strip_prefix(',') {
+            Some(more) if more.trim().is_empty() => return None,
+            Some(more) => rest = more,
+            None if rest.is_empty() => {}
+            None => return None,
+        }
+    }
+    Some(paths)
+}
+
+fn parse_name(text: &str) -> Option<(String, &str)> {
+    let Some(mut rest) = text.strip_prefix('`') else {
+        let (name, after) = text.split_at(text.find(['.', ',', '`']).unwrap_or(text.len()));
+        let name = name.trim_end();
+        return (!name.is_empty()).then(|| (name.to_owned(), after));
+    };
+    let mut name = String::new();
+    loop {
+        let (part, after) = rest.split_once('`')?;
+        name.push_str(part);
+        match after.strip_prefix('`') {
+            Some(more) => {
+                name.push('`');
+                rest = more;
+            }
+            None => return (!name.is_empty()).then_some((name, after)),
+        }
+    }
+}
+
+/// `path` as the schema spells it.
+fn resolve(fields: &Fields, path: &[String]) -> Option<ColumnPath> {
+    let mut names = Vec::new();
+    let mut fields = Some(fields);
+    for name in path {
+        let field = fields?.iter().find(|field| field.name().to_lowercase() == name.to_lowercase())?;
+        names.push(field.name().clone());
+        fields = match field.data_type() {
+            DataType::Struct(children) => Some(children),
+            _ => None,
+        };
+    }
+    Some(ColumnPath::new(names))
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::datatypes::Field;
+
+    use super::*;
+
+    fn read(property: &str, value: &str) -> Result<IndexedColumns> {
+        let inner = Fields::from(vec![Field::new("Leaf.x", DataType::Int32, true), Field::new("ti`ck", DataType::Int32, true)]);
+        let schema = Schema::new(vec![Field::new("a", DataType::Int32, true), Field::new("S", DataType::Struct(inner), true)]);
+        indexed_columns(&BTreeMap::from([(property.to_owned(), value.to_owned())]), &schema)
+    }
+
+    #[test]
+    fn counts() {
+        assert_eq!(read("other", "1").unwrap(), IndexedColumns::First(32));
+        assert_eq!(read(COUNT, "-1").unwrap(), IndexedColumns::All);
+        assert_eq!(read(COUNT, "0").unwrap(), IndexedColumns::First(0));
+        for bad in ["-2", "many", ""] {
+            let error = read(COUNT, bad).unwrap_err();
+            assert!(error.to_string().contains(COUNT), "{error}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        let chosen = |paths: &[&[&str]]| IndexedColumns::Chosen(paths.iter().map(|path| ColumnPath::new(path.iter().copied())).collect());
+        assert_eq!(read(NAMES, "a, s.`leaf.x`,S . `ti``ck`, gone, a.b").unwrap(), chosen(&[&["a"], &["S", "Leaf.x"], &["S", "ti`ck"]]));
+        assert_eq!(read(NAMES, "s").unwrap(), chosen(&[&["S"]]));
+        assert_eq!(read(NAMES, " ").unwrap(), chosen(&[]));
+        for bad in ["a,", ",a", "`a", "a..b", "a b`c`", "``"] {
+            assert!(read(NAMES, bad).is_err(), "{bad}");
+        }
+    }
+}

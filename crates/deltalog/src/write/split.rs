@@ -1,0 +1,159 @@
+//! A batch parted by its partition values.
+//!
+//! - The parts together are the batch: each row is in exactly one of them, in the order it had.
+//! - Two values are the same partition if the log's text for them is the same.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, UInt32Array};
+use arrow::compute::take_record_batch;
+use arrow::datatypes::Schema;
+use arrow::error::ArrowError;
+use arrow::record_batch::RecordBatch;
+use arrow::row::{Row, RowConverter, SortField};
+
+use super::partition_text::{has_text, to_log_string};
+use crate::error::{Error, Result};
+
+/// The values of one partition in the order of the partition columns.
+pub(super) type PartitionKey = Vec<Option<String>>;
+
+/// Knows the partition columns of a table.
+pub(super) struct Splitter {
+    columns: Vec<PartitionColumn>,
+    converter: RowConverter,
+}
+
+struct PartitionColumn {
+    index: usize,
+    name: String,
+    is_required: bool,
+}
+
+/// The rows of one partition.
+pub(super) struct Part {
+    pub(super) key: PartitionKey,
+    rows: Rows,
+}
+
+enum Rows {
+    Range(Range<usize>),
+    Scattered(Vec<u32>),
+}
+
+impl Splitter {
+    /// A splitter for batches of `schema`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a partition column is not in the schema or of a type that no partition has.
+    pub(super) fn new(schema: &Schema, partition_columns: &[String]) -> Result<Self> {
+        let mut columns = Vec::new();
+        let mut sort_fields = Vec::new();
+        for name in partition_columns {
+            let Some((index, field)) = schema.column_with_name(name) else {
+                return Err(Error::invalid_argument(format!("partition column '{name}' is not in the schema")));
+            };
+            if !has_text(field.data_type()) {
+                let data_type = field.data_type();
+                return Err(Error::invalid_argument(format!("column '{name}' of type {data_type} cannot be partitioned by")));
+            }
+            columns.push(PartitionColumn { index, name: name.clone(), is_required: !field.is_nullable() });
+            sort_fields.push(SortField::new(field.data_type().clone()));
+        }
+        let converter = RowConverter::new(sort_fields)
+            .map_err(|error| Error::invalid_argument("the partition columns cannot be compared").with_source(error))?;
+        Ok(Self { columns, converter })
+    }
+
+    /// The parts of `batch`, in the order of their first rows.
+    ///
+    /// # Errors
+    /// `SchemaMismatch` for a value that cannot be a partition's.
+    pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<Part>> {
+        let rows = batch.num_rows();
+        if rows == 0 {
+            return Ok(Vec::new());
+        }
+        if u32::try_from(rows).is_err() {
+            return Err(Error::invalid_argument(format!("a batch of {rows} rows is too large")).with_hint("write it in smaller batches"));
+        }
+        if self.columns.is_empty() {
+            return Ok(vec![Part { key: Vec::new(), rows: Rows::Range(0..rows) }]);
+        }
+        let arrays: Vec<ArrayRef> = self.columns.iter().map(|column| batch.column(column.index).clone()).collect();
+        let compared = self.converter.convert_columns(&arrays).map_err(unsplittable)?;
+        let mut known: HashMap<Row<'_>, usize> = HashMap::new();
+        let mut parts: Vec<Part> = Vec::new();
+        let mut by_key: HashMap<PartitionKey, usize> = HashMap::new();
+        let mut previous: Option<(Row<'_>, usize)> = None;
+        for (row, values) in compared.iter().enumerate() {
+            let at = match previous {
+                Some((before, at)) if before == values => at,
+                _ => match known.get(&values) {
+                    Some(at) => *at,
+                    None => {
+                        let key = self.key(&arrays, row)?;
+                        let next = parts.len();
+                        let at = *by_key.entry(key.clone()).or_insert(next);
+                        if at == next {
+                            parts.push(Part { key, rows: Rows::Range(row..row) });
+                        }
+                        known.insert(values, at);
+                        at
+                    }
+                },
+            };
+            if let Some(part) = parts.get_mut(at) {
+                part.rows.push(row);
+            }
+            previous = Some((values, at));
+        }
+        Ok(parts)
+    }
+
+    fn key(&self, arrays: &[ArrayRef], row: usize) -> Result<PartitionKey> {
+        let value = |(column, array): (&PartitionColumn, &ArrayRef)| {
+            let text = to_log_string(array, row).map_err(|error| {
+                Error::schema_mismatch(format!("partition column '{}' has a value to refuse", column.name)).with_source(error)
+            })?;
+            if text.is_none() && column.is_required {
+                return Err(Error::schema_mismatch(format!(
+                    "partition column '{}' has an empty text, which a partition has as NULL, but the table says NOT NULL",
+                    column.name
+                )));
+            }
+            Ok(text)
+        };
+        self.columns.iter().zip(arrays).map(value).collect()
+    }
+}
+
+impl Rows {
+    fn push(&mut self, row: usize) {
+        match self {
+            Self::Range(range) if range.end == row => range.end += 1,
+            Self::Range(range) => {
+                // `split` has checked that the batch's rows can be counted so.
+                let mut rows: Vec<u32> = range.clone().map(|row| row as u32).collect();
+                rows.push(row as u32);
+                *self = Self::Scattered(rows);
+            }
+            Self::Scattered(rows) => rows.push(row as u32),
+        }
+    }
+}
+
+impl Part {
+    /// The rows of this part out of `data`, which has the rows of the batch that was split.
+    pub(super) fn of(&self, data: &RecordBatch) -> Result<RecordBatch> {
+        match &self.rows {
+            Rows::Range(range) => Ok(data.slice(range.start, range.len())),
+            Rows::Scattered(rows) => take_record_batch(data, &UInt32Array::from(rows.clone())).map_err(unsplittable),
+        }
+    }
+}
+
+fn unsplittable(error: ArrowError) -> Error {
+    Error::schema_mismatch("the batch cannot be parted by its partition values").with_source(error)
+}
