@@ -14,6 +14,7 @@ pub mod checkpoint;
 pub mod environment;
 pub mod error;
 pub mod log;
+pub mod pending_write;
 pub mod predicate;
 pub mod protocol;
 pub mod replay;
@@ -26,5 +27,6 @@ pub mod write;
 
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
+pub use pending_write::{PendingWrite, WriteRequest};
 pub use snapshot::{Snapshot, Totals};
 pub use storage::Storage;

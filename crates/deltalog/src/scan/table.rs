@@ -90,13 +90,19 @@ impl DataFiles {
     /// As [`FileListing::read`].
     pub fn new(snapshot: &Snapshot, listing: FileListing) -> Result<Self> {
         let list = listing.columns([ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues]).read()?;
-        Ok(Self { list, resolver: snapshot.resolver().clone(), partitions: PartitionColumns::of(snapshot)?, current: Vec::new().into_iter() })
+        Ok(Self {
+            list,
+            resolver: snapshot.resolver().clone(),
+            partitions: PartitionColumns::of(snapshot)?,
+            current: Vec::new().into_iter(),
+        })
     }
 
     fn next_batch(&mut self) -> Option<Result<Vec<DataFile>>> {
         let batch = self.list.next_kept()?;
         Some(batch.and_then(|batch| {
-            let paths = required(&batch, FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+            let paths =
+                required(&batch, FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
             let sizes = required(&batch, FileColumn::Size)?;
             let sizes = sizes.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
             let values: Arc<StructArray> = Arc::new(self.partitions.parse(partition_map(&batch)?)?);
@@ -104,8 +110,13 @@ impl DataFiles {
                 if paths.is_null(row) || sizes.is_null(row) {
                     return Err(Error::corrupt_log("an add action lacks its path or its size"));
                 }
-                let size = u64::try_from(sizes.value(row)).map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;
-                Ok(DataFile { path: self.resolver.resolve(paths.value(row))?, size, partition: PartitionRow::new(Arc::clone(&values), row)? })
+                let size = u64::try_from(sizes.value(row))
+                    .map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;
+                Ok(DataFile {
+                    path: self.resolver.resolve(paths.value(row))?,
+                    size,
+                    partition_values: PartitionRow::new(Arc::clone(&values), row)?,
+                })
             };
             (0..batch.num_rows()).map(file).collect()
         }))

@@ -27,6 +27,16 @@ impl TableDefinition {
         Self { schema, partition_columns: Vec::new(), name: None, description: None, configuration: BTreeMap::new() }
     }
 
+    /// The definition with the partition columns in the schema's spelling, if there can be such a table.
+    ///
+    /// # Errors
+    /// `SchemaMismatch`, or `Unsupported` for a feature that the definition asks for and that cannot be written.
+    pub fn checked(mut self, environment: &Environment) -> Result<Self> {
+        self.partition_columns = self.check()?;
+        self.actions(environment)?;
+        Ok(self)
+    }
+
     /// The actions of the first commit.
     pub(super) fn actions(&self, environment: &Environment) -> Result<Vec<Action>> {
         let partition_columns = self.check()?;

@@ -1,0 +1,228 @@
+//! A write in its three steps: checked against the table before any file is written, carried out by this crate or by an engine, committed.
+//!
+//! ```text
+//!   begin ──► files: DataWriter, or an engine below `directory` ──► commit
+//! ```
+//!
+//! - Whatever can be refused is refused in `begin`.
+//! - Files that were written and not committed are nobody's: `abort` deletes them, and if that does not happen a clean-up finds them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use serde::Deserialize;
+
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Add, StructType, ensure_writable, is_append_only};
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+use crate::transaction::{Committed, Operation, SaveMode, TableDefinition, Transaction};
+use crate::write::{AdoptOptions, DataWriter, WriteOptions, adopt, indexed_columns};
+
+/// What somebody wants to write.
+#[derive(Debug, Clone)]
+pub struct WriteRequest {
+    /// The schema of the data; a new table gets it.
+    pub schema: StructType,
+    /// What to do about what is there.
+    pub mode: SaveMode,
+    /// The partition columns: of a new table, and if given, those that an existing table must have. `None` leaves it to the table.
+    pub partition_by: Option<Vec<String>>,
+    /// Properties of a new table.
+    pub configuration: BTreeMap<String, String>,
+    /// Name of a new table.
+    pub name: Option<String>,
+    /// Description of a new table.
+    pub description: Option<String>,
+}
+
+/// A write that was checked and not yet committed.
+#[derive(Debug)]
+pub struct PendingWrite {
+    storage: Storage,
+    base: Option<Snapshot>,
+    definition: TableDefinition,
+    mode: SaveMode,
+    schema: SchemaRef,
+    environment: Environment,
+}
+
+impl PendingWrite {
+    /// Checks the request against the table. `None`: the mode is `Ignore` and the table is there.
+    ///
+    /// # Errors
+    /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written, `InvalidArgument`, and the store's own.
+    pub fn begin(storage: &Storage, request: WriteRequest, environment: &Environment) -> Result<Option<Self>> {
+        let base = match Snapshot::open(storage, None) {
+            Ok(snapshot) => Some(snapshot),
+            Err(error) if error.kind() == ErrorKind::NotATable => None,
+            Err(error) => return Err(error),
+        };
+        Self::on(storage, base, request, environment)
+    }
+
+    /// As [`PendingWrite::begin`] on the snapshot `base`; `None` is a table that is to be made.
+    ///
+    /// # Errors
+    /// As [`PendingWrite::begin`].
+    pub fn on(storage: &Storage, base: Option<Snapshot>, request: WriteRequest, environment: &Environment) -> Result<Option<Self>> {
+        let mode = request.mode;
+        let located = |error: Error| error.in_table(storage.url());
+        let definition = match &base {
+            None => {
+                let definition = TableDefinition {
+                    schema: request.schema,
+                    partition_columns: request.partition_by.unwrap_or_default(),
+                    name: request.name,
+                    description: request.description,
+                    configuration: request.configuration,
+                };
+                definition.checked(environment).map_err(located)?
+            }
+            Some(_) if mode == SaveMode::Ignore => return Ok(None),
+            Some(snapshot) if mode == SaveMode::ErrorIfExists => {
+                return Err(located(Error::new(ErrorKind::TableAlreadyExists, "there is a table already").at_version(snapshot.version()))
+                    .with_hint("write with the mode append or overwrite"));
+            }
+            Some(snapshot) => existing(snapshot, &request).map_err(located)?,
+        };
+        let schema = Arc::new(definition.schema.to_arrow().map_err(located)?);
+        Ok(Some(Self { storage: storage.clone(), base, definition, mode, schema, environment: environment.clone() }))
+    }
+
+    /// The table's schema: what the data must be fitted to.
+    pub fn table_schema(&self) -> &StructType {
+        &self.definition.schema
+    }
+
+    /// The same in Arrow's terms.
+    pub fn arrow_schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The table's partition columns.
+    pub fn partition_columns(&self) -> &[String] {
+        &self.definition.partition_columns
+    }
+
+    /// The table's properties.
+    pub fn configuration(&self) -> &BTreeMap<String, String> {
+        &self.definition.configuration
+    }
+
+    /// The snapshot that the write is based on; `None` if the table is to be made.
+    pub fn base(&self) -> Option<&Snapshot> {
+        self.base.as_ref()
+    }
+
+    /// A writer of the data files of this write.
+    ///
+    /// # Errors
+    /// `CorruptLog` for table properties that cannot be.
+    pub fn writer(&self) -> Result<DataWriter> {
+        let indexed = indexed_columns(&self.definition.configuration, &self.schema)?;
+        let (clock, uuids) = (self.environment.clone(), self.environment.clone());
+        let mut options = WriteOptions::new(indexed, Arc::new(move || clock.now_ms()), Arc::new(move || uuids.uuid()));
+        if let Some(size) = self.definition.configuration.get("delta.targetFileSize").and_then(|text| byte_size(text)) {
+            options.target_file_size = size;
+        }
+        DataWriter::new(self.storage.clone(), Arc::clone(&self.schema), &self.definition.partition_columns, options)
+    }
+
+    /// The files that an engine wrote below `directory`, a path relative to the table's root. Files without rows are deleted.
+    ///
+    /// # Errors
+    /// `CorruptData` for files that are not as they must be, and the store's own.
+    pub fn adopt(&self, directory: &str) -> Result<Vec<Add>> {
+        let options = AdoptOptions {
+            schema: Arc::clone(&self.schema),
+            partition_columns: self.definition.partition_columns.clone(),
+            indexed: indexed_columns(&self.definition.configuration, &self.schema)?,
+            threads: 8,
+        };
+        let adopted = adopt(&self.storage, directory, &options)?;
+        for path in &adopted.empty {
+            self.storage.delete(path)?;
+        }
+        Ok(adopted.adds)
+    }
+
+    /// Commits `files` as this write.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and the store's own; all but `CommitStateUnknown` mean that nothing was committed.
+    pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+        let operation = with_metrics(operation, &files);
+        let mut transaction = match (&self.base, self.mode) {
+            (None, _) => Transaction::create(&self.storage, &self.definition, operation, &self.environment)?,
+            (Some(base), SaveMode::Overwrite) => Transaction::overwrite(base, operation, &self.environment)?,
+            (Some(base), _) => Transaction::append(base, operation, &self.environment)?,
+        };
+        transaction.add_files(files);
+        transaction.commit_or_fail()
+    }
+}
+
+/// Checks a request against the table that is there.
+fn existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<TableDefinition> {
+    let metadata = snapshot.metadata();
+    ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
+    if request.mode == SaveMode::Overwrite && is_append_only(metadata) {
+        return Err(Error::invalid_argument("the table is append-only (delta.appendOnly), so nothing in it can be overwritten"));
+    }
+    let same = |wanted: &[String]| {
+        wanted.len() == metadata.partition_columns.len()
+            && wanted.iter().zip(&metadata.partition_columns).all(|(a, b)| a.to_lowercase() == b.to_lowercase())
+    };
+    if let Some(wanted) = &request.partition_by
+        && !same(wanted)
+    {
+        let list = |columns: &[String]| if columns.is_empty() { "nothing".to_owned() } else { columns.join(", ") };
+        return Err(Error::schema_mismatch(format!(
+            "the table is partitioned by {}, not by {}",
+            list(&metadata.partition_columns),
+            list(wanted)
+        ))
+        .with_hint("leave the partition columns out, or write to a new table"));
+    }
+    Ok(TableDefinition {
+        schema: snapshot.schema().clone(),
+        partition_columns: metadata.partition_columns.clone(),
+        name: metadata.name.clone(),
+        description: metadata.description.clone(),
+        configuration: metadata.configuration.clone(),
+    })
+}
+
+/// The figures that every writer of tables notes.
+fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Count {
+        num_records: u64,
+    }
+    let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
+    let rows: Option<u64> =
+        files.iter().map(|file| serde_json::from_str::<Count>(file.stats.as_deref()?).ok().map(|count| count.num_records)).sum();
+    let operation = operation.metric("numFiles", files.len() as u64).metric("numOutputBytes", bytes);
+    match rows {
+        Some(rows) => operation.metric("numOutputRows", rows),
+        None => operation,
+    }
+}
+
+/// `134217728`, `128mb`, `1g`.
+fn byte_size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text[digits.len()..].trim() {
+        "" | "b" => 1,
+        "k" | "kb" => 1 << 10,
+        "m" | "mb" => 1 << 20,
+        "g" | "gb" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|size| *size > 0)
+}
