@@ -6,13 +6,8 @@
 //!             └─ files whose partition values do not match are not opened
 //! ```
 //!
-//! - A column is found in a file by its exact name, else by its name in any case if only one matches. One that is not there is NULL; one that the
-//!   table does not know is not read.
-//! - What is read has the table's types. A value that they cannot hold is an error that names file and column, never another value; the one
-//!   exception are nanoseconds, which are cut to the microsecond below, because the protocol's timestamps have no more digits.
-//! - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
-//! - The files come in the order given, the rows in the order of the file.
-//! - Not done here: deletion vectors, column mapping, row groups' page indexes and Bloom filters.
+//! - What is guaranteed stands at [`RowScan`].
+//! - Not done here: deletion vectors, column mapping, encrypted files, row groups' page indexes and Bloom filters.
 
 mod columns;
 mod convert;
@@ -71,7 +66,15 @@ impl PartitionRow {
     }
 }
 
-/// What to read of data files, and how. See the [module](self) for what is guaranteed.
+/// What to read of data files, and how.
+///
+/// - A column is found in a file by its exact name, else by its name in any case if only one matches. One that is not there is NULL; one that the
+///   table does not know is not read.
+/// - What is read has the table's types. A value that they cannot hold is an error that names file and column, never another value; the one
+///   exception are nanoseconds, which are cut to the microsecond below, because the protocol's timestamps have no more digits.
+/// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
+/// - The files come in the order given, the rows in the order of the file.
+/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are.
 #[derive(Debug, Clone)]
 pub struct RowScan {
     storage: Storage,

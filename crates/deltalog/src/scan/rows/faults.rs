@@ -54,10 +54,6 @@ impl ChunkReader for WatchedFile {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
-        // Checked first, because a torn footer asks for lengths that must not be allocated.
-        if start.checked_add(length as u64).is_none_or(|end| end > self.file.size()) {
-            return Err(ParquetError::EOF(format!("{length} bytes at {start} are beyond the end of the file")));
-        }
         self.file.get_bytes(start, length).inspect_err(|error| {
             if let ParquetError::External(source) = error
                 && source.downcast_ref::<io::Error>().is_some_and(is_store_fault)
@@ -94,4 +90,35 @@ pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Storage;
+
+    struct Failing(io::ErrorKind);
+
+    impl Read for Failing {
+        fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+            Err(self.0.into())
+        }
+    }
+
+    #[test]
+    fn a_disk_that_does_not_answer_is_no_torn_file() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("file"), b"PAR1").unwrap();
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        for (fault, kind) in [
+            (io::ErrorKind::TimedOut, ErrorKind::Unavailable),
+            (io::ErrorKind::UnexpectedEof, ErrorKind::CorruptData),
+            (io::ErrorKind::Interrupted, ErrorKind::CorruptData),
+        ] {
+            let file = WatchedFile::new(storage.open_file("file").unwrap());
+            let mut read = WatchedRead { read: Box::new(Failing(fault)), has_failed: Arc::clone(&file.has_failed) };
+            let source = read.read(&mut [0]).unwrap_err();
+            assert_eq!(file.error(source).kind(), kind);
+        }
+    }
 }

@@ -7,7 +7,7 @@ use arrow::compute::{filter_record_batch, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use parquet::basic::Type;
+use parquet::basic::{Compression, Type};
 use parquet::schema::types::SchemaDescriptor;
 
 use super::columns::NeededColumn;
@@ -105,6 +105,7 @@ impl Opener {
             Some(predicate) => matching_groups(predicate, metadata.metadata(), metadata.schema(), &partition)?,
             None => (0..metadata.metadata().num_row_groups()).collect(),
         };
+        check_codecs(&metadata, &groups, &leaves)?;
         Ok(Some(OpenFile { name: name.to_owned(), file: watched, metadata, leaves, sources, groups }))
     }
 
@@ -231,6 +232,19 @@ fn read_footer(file: &WatchedFile) -> Result<ArrowReaderMetadata> {
     let schema = Schema::new_with_metadata(fields, metadata.schema().metadata().clone());
     let options = options.with_schema(Arc::new(schema));
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(|error| file.error(error))
+}
+
+/// Refuses a compression that no decoder is there for.
+fn check_codecs(metadata: &ArrowReaderMetadata, groups: &[usize], leaves: &[usize]) -> Result<()> {
+    for group in groups.iter().filter_map(|group| metadata.metadata().row_groups().get(*group)) {
+        for column in leaves.iter().filter_map(|leaf| group.columns().get(*leaf)) {
+            if matches!(column.compression(), Compression::LZO) {
+                let name = column.column_path().string();
+                return Err(Error::unsupported(format!("the column '{name}' is compressed with {}", column.compression())));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// `fields` with microseconds for INT96, whose nanoseconds would only reach from 1677 to 2262. `leaf` counts the leaf columns.

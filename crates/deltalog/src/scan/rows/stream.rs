@@ -7,7 +7,7 @@
 //!   each task's channel is queued, in the order of the tasks, in a channel that holds as many as there are workers
 //! ```
 //!
-//! - A task is a file; if there is only one file, a row group.
+//! - A task is a file; if there are fewer files than threads, a row group.
 //! - Plain threads, started at the first batch: a process made by `fork` can read.
 //! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
 //! - After an error or the end there is nothing more. A dropped stream stops its threads at their next batch, and does not wait for them.
@@ -105,22 +105,41 @@ impl fmt::Debug for RowStream {
     }
 }
 
-/// Decides who reads.
+/// Decides who reads what.
 fn start(scan: RowScan, mut files: Files) -> Result<State> {
     let threads = scan.threads;
     let opener = Arc::new(Opener::new(scan));
     if threads == 1 {
         return Ok(State::Alone(Alone::new(opener, Box::new(files.map(|file| file.map(Task::File))))));
     }
-    let Some(first) = guarded(|| files.next().transpose())? else { return Ok(State::Done) };
-    if let Some(second) = guarded(|| files.next().transpose()).transpose() {
-        let all = [Ok(first), second].into_iter().chain(files);
-        return Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads));
+    let mut first = Vec::with_capacity(threads);
+    while first.len() < threads {
+        match guarded(|| files.next().transpose()).transpose() {
+            Some(file) => first.push(file),
+            None => return few_files(opener, first, threads),
+        }
     }
-    let opened = guarded(|| opener.open(&first)).map_err(|error| opener.located(error, &display_path(&first.path)))?;
-    let Some(file) = opened else { return Ok(State::Done) };
-    let file = Arc::new(file);
-    let tasks: Vec<_> = file.groups.iter().map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group]))).collect();
+    let all = first.into_iter().chain(files);
+    Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads))
+}
+
+/// Fewer files than threads: the row groups are the tasks.
+fn few_files(opener: Arc<Opener>, files: Vec<Result<DataFile>>, threads: usize) -> Result<State> {
+    let split = {
+        let opener = Arc::clone(&opener);
+        move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
+            Ok(Some(file)) => {
+                let file = Arc::new(file);
+                file.groups.iter().map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group]))).collect()
+            }
+            Ok(None) => Vec::new(),
+            Err(error) => vec![Err(error)],
+        }
+    };
+    if files.len() > 1 {
+        return Ok(crew_or_alone(opener, Box::new(files.into_iter().flat_map(split)), threads));
+    }
+    let tasks: Vec<_> = files.into_iter().flat_map(split).collect();
     let threads = threads.min(tasks.len());
     Ok(crew_or_alone(opener, Box::new(tasks.into_iter()), threads))
 }
@@ -134,21 +153,19 @@ fn crew_or_alone(opener: Arc<Opener>, tasks: Tasks, threads: usize) -> State {
 
 /// The rows of `task`; nothing if its file cannot have matching ones.
 fn open_task(opener: &Arc<Opener>, task: Task) -> Result<Option<FileBatches>> {
-    let name = match &task {
-        Task::File(file) => display_path(&file.path),
-        Task::Groups(file, _) => file.name.clone(),
+    let (groups, file) = match task {
+        Task::File(file) => match open_file(opener, &file)? {
+            Some(file) => (file.groups.clone(), Arc::new(file)),
+            None => return Ok(None),
+        },
+        Task::Groups(file, groups) => (groups, file),
     };
-    let opened = guarded(|| {
-        let (groups, file) = match task {
-            Task::File(file) => match opener.open(&file)? {
-                Some(file) => (file.groups.clone(), Arc::new(file)),
-                None => return Ok(None),
-            },
-            Task::Groups(file, groups) => (groups, file),
-        };
-        opener.batches(file, groups).map(Some)
-    });
-    opened.map_err(|error| opener.located(error, &name))
+    let opened = guarded(|| opener.batches(Arc::clone(&file), groups));
+    opened.map(Some).map_err(|error| opener.located(error, &file.name))
+}
+
+fn open_file(opener: &Opener, file: &DataFile) -> Result<Option<OpenFile>> {
+    guarded(|| opener.open(file)).map_err(|error| opener.located(error, &display_path(&file.path)))
 }
 
 /// The next batch of `batches`, perhaps without rows.

@@ -351,6 +351,16 @@ fn rows_before_an_error_are_returned_and_nothing_after_it() {
 }
 
 #[test]
+fn a_stream_can_go_to_another_thread() {
+    let mut table = Table::new(vec![field("id", DataType::Int64)]);
+    table.write(vec![("id", ints(0..5))]);
+    let stream = table.scan().read(table.files.clone().into_iter().map(Ok));
+    assert!(format!("{stream:?}").contains("not started"));
+    let rows = std::thread::spawn(move || stream.map(|batch| batch.unwrap().num_rows()).sum::<usize>());
+    assert_eq!(rows.join().unwrap(), 5);
+}
+
+#[test]
 fn an_absolute_path_is_read_where_it_lies() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..5))]);
