@@ -1,1 +1,38 @@
-//! Python bindings of deltalog.
+//! The module `deltalog._internal`: a thin layer over the Rust crate. A function here converts, releases the interpreter, calls, and maps the error.
+//!
+//! | file | what it binds |
+//! | --- | --- |
+//! | `error` | errors of the crate as the classes of `deltalog.errors` |
+//! | `snapshot` | `Snapshot` |
+//! | `stream` | Arrow streams out |
+//! | `write` | `append_stream`: data from Arrow to a committed version |
+//! | `spark_plan` | the packed file list for the Java side of `deltalog.spark` |
+//! | `spark_write` | `SparkWrite` |
+//! | `fragment` | pieces of scans and writes for other processes |
+
+// The functions that Python sees are documented in `_internal.pyi`.
+#![allow(missing_docs)]
+
+mod error;
+mod fragment;
+mod snapshot;
+mod spark_plan;
+mod spark_write;
+mod stream;
+mod write;
+
+use pyo3::prelude::*;
+
+#[pymodule]
+fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    error::add_classes(module)?;
+    module.add_class::<snapshot::Snapshot>()?;
+    module.add_class::<spark_write::SparkWrite>()?;
+    module.add_class::<stream::ArrowStream>()?;
+    module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
+    module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
+    module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
+    module.add_function(wrap_pyfunction!(fragment::write_fragment, module)?)?;
+    Ok(())
+}

@@ -174,6 +174,17 @@ fn renamed_deletion_vector_fields() -> Fields {
     deletion_vector_fields().iter().zip(names).map(|(field, name)| Field::new(name, field.data_type().clone(), true)).collect()
 }
 
+impl FileListing {
+    /// The listing in the form of the log: `path`, `size` and `partitionValues` as the log spells them.
+    ///
+    /// # Errors
+    /// As [`FileListing::read`].
+    pub fn kept(self) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
+        let mut list = self.columns([ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues]).read()?;
+        Ok(std::iter::from_fn(move || list.next_kept()))
+    }
+}
+
 /// What a predicate needs to know of a file.
 struct Pruner {
     predicate: BoundPredicate,

@@ -88,7 +88,15 @@ impl PartitionColumns {
             }
             columns.push(column.finish());
         }
-        StructArray::try_new_with_length(self.fields.clone(), columns, None, values.len())
+        self.assemble(columns, values.len())
+    }
+
+    /// Typed columns as rows, one a file.
+    ///
+    /// # Errors
+    /// `CorruptLog` if they are not of the types of these columns.
+    pub fn assemble(&self, columns: Vec<ArrayRef>, files: usize) -> Result<StructArray> {
+        StructArray::try_new_with_length(self.fields.clone(), columns, None, files)
             .map_err(|error| Error::corrupt_log("partition values do not fit their columns").with_source(error))
     }
 }

@@ -245,6 +245,20 @@ impl Storage {
         }
     }
 
+    /// Removes a directory below which no file is left; where the store has no directories, or one holds a file, nothing happens.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a path that cannot be.
+    pub fn delete_empty_directories(&self, directory: &str) -> Result<()> {
+        if self.local {
+            let located = self.path(directory)?;
+            let path =
+                object_store::local::LocalFileSystem::new().path_to_filesystem(&located).map_err(|error| self.error(directory, error))?;
+            write::remove_empty(&path);
+        }
+        Ok(())
+    }
+
     /// Starts a new data file, which must not exist; it is complete and durable when [`FileWriter::finish`] has returned.
     ///
     /// # Errors

@@ -7,6 +7,16 @@ use std::path::Path;
 use super::Storage;
 use crate::error::{Error, ErrorKind, Result};
 
+/// Removes a directory tree that holds no file. `remove_dir` refuses what is not empty, so nothing can be lost.
+pub(super) fn remove_empty(directory: &Path) {
+    let Ok(entries) = fs::read_dir(directory) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        remove_empty(&entry.path());
+    }
+    // Not empty, or gone meanwhile: both are as they should be.
+    let _ = fs::remove_dir(directory);
+}
+
 /// A file that is written from front to back. Nobody reads it before a commit names it, so it stands under its own name from the start; one that
 /// is dropped unfinished is left for clean-up.
 #[derive(Debug)]

@@ -1,0 +1,80 @@
+//! Errors of the crate as the classes of `deltalog.errors`: one a kind.
+
+use deltalog::{Error, ErrorKind};
+use pyo3::prelude::*;
+
+const MODULE: &str = "deltalog.errors";
+
+/// The class of a kind.
+fn class_name(kind: ErrorKind) -> &'static str {
+    match kind {
+        ErrorKind::NotATable => "NotATableError",
+        ErrorKind::TableAlreadyExists => "TableAlreadyExistsError",
+        ErrorKind::VersionNotFound => "VersionNotFoundError",
+        ErrorKind::CorruptLog => "CorruptLogError",
+        ErrorKind::CorruptData => "CorruptDataError",
+        ErrorKind::FileNotFound => "MissingFileError",
+        ErrorKind::Unsupported => "UnsupportedFeatureError",
+        ErrorKind::InvalidArgument => "InvalidArgumentError",
+        ErrorKind::SchemaMismatch => "SchemaMismatchError",
+        ErrorKind::CommitConflict => "CommitConflictError",
+        ErrorKind::CommitStateUnknown => "CommitStateUnknownError",
+        ErrorKind::Unavailable => "UnavailableError",
+        ErrorKind::PermissionDenied => "AccessDeniedError",
+        _ => "DeltaError",
+    }
+}
+
+const CLASSES: [&str; 14] = [
+    "DeltaError",
+    "NotATableError",
+    "TableAlreadyExistsError",
+    "VersionNotFoundError",
+    "CorruptLogError",
+    "CorruptDataError",
+    "MissingFileError",
+    "UnsupportedFeatureError",
+    "InvalidArgumentError",
+    "SchemaMismatchError",
+    "CommitConflictError",
+    "CommitStateUnknownError",
+    "UnavailableError",
+    "AccessDeniedError",
+];
+
+/// Makes the classes attributes of the module as well.
+pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let errors = module.py().import(MODULE)?;
+    for class in CLASSES {
+        module.add(class, errors.getattr(class)?)?;
+    }
+    Ok(())
+}
+
+/// The Python exception of an error, with its parts as attributes.
+pub(crate) fn to_python(error: &Error) -> PyErr {
+    Python::attach(|py| {
+        let make = || -> PyResult<PyErr> {
+            let class = py.import(MODULE)?.getattr(class_name(error.kind()))?;
+            let exception = class.call1((error.to_string(),))?;
+            exception.setattr("table", error.table())?;
+            exception.setattr("version", error.version())?;
+            exception.setattr("path", error.path())?;
+            exception.setattr("line", error.line())?;
+            exception.setattr("hint", error.hint())?;
+            Ok(PyErr::from_value(exception))
+        };
+        make().unwrap_or_else(|failure| failure)
+    })
+}
+
+/// Results of the crate, as results of Python functions.
+pub(crate) trait IntoPython<T> {
+    fn into_python(self) -> PyResult<T>;
+}
+
+impl<T> IntoPython<T> for deltalog::Result<T> {
+    fn into_python(self) -> PyResult<T> {
+        self.map_err(|error| to_python(&error))
+    }
+}

@@ -1,0 +1,146 @@
+//! Pieces of scans and of writes, as bytes that other processes understand: for Spark's Python workers.
+//!
+//! A piece of a scan names the table, its version's schema and some of its files. It holds no credentials.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, MapArray};
+use arrow::datatypes::Int64Type;
+use deltalog::predicate::{ParseMode, parse};
+use deltalog::protocol::{PartitionColumnBuilder, PathResolver, StructType};
+use deltalog::scan::{DataFile, FileListing, PartitionColumns, PartitionRow, RowScan};
+use deltalog::{Error, Result, Snapshot};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use pyo3_arrow::PyRecordBatchReader;
+use serde::{Deserialize, Serialize};
+
+use crate::error::IntoPython;
+use crate::snapshot::open_storage;
+use crate::spark_write::Token;
+use crate::stream::ArrowStream;
+use crate::write::write_batches;
+
+#[derive(Serialize, Deserialize)]
+struct Fragment {
+    uri: String,
+    schema: String,
+    partition_columns: Vec<String>,
+    files: Vec<FragmentFile>,
+}
+
+/// A file as the log spells it.
+#[derive(Clone, Serialize, Deserialize)]
+struct FragmentFile {
+    path: String,
+    size: i64,
+    partition_values: Vec<Option<String>>,
+}
+
+/// The files that may hold rows for which `filter_sql` is true, in at most `n` pieces of about equal bytes.
+pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize) -> Result<Vec<Vec<u8>>> {
+    let mut listing = FileListing::new(snapshot);
+    if !filter_sql.trim().is_empty() {
+        listing = listing.pruning(&parse(filter_sql, "UTC", ParseMode::Pruning)?);
+    }
+    let mut files = listed(snapshot, listing)?;
+    // The largest first, each to the piece that has the least.
+    files.sort_by_key(|file| std::cmp::Reverse(file.size));
+    let mut pieces: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
+    for file in files {
+        if let Some((bytes, piece)) = pieces.iter_mut().min_by_key(|(bytes, _)| *bytes) {
+            *bytes += file.size.max(1);
+            piece.push(file);
+        }
+    }
+    let pack = |files: Vec<FragmentFile>| {
+        let fragment = Fragment {
+            uri: snapshot.storage().url(),
+            schema: snapshot.metadata().schema_string.clone(),
+            partition_columns: snapshot.metadata().partition_columns.clone(),
+            files,
+        };
+        serde_json::to_vec(&fragment).map_err(|error| Error::invalid_argument("the scan cannot be packed").with_source(error))
+    };
+    pieces.into_iter().filter(|(_, files)| !files.is_empty()).map(|(_, files)| pack(files)).collect()
+}
+
+fn listed(snapshot: &Snapshot, listing: FileListing) -> Result<Vec<FragmentFile>> {
+    let mut files = Vec::new();
+    for batch in listing.kept()? {
+        let batch = batch?;
+        let column =
+            |name: &str| batch.column_by_name(name).ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{name}'")));
+        let (paths, sizes) = (column("path")?.as_string::<i32>(), column("size")?.as_primitive::<Int64Type>());
+        let values = column("partitionValues")?.as_map();
+        for row in 0..batch.num_rows() {
+            files.push(FragmentFile {
+                path: paths.value(row).to_owned(),
+                size: sizes.value(row),
+                partition_values: snapshot.metadata().partition_columns.iter().map(|name| value_of(values, row, name)).collect(),
+            });
+        }
+    }
+    Ok(files)
+}
+
+fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
+    let entries = values.value(row);
+    let (keys, texts) = (entries.column(0).as_string::<i32>(), entries.column(1).as_string::<i32>());
+    let at = (0..keys.len()).find(|at| keys.value(*at) == name)?;
+    texts.is_valid(at).then(|| texts.value(at).to_owned())
+}
+
+/// The rows of one piece.
+#[pyfunction]
+pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowStream> {
+    let rows = py
+        .detach(|| {
+            let fragment: Fragment = serde_json::from_slice(fragment)
+                .map_err(|error| Error::invalid_argument("this is no fragment of a scan").with_source(error))?;
+            let storage = open_storage(&fragment.uri, None)?;
+            let schema = StructType::from_json(&fragment.schema)?;
+            let resolver = PathResolver::new(storage.root())?;
+            let scan = RowScan::new(storage, &Arc::new(schema.to_arrow()?), &fragment.partition_columns)?;
+            let files = data_files(&fragment, &schema, &resolver)?;
+            Ok(scan.read(files.into_iter().map(Ok)))
+        })
+        .into_python()?;
+    ArrowStream::start(py, rows.schema(), rows)
+}
+
+fn data_files(fragment: &Fragment, schema: &StructType, resolver: &PathResolver) -> Result<Vec<DataFile>> {
+    let columns = PartitionColumns::new(schema, &fragment.partition_columns)?;
+    let mut arrays = Vec::new();
+    for (index, name) in fragment.partition_columns.iter().enumerate() {
+        let primitive = schema.field(name).and_then(|field| field.data_type.as_primitive());
+        let primitive = primitive.ok_or_else(|| Error::corrupt_log(format!("the partition column '{name}' is not of a primitive type")))?;
+        let mut builder = PartitionColumnBuilder::new(name, primitive);
+        for file in &fragment.files {
+            builder.append(file.partition_values.get(index).and_then(Option::as_deref))?;
+        }
+        arrays.push(builder.finish());
+    }
+    let values = columns.assemble(arrays, fragment.files.len())?;
+    let values = Arc::new(values);
+    let file = |(row, file): (usize, &FragmentFile)| {
+        Ok(DataFile {
+            path: resolver.resolve(&file.path)?,
+            size: u64::try_from(file.size).unwrap_or_default(),
+            partition_values: PartitionRow::new(Arc::clone(&values), row)?,
+        })
+    };
+    fragment.files.iter().enumerate().map(file).collect()
+}
+
+/// Writes an Arrow stream as data files of the write that `token` stands for; what it returns is for `SparkWrite.commit_fragments`.
+#[pyfunction]
+pub(crate) fn write_fragment<'py>(py: Python<'py>, token: &[u8], stream: PyRecordBatchReader) -> PyResult<Bound<'py, PyBytes>> {
+    let reader = stream.into_reader()?;
+    let packed = py.detach(|| {
+        let pending = Token::read(token)?.open()?;
+        let files = write_batches(&pending, reader)?;
+        serde_json::to_vec(&files).map_err(|error| Error::invalid_argument("the files cannot be packed").with_source(error))
+    });
+    Ok(PyBytes::new(py, &packed.into_python()?))
+}

@@ -1,0 +1,199 @@
+//! `SparkWrite`: a write that Spark carries out, checked before and committed after, if need be in another process.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, PoisonError};
+
+use deltalog::protocol::{Add, StructType};
+use deltalog::transaction::{Operation, SaveMode};
+use deltalog::{Environment, Error, PendingWrite, Result, Snapshot, Storage, WriteRequest};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use serde::{Deserialize, Serialize};
+
+use crate::error::IntoPython;
+use crate::snapshot::open_storage;
+
+/// Everything that makes a write, for other processes. Holds no credentials.
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Token {
+    uri: String,
+    /// The version that the write is based on; `None`: the table is to be made.
+    base: Option<u64>,
+    schema: String,
+    mode: String,
+    partition_by: Option<Vec<String>>,
+    configuration: BTreeMap<String, String>,
+    name: Option<String>,
+    description: Option<String>,
+    /// Relative to the table's root.
+    directory: String,
+}
+
+impl Token {
+    fn request(&self) -> Result<WriteRequest> {
+        Ok(WriteRequest {
+            schema: StructType::from_json(&self.schema)?,
+            mode: SaveMode::parse(&self.mode)?,
+            partition_by: self.partition_by.clone(),
+            configuration: self.configuration.clone(),
+            name: self.name.clone(),
+            description: self.description.clone(),
+        })
+    }
+
+    /// The write that this stands for.
+    pub(crate) fn open(&self) -> Result<PendingWrite> {
+        let storage = open_storage(&self.uri, None)?;
+        let base = self.base.map(|version| Snapshot::open(&storage, Some(version))).transpose()?;
+        PendingWrite::on(&storage, base, self.request()?, &Environment::system())?
+            .ok_or_else(|| Error::invalid_argument("the write has nothing to do").in_table(storage.url()))
+    }
+
+    pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
+        serde_json::from_slice(bytes).map_err(|error| Error::invalid_argument("this is no token of a write").with_source(error))
+    }
+}
+
+#[pyclass(frozen, module = "deltalog._internal")]
+pub(crate) struct SparkWrite {
+    token: Token,
+    storage: Storage,
+    directory: String,
+    partition_columns: Vec<String>,
+    table_schema: Option<String>,
+    pending: Mutex<Option<PendingWrite>>,
+}
+
+impl SparkWrite {
+    fn new(token: Token, storage: Storage, pending: PendingWrite) -> Self {
+        Self {
+            directory: storage.file_url(&token.directory),
+            partition_columns: pending.partition_columns().to_vec(),
+            table_schema: pending.base().map(|base| base.metadata().schema_string.clone()),
+            token,
+            storage,
+            pending: Mutex::new(Some(pending)),
+        }
+    }
+
+    fn take(&self) -> Result<PendingWrite> {
+        let taken = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take();
+        taken.ok_or_else(|| Error::invalid_argument("this write was committed or given up already").in_table(self.storage.url()))
+    }
+}
+
+fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> Operation {
+    let operation = parameters.iter().fold(Operation::new(name), |operation, (name, value)| operation.parameter(name, value.as_str()));
+    // The crate adds itself.
+    let engine = engine_info.split_whitespace().filter(|part| !part.starts_with("deltalog/")).collect::<Vec<_>>().join(" ");
+    Operation { engine_info: (!engine.is_empty()).then_some(engine), ..operation }
+}
+
+#[pymethods]
+impl SparkWrite {
+    #[staticmethod]
+    #[pyo3(signature = (uri, schema_json, mode, partition_by = None, configuration = None, name = None, description = None, storage_options = None))]
+    #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    fn begin(
+        py: Python<'_>,
+        uri: &str,
+        schema_json: &str,
+        mode: &str,
+        partition_by: Option<Vec<String>>,
+        configuration: Option<BTreeMap<String, String>>,
+        name: Option<String>,
+        description: Option<String>,
+        storage_options: Option<HashMap<String, String>>,
+    ) -> PyResult<Option<Self>> {
+        py.detach(|| {
+            let environment = Environment::system();
+            let storage = open_storage(uri, storage_options)?;
+            let mut token = Token {
+                uri: storage.url(),
+                base: None,
+                schema: schema_json.to_owned(),
+                mode: mode.to_owned(),
+                partition_by,
+                configuration: configuration.unwrap_or_default(),
+                name,
+                description,
+                directory: environment.uuid().to_string(),
+            };
+            let Some(pending) = PendingWrite::begin(&storage, token.request()?, &environment)? else { return Ok(None) };
+            token.base = pending.base().map(Snapshot::version);
+            Ok(Some(Self::new(token, storage, pending)))
+        })
+        .into_python()
+    }
+
+    #[getter]
+    fn directory(&self) -> &str {
+        &self.directory
+    }
+
+    #[getter]
+    fn partition_columns(&self) -> Vec<String> {
+        self.partition_columns.clone()
+    }
+
+    #[getter]
+    fn table_schema_json(&self) -> Option<&str> {
+        self.table_schema.as_deref()
+    }
+
+    fn commit(&self, py: Python<'_>, operation: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> PyResult<u64> {
+        py.detach(|| {
+            let pending = self.take()?;
+            let files = pending.adopt(&self.token.directory)?;
+            Ok(pending.commit(files, self::operation(operation, parameters, engine_info))?.version)
+        })
+        .into_python()
+    }
+
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| {
+            drop(self.take()?);
+            for file in self.storage.list_after(&self.token.directory, "")? {
+                self.storage.delete(&format!("{}/{}", self.token.directory, file.name))?;
+            }
+            self.storage.delete_empty_directories(&self.token.directory)
+        })
+        .into_python()
+    }
+
+    fn token<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let json = serde_json::to_vec(&self.token).map_err(|error| Error::invalid_argument("the write has no token").with_source(error));
+        Ok(PyBytes::new(py, &json.into_python()?))
+    }
+
+    #[staticmethod]
+    fn resume(py: Python<'_>, token: &[u8]) -> PyResult<Self> {
+        py.detach(|| {
+            let token = Token::read(token)?;
+            let storage = open_storage(&token.uri, None)?;
+            let pending = token.open()?;
+            Ok(Self::new(token, storage, pending))
+        })
+        .into_python()
+    }
+
+    fn commit_fragments(
+        &self,
+        py: Python<'_>,
+        fragments: Vec<Vec<u8>>,
+        operation: &str,
+        parameters: BTreeMap<String, String>,
+        engine_info: &str,
+    ) -> PyResult<u64> {
+        py.detach(|| {
+            let mut files: Vec<Add> = Vec::new();
+            for fragment in &fragments {
+                let adds: Vec<Add> = serde_json::from_slice(fragment)
+                    .map_err(|error| Error::invalid_argument("this is no fragment of a write").with_source(error))?;
+                files.extend(adds);
+            }
+            Ok(self.take()?.commit(files, self::operation(operation, parameters, engine_info))?.version)
+        })
+        .into_python()
+    }
+}

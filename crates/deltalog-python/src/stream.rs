@@ -1,0 +1,55 @@
+//! Arrow streams out, by the Arrow PyCapsule interface.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::{ArrayRef, RecordBatch, StructArray};
+use arrow::datatypes::{Field, SchemaRef};
+use arrow::error::ArrowError;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyCapsule;
+use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
+
+use crate::error::IntoPython;
+
+type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
+
+/// A stream of record batches that can be taken once.
+#[pyclass(frozen, module = "deltalog._internal")]
+pub(crate) struct ArrowStream {
+    schema: SchemaRef,
+    batches: Mutex<Option<Batches>>,
+}
+
+impl ArrowStream {
+    /// The first batch is read at once: what goes wrong at the start is then an exception of ours and not one of the consumer's.
+    pub(crate) fn start(
+        py: Python<'_>,
+        schema: SchemaRef,
+        batches: impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static,
+    ) -> PyResult<Self> {
+        let mut batches: Batches = Box::new(batches);
+        let first = py.detach(|| batches.next()).transpose().into_python()?;
+        let batches: Batches = Box::new(first.map(Ok).into_iter().chain(batches));
+        Ok(Self { schema, batches: Mutex::new(Some(batches)) })
+    }
+}
+
+#[pymethods]
+impl ArrowStream {
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        Ok(to_schema_pycapsule(py, self.schema.as_ref())?)
+    }
+
+    #[pyo3(signature = (requested_schema = None))]
+    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyCapsule>>) -> PyResult<Bound<'py, PyCapsule>> {
+        let taken = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let batches = taken.ok_or_else(|| PyValueError::new_err("this stream was read already; ask the table for another"))?;
+        let rows = batches.map(|batch| match batch {
+            Ok(batch) => Ok(Arc::new(StructArray::from(batch)) as ArrayRef),
+            Err(error) => Err(ArrowError::ExternalError(Box::new(error))),
+        });
+        let field = Arc::new(Field::new_struct("", self.schema.fields().clone(), false).with_metadata(self.schema.metadata().clone()));
+        Ok(to_stream_pycapsule(py, Box::new(ArrayIterator::new(rows, field)), requested_schema)?)
+    }
+}
