@@ -28,6 +28,12 @@ use crate::storage::{FileWriter, Storage};
 /// Bytes of rows that are worth an encoder.
 const ENCODE_AT: usize = 1 << 20;
 
+/// Batches that wait at most: small ones are merged, since each of their arrays costs more than its rows.
+const MAX_PENDING: usize = 64;
+
+/// About what an array takes in memory besides its values.
+const ARRAY_OVERHEAD: usize = 256;
+
 /// What an open file holds besides its encoder: the buffer in front of the operating system.
 const FILE_BUFFER: usize = 1 << 20;
 
@@ -88,10 +94,25 @@ impl DataFile {
     }
 
     /// Takes rows; nothing is encoded yet.
-    pub(super) fn push(&mut self, batch: RecordBatch) {
+    pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.has_nan = self.has_nan || batch.columns().iter().any(has_nan);
-        self.pending_bytes += bytes(&batch);
+        self.pending_bytes += bytes(&batch) + ARRAY_OVERHEAD * batch.num_columns();
         self.pending.push(batch);
+        if self.pending.len() >= MAX_PENDING {
+            let merged = self.take_pending()?;
+            self.pending_bytes = bytes(&merged);
+            self.pending.push(merged);
+        }
+        Ok(())
+    }
+
+    /// The rows that wait, as one batch.
+    fn take_pending(&mut self) -> Result<RecordBatch> {
+        self.pending_bytes = 0;
+        match <[RecordBatch; 1]>::try_from(std::mem::take(&mut self.pending)) {
+            Ok([only]) => Ok(only),
+            Err(many) => concat_batches(&self.schema, &many).map_err(|error| failed(&self.path, error.into())),
+        }
     }
 
     /// Whether enough rows wait to be encoded.
@@ -108,13 +129,8 @@ impl DataFile {
             Some(encoder) => encoder,
             None => encoder(storage.create_file(&self.path)?, &self.schema).map_err(|error| failed(&self.path, error))?,
         };
-        self.pending_bytes = 0;
-        let pending = std::mem::take(&mut self.pending);
-        let batch = match <[RecordBatch; 1]>::try_from(pending) {
-            Ok([only]) => Ok(only),
-            Err(many) => concat_batches(&self.schema, &many),
-        };
-        batch.map_err(ParquetError::from).and_then(|batch| encoder.write(&batch)).map_err(|error| failed(&self.path, error))?;
+        let batch = self.take_pending()?;
+        encoder.write(&batch).map_err(|error| failed(&self.path, error))?;
         self.encoder = Some(encoder);
         Ok(())
     }

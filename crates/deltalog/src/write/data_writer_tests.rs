@@ -16,16 +16,16 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{DataWriter, WriteOptions};
-use crate::ErrorKind;
 use crate::protocol::{Add, path};
 use crate::stats::IndexedColumns;
 use crate::storage::Storage;
+use crate::{Environment, ErrorKind};
 
 fn options() -> WriteOptions {
     let (clock, names) = (AtomicU64::new(1000), AtomicU64::new(0));
     let now_ms = move || clock.fetch_add(1, Ordering::Relaxed) as i64;
     let new_uuid = move || Uuid::from_u128(names.fetch_add(1, Ordering::Relaxed).into());
-    WriteOptions::new(IndexedColumns::All, Arc::new(now_ms), Arc::new(new_uuid))
+    WriteOptions::new(IndexedColumns::All, Environment::new(now_ms, new_uuid))
 }
 
 fn table() -> (TempDir, Storage) {
