@@ -47,6 +47,7 @@ pub(super) struct DataFile {
     pending: Vec<RecordBatch>,
     pending_bytes: usize,
     encoder: Option<ArrowWriter<Sink>>,
+    is_created: bool,
     has_nan: bool,
 }
 
@@ -64,7 +65,7 @@ struct Sink(Option<FileWriter>);
 
 impl DataFile {
     pub(super) fn new(path: String, key: PartitionKey, schema: SchemaRef) -> Self {
-        Self { path, key, schema, pending: Vec::new(), pending_bytes: 0, encoder: None, has_nan: false }
+        Self { path, key, schema, pending: Vec::new(), pending_bytes: 0, encoder: None, is_created: false, has_nan: false }
     }
 
     /// Decoded path relative to the table's root.
@@ -75,6 +76,11 @@ impl DataFile {
     /// Whether there is a file, with an operating system's handle.
     pub(super) fn is_open(&self) -> bool {
         self.encoder.is_some()
+    }
+
+    /// Whether the file has been created, and so has to be deleted if the write is given up.
+    pub(super) fn is_created(&self) -> bool {
+        self.is_created
     }
 
     /// Bytes of memory that this file holds.
@@ -127,7 +133,11 @@ impl DataFile {
         }
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,
-            None => encoder(storage.create_file(&self.path)?, &self.schema).map_err(|error| failed(&self.path, error))?,
+            None => {
+                let file = storage.create_file(&self.path)?;
+                self.is_created = true;
+                encoder(file, &self.schema).map_err(|error| failed(&self.path, error))?
+            }
         };
         let batch = self.take_pending()?;
         encoder.write(&batch).map_err(|error| failed(&self.path, error))?;
@@ -141,9 +151,8 @@ impl DataFile {
         self.encoder.as_mut().map_or(Ok(()), ArrowWriter::flush).map_err(|error| failed(&self.path, error))
     }
 
-    /// Completes the file. `None` if it has no rows, and so was never created.
-    pub(super) fn close(mut self, storage: &Storage) -> Result<Option<ClosedFile>> {
-        self.encode(storage)?;
+    /// Completes the file, whose rows must all be encoded. `None` if it has none, and so was never created.
+    pub(super) fn close(self) -> Result<Option<ClosedFile>> {
         let Some(mut encoder) = self.encoder else { return Ok(None) };
         let metadata = encoder.finish().map_err(|error| failed(&self.path, error))?;
         let gone = || failed(&self.path, ParquetError::General("the file is not there any more".into()));

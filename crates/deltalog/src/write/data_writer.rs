@@ -209,11 +209,14 @@ impl DataWriter {
     fn change(&mut self, key: &PartitionKey, change: impl FnOnce(&mut DataFile, &Storage) -> Result<()>) -> Result<()> {
         self.make_room(key)?;
         let Some(slot) = self.files.get_mut(key) else { return Ok(()) };
-        if !slot.file.is_open() {
+        let was_open = slot.file.is_open();
+        let changed = change(&mut slot.file, &self.storage);
+        // Only a file that this writer has created is its to delete, also if the change failed afterwards.
+        if !was_open && slot.file.is_created() {
             self.open += 1;
             self.created.push(slot.file.path().to_owned());
         }
-        change(&mut slot.file, &self.storage)?;
+        changed?;
         self.account(key);
         Ok(())
     }
@@ -240,14 +243,11 @@ impl DataWriter {
     }
 
     fn close(&mut self, key: &PartitionKey) -> Result<()> {
+        self.change(key, DataFile::encode)?;
         let Some(Slot { file, memory, .. }) = self.files.remove(key) else { return Ok(()) };
         self.memory -= memory;
-        if file.is_open() {
-            self.open -= 1;
-        } else {
-            self.created.push(file.path().to_owned());
-        }
-        if let Some(closed) = file.close(&self.storage)? {
+        self.open -= usize::from(file.is_open());
+        if let Some(closed) = file.close()? {
             let add = self.add(closed)?;
             self.adds.push(add);
         }
