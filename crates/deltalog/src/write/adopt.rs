@@ -55,15 +55,16 @@ pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Resu
     let files: Vec<FileMeta> = files.into_iter().filter(|file| !file.name.split('/').any(|part| part.starts_with(['_', '.']))).collect();
     let file_schema = without_partitions(options);
     let stats = CollectOptions { columns: options.indexed.clone(), without_nan: false };
+    let place = |file: &FileMeta| if directory.is_empty() { file.name.clone() } else { format!("{directory}/{}", file.name) };
     let read = |file: &FileMeta| {
-        let path = format!("{directory}/{}", file.name);
+        let path = place(file);
         read_file(storage, &path, file, &file_schema, &stats, &options.partition_columns).map_err(|error| located(error.at_path(&path)))
     };
     let mut adopted = Adopted::default();
     for (file, add) in files.iter().zip(in_parallel(&files, options.threads, read)?) {
         match add {
             Some(add) => adopted.adds.push(add),
-            None => adopted.empty.push(format!("{directory}/{}", file.name)),
+            None => adopted.empty.push(place(file)),
         }
     }
     Ok(adopted)

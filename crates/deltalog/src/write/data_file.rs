@@ -28,6 +28,12 @@ use crate::storage::{FileWriter, Storage};
 /// Bytes of rows that are worth an encoder.
 const ENCODE_AT: usize = 1 << 20;
 
+/// Batches that wait at most: small ones are merged, since each of their arrays costs more than its rows.
+const MAX_PENDING: usize = 64;
+
+/// About what an array takes in memory besides its values.
+const ARRAY_OVERHEAD: usize = 256;
+
 /// What an open file holds besides its encoder: the buffer in front of the operating system.
 const FILE_BUFFER: usize = 1 << 20;
 
@@ -41,6 +47,7 @@ pub(super) struct DataFile {
     pending: Vec<RecordBatch>,
     pending_bytes: usize,
     encoder: Option<ArrowWriter<Sink>>,
+    is_created: bool,
     has_nan: bool,
 }
 
@@ -58,7 +65,7 @@ struct Sink(Option<FileWriter>);
 
 impl DataFile {
     pub(super) fn new(path: String, key: PartitionKey, schema: SchemaRef) -> Self {
-        Self { path, key, schema, pending: Vec::new(), pending_bytes: 0, encoder: None, has_nan: false }
+        Self { path, key, schema, pending: Vec::new(), pending_bytes: 0, encoder: None, is_created: false, has_nan: false }
     }
 
     /// Decoded path relative to the table's root.
@@ -69,6 +76,11 @@ impl DataFile {
     /// Whether there is a file, with an operating system's handle.
     pub(super) fn is_open(&self) -> bool {
         self.encoder.is_some()
+    }
+
+    /// Whether the file has been created, and so has to be deleted if the write is given up.
+    pub(super) fn is_created(&self) -> bool {
+        self.is_created
     }
 
     /// Bytes of memory that this file holds.
@@ -88,10 +100,25 @@ impl DataFile {
     }
 
     /// Takes rows; nothing is encoded yet.
-    pub(super) fn push(&mut self, batch: RecordBatch) {
+    pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.has_nan = self.has_nan || batch.columns().iter().any(has_nan);
-        self.pending_bytes += bytes(&batch);
+        self.pending_bytes += bytes(&batch) + ARRAY_OVERHEAD * batch.num_columns();
         self.pending.push(batch);
+        if self.pending.len() >= MAX_PENDING {
+            let merged = self.take_pending()?;
+            self.pending_bytes = bytes(&merged);
+            self.pending.push(merged);
+        }
+        Ok(())
+    }
+
+    /// The rows that wait, as one batch.
+    fn take_pending(&mut self) -> Result<RecordBatch> {
+        self.pending_bytes = 0;
+        match <[RecordBatch; 1]>::try_from(std::mem::take(&mut self.pending)) {
+            Ok([only]) => Ok(only),
+            Err(many) => concat_batches(&self.schema, &many).map_err(|error| failed(&self.path, error.into())),
+        }
     }
 
     /// Whether enough rows wait to be encoded.
@@ -106,15 +133,14 @@ impl DataFile {
         }
         let mut encoder = match self.encoder.take() {
             Some(encoder) => encoder,
-            None => encoder(storage.create_file(&self.path)?, &self.schema).map_err(|error| failed(&self.path, error))?,
+            None => {
+                let file = storage.create_file(&self.path)?;
+                self.is_created = true;
+                encoder(file, &self.schema).map_err(|error| failed(&self.path, error))?
+            }
         };
-        self.pending_bytes = 0;
-        let pending = std::mem::take(&mut self.pending);
-        let batch = match <[RecordBatch; 1]>::try_from(pending) {
-            Ok([only]) => Ok(only),
-            Err(many) => concat_batches(&self.schema, &many),
-        };
-        batch.map_err(ParquetError::from).and_then(|batch| encoder.write(&batch)).map_err(|error| failed(&self.path, error))?;
+        let batch = self.take_pending()?;
+        encoder.write(&batch).map_err(|error| failed(&self.path, error))?;
         self.encoder = Some(encoder);
         Ok(())
     }
@@ -125,9 +151,8 @@ impl DataFile {
         self.encoder.as_mut().map_or(Ok(()), ArrowWriter::flush).map_err(|error| failed(&self.path, error))
     }
 
-    /// Completes the file. `None` if it has no rows, and so was never created.
-    pub(super) fn close(mut self, storage: &Storage) -> Result<Option<ClosedFile>> {
-        self.encode(storage)?;
+    /// Completes the file, whose rows must all be encoded. `None` if it has none, and so was never created.
+    pub(super) fn close(self) -> Result<Option<ClosedFile>> {
         let Some(mut encoder) = self.encoder else { return Ok(None) };
         let metadata = encoder.finish().map_err(|error| failed(&self.path, error))?;
         let gone = || failed(&self.path, ParquetError::General("the file is not there any more".into()));

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use uuid::Uuid;
 
 use super::data_file::{ClosedFile, DataFile, bytes};
 use super::fit::fit;
 use super::hive;
 use super::split::{PartitionKey, Splitter};
+use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::{Add, PartitionValues, path};
 use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
@@ -26,7 +26,7 @@ use crate::storage::Storage;
 const STEP: usize = 4 << 20;
 
 /// How a [`DataWriter`] writes. Time and identifiers come from outside.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct WriteOptions {
     /// Bytes after which a file is closed and the next one begun. Files get a little larger: what is encoded is not cut.
     pub target_file_size: u64,
@@ -36,10 +36,8 @@ pub struct WriteOptions {
     pub max_open_files: usize,
     /// The columns that statistics are kept of.
     pub indexed: IndexedColumns,
-    /// Tells the time in milliseconds since the epoch.
-    pub now_ms: Arc<dyn Fn() -> i64 + Send + Sync>,
-    /// Makes a new identifier for the name of a file.
-    pub new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>,
+    /// Tells when a file was finished, and makes the ids in the names of files.
+    pub environment: Environment,
 }
 
 impl WriteOptions {
@@ -47,8 +45,8 @@ impl WriteOptions {
     pub const DEFAULT_TARGET_FILE_SIZE: u64 = 128 << 20;
 
     /// Files of 128 MiB, 256 MiB of memory, 100 open files.
-    pub fn new(indexed: IndexedColumns, now_ms: Arc<dyn Fn() -> i64 + Send + Sync>, new_uuid: Arc<dyn Fn() -> Uuid + Send + Sync>) -> Self {
-        Self { target_file_size: Self::DEFAULT_TARGET_FILE_SIZE, memory_budget: 256 << 20, max_open_files: 100, indexed, now_ms, new_uuid }
+    pub fn new(indexed: IndexedColumns, environment: Environment) -> Self {
+        Self { target_file_size: Self::DEFAULT_TARGET_FILE_SIZE, memory_budget: 256 << 20, max_open_files: 100, indexed, environment }
     }
 }
 
@@ -184,7 +182,7 @@ impl DataWriter {
         }
         if let Some(slot) = self.files.get_mut(key) {
             slot.last_use = self.uses;
-            slot.file.push(rows);
+            slot.file.push(rows)?;
         }
         if self.files.get(key).is_some_and(|slot| slot.file.is_ripe()) {
             self.change(key, DataFile::encode)?;
@@ -211,11 +209,14 @@ impl DataWriter {
     fn change(&mut self, key: &PartitionKey, change: impl FnOnce(&mut DataFile, &Storage) -> Result<()>) -> Result<()> {
         self.make_room(key)?;
         let Some(slot) = self.files.get_mut(key) else { return Ok(()) };
-        if !slot.file.is_open() {
+        let was_open = slot.file.is_open();
+        let changed = change(&mut slot.file, &self.storage);
+        // Only a file that this writer has created is its to delete, also if the change failed afterwards.
+        if !was_open && slot.file.is_created() {
             self.open += 1;
             self.created.push(slot.file.path().to_owned());
         }
-        change(&mut slot.file, &self.storage)?;
+        changed?;
         self.account(key);
         Ok(())
     }
@@ -242,14 +243,11 @@ impl DataWriter {
     }
 
     fn close(&mut self, key: &PartitionKey) -> Result<()> {
+        self.change(key, DataFile::encode)?;
         let Some(Slot { file, memory, .. }) = self.files.remove(key) else { return Ok(()) };
         self.memory -= memory;
-        if file.is_open() {
-            self.open -= 1;
-        } else {
-            self.created.push(file.path().to_owned());
-        }
-        if let Some(closed) = file.close(&self.storage)? {
+        self.open -= usize::from(file.is_open());
+        if let Some(closed) = file.close()? {
             let add = self.add(closed)?;
             self.adds.push(add);
         }
@@ -265,7 +263,7 @@ impl DataWriter {
             path: path::encode(&closed.path),
             partition_values,
             size,
-            modification_time: (self.options.now_ms)(),
+            modification_time: self.options.environment.now_ms(),
             data_change: true,
             stats: Some(stats),
             ..Add::default()
@@ -274,7 +272,7 @@ impl DataWriter {
 
     fn new_path(&self, key: &PartitionKey) -> String {
         let values = self.partition_columns.iter().zip(key).map(|(column, value)| (column.as_str(), value.as_deref()));
-        format!("{}part-00000-{}.c000.snappy.parquet", hive::directory(values), (self.options.new_uuid)())
+        format!("{}part-00000-{}.c000.snappy.parquet", hive::directory(values), self.options.environment.uuid())
     }
 
     fn delete_created(&mut self) -> Result<()> {

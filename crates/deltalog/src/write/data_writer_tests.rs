@@ -16,16 +16,16 @@ use tempfile::TempDir;
 use uuid::Uuid;
 
 use super::{DataWriter, WriteOptions};
-use crate::ErrorKind;
 use crate::protocol::{Add, path};
 use crate::stats::IndexedColumns;
 use crate::storage::Storage;
+use crate::{Environment, ErrorKind};
 
 fn options() -> WriteOptions {
     let (clock, names) = (AtomicU64::new(1000), AtomicU64::new(0));
     let now_ms = move || clock.fetch_add(1, Ordering::Relaxed) as i64;
     let new_uuid = move || Uuid::from_u128(names.fetch_add(1, Ordering::Relaxed).into());
-    WriteOptions::new(IndexedColumns::All, Arc::new(now_ms), Arc::new(new_uuid))
+    WriteOptions::new(IndexedColumns::All, Environment::new(now_ms, new_uuid))
 }
 
 fn table() -> (TempDir, Storage) {
@@ -245,7 +245,7 @@ fn memory_and_handles_are_bounded() {
     };
     let mut writer =
         writer(&storage, &schema_of(&batch(0)), &["p"], WriteOptions { memory_budget: budget, max_open_files: 3, ..options() });
-    for step in 0..40 {
+    for step in 0..20 {
         writer.write(&batch(step * 2000)).unwrap();
         assert!(writer.memory() <= budget, "{}", writer.memory());
         assert!(writer.open_files() <= 3, "{}", writer.open_files());
@@ -261,7 +261,41 @@ fn memory_and_handles_are_bounded() {
         found.extend_from_slice(ids.values());
     }
     found.sort_unstable();
-    assert_eq!(found, (0..80_000).collect::<Vec<i64>>());
+    assert_eq!(found, (0..40_000).collect::<Vec<i64>>());
+}
+
+/// Rows that come one by one are still few files, whose memory is counted as what it takes.
+#[test]
+fn single_rows_are_merged() {
+    let (_directory, storage) = table();
+    let texts = ["a", "b", "c"];
+    let rows: Vec<(Option<&str>, i64)> = texts.iter().cycle().map(|text| Some(*text)).zip(0..600).collect();
+    let mut writer = writer(&storage, &schema_of(&partitioned(&[])), &["p"], options());
+    for row in &rows {
+        writer.write(&partitioned(std::slice::from_ref(row))).unwrap();
+        assert!(writer.memory() < 3 * 64 * 300, "{}", writer.memory());
+    }
+    assert_eq!(writer.open_files(), 0);
+    let adds = writer.finish().unwrap();
+    assert_eq!(adds.len(), 3);
+    let expected = texts.iter().zip(0..).map(|(text, first)| (Some((*text).to_owned()), (first..600).step_by(3).collect())).collect();
+    assert_eq!(contents(&storage, &adds), expected);
+}
+
+/// A file that was there before is neither written over nor deleted, though it has the name that the writer was given.
+#[test]
+fn a_file_of_somebody_else_is_left_alone() {
+    let batch = partitioned(&[(Some("a"), 1)]);
+    let (directory, storage) = table();
+    let same = || WriteOptions::new(IndexedColumns::All, Environment::new(|| 0, Uuid::nil));
+    let mut first = writer(&storage, &schema_of(&batch), &["p"], same());
+    first.write(&batch).unwrap();
+    let adds = first.finish().unwrap();
+    let mut second = writer(&storage, &schema_of(&batch), &["p"], same());
+    second.write(&batch).unwrap();
+    assert_eq!(second.finish().unwrap_err().kind(), ErrorKind::Unavailable);
+    assert_eq!(contents(&storage, &adds), BTreeMap::from([(Some("a".into()), vec![1])]));
+    assert!(directory.path().join(&adds[0].path).is_file());
 }
 
 #[test]

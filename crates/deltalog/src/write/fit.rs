@@ -70,8 +70,7 @@ fn path(parent: &str, name: &str) -> String {
 
 fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &str) -> Result<ArrayRef> {
     let refuse = |error: ArrowError| misfit(array.data_type(), to.data_type(), path).with_source(error);
-    // Arrow's own invariants hold for an array of the very type, inside it; only its own nulls are left to look at.
-    if array.data_type() == to.data_type() {
+    if array.data_type() == to.data_type() && !requires_inside(to.data_type()) {
         let unexpected = !to.is_nullable() && array.nulls().is_some_and(|nulls| !covered(nulls, outer));
         return if unexpected { Err(null_in_required(path)) } else { Ok(Arc::clone(array)) };
     }
@@ -85,6 +84,16 @@ fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &st
     };
     let unexpected = !to.is_nullable() && fitted.logical_nulls().is_some_and(|nulls| !covered(&nulls, outer));
     if unexpected { Err(null_in_required(path)) } else { Ok(fitted) }
+}
+
+/// Whether something in a column of this type is NOT NULL. Arrays that other programs hand over have not been checked for it.
+fn requires_inside(data_type: &DataType) -> bool {
+    let requires = |field: &Field| !field.is_nullable() || requires_inside(field.data_type());
+    match data_type {
+        DataType::Struct(fields) => fields.iter().any(|field| requires(field)),
+        DataType::List(field) | DataType::Map(field, _) => requires(field),
+        _ => false,
+    }
 }
 
 /// Whether each null is below a struct that is null.

@@ -32,6 +32,10 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
     match conversion(from, to) {
         None => Err(misfit(from, to, path)),
         Some(Conversion::Nulls) => Ok(new_null_array(to, array.len())),
+        // The offsets of a large array can be beyond what a table's array has.
+        Some(Conversion::Cast) if from.is_binary() || from.is_string() => {
+            strict_cast(array, to).map_err(|error| unfit(error).with_hint("write it in smaller batches"))
+        }
         Some(Conversion::Cast) => strict_cast(array, to).map_err(unfit),
         Some(Conversion::CastAndBack) => {
             let there = strict_cast(array, to).map_err(unfit)?;

@@ -240,6 +240,8 @@ fn nulls_in_required_columns() {
     };
     assert_eq!(fitted(list([1, 1], vec![true, false]), to.clone()).unwrap().null_count(), 1);
     assert_eq!(fitted(list([1, 1], vec![true, true]).slice(0, 1), to.clone()).unwrap().len(), 1);
+    let once = fitted(list([1, 1], vec![true, false]), to.clone()).unwrap();
+    assert_eq!(&fitted(once.clone(), to.clone()).unwrap(), &once);
     refusal(fitted(list([1, 1], vec![true, true]), to), "c.element");
 }
 

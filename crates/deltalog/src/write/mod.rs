@@ -21,7 +21,6 @@ mod fit;
 mod fit_leaf;
 mod hive;
 mod indexed;
-mod partition_text;
 mod split;
 
 pub use adopt::{AdoptOptions, Adopted, adopt};

@@ -13,8 +13,8 @@ use arrow::error::ArrowError;
 use arrow::record_batch::RecordBatch;
 use arrow::row::{Row, RowConverter, SortField};
 
-use super::partition_text::{has_text, to_log_string};
 use crate::error::{Error, Result};
+use crate::protocol::partition_value::to_log_string;
 
 /// The values of one partition in the order of the partition columns.
 pub(super) type PartitionKey = Vec<Option<String>>;
@@ -46,7 +46,7 @@ impl Splitter {
     /// A splitter for batches of `schema`.
     ///
     /// # Errors
-    /// `InvalidArgument` if a partition column is not in the schema or of a type that no partition has.
+    /// `InvalidArgument` if a partition column is not in the schema or has columns inside.
     pub(super) fn new(schema: &Schema, partition_columns: &[String]) -> Result<Self> {
         let mut columns = Vec::new();
         let mut sort_fields = Vec::new();
@@ -54,7 +54,7 @@ impl Splitter {
             let Some((index, field)) = schema.column_with_name(name) else {
                 return Err(Error::invalid_argument(format!("partition column '{name}' is not in the schema")));
             };
-            if !has_text(field.data_type()) {
+            if field.data_type().is_nested() {
                 let data_type = field.data_type();
                 return Err(Error::invalid_argument(format!("column '{name}' of type {data_type} cannot be partitioned by")));
             }
