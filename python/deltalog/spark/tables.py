@@ -1,0 +1,5 @@
+"""`DeltaTable`, with the names of `delta.tables.DeltaTable`."""
+
+
+class DeltaTable:
+    pass
