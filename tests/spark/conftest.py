@@ -30,4 +30,4 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 @pytest.fixture
 def path(tmp_path: Path) -> str:
     """Where a test may make its table; a name that has to be escaped in URLs."""
-    return str(tmp_path / "a table %20")
+    return str(tmp_path / "a table")

@@ -26,9 +26,12 @@ class Bridge:
         return self._OPERATIONS[operation](self, *arguments)
 
     def _read(self, session: Any, scala_options: Any, schema: Any) -> Any:
-        snapshot = open_snapshot(self._jvm, session, Options.of(self._jvm, scala_options))
+        options = Options.of(self._jvm, scala_options)
+        snapshot = open_snapshot(self._jvm, session, options)
         if schema is not None:
             check_expected_schema(snapshot, schema)
+        if options.is_write_target:
+            return self._jvm.new("WriteTarget", session.sqlContext(), self._jvm.struct(snapshot.schema_json), scala_options)
         return snapshot_relation(self._jvm, session, snapshot, scala_options)
 
     def _save(self, session: Any, scala_options: Any, data: Any, mode: str) -> Any:

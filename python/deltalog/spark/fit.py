@@ -21,9 +21,20 @@ def to_table(jvm: Jvm, session: Any, data: Any, table_schema_json: str, table: s
     plan = data.queryExecution().analyzed()
     if plan.output().size() == 0:
         raise SchemaMismatchError(f"there are no columns to write into the table {table}")
+    _check_no_extra(data, schema, session.sessionState().conf().caseSensitiveAnalysis(), table)
     fill = _fill_missing_with_default(jvm)
     resolved = resolver.resolveOutputColumns(table, expected, plan, True, session.sessionState().conf(), fill)
     return dataset(jvm, session, resolved)
+
+
+def _check_no_extra(data: Any, schema: Any, case_sensitive: bool, table: str) -> None:
+    key = str if case_sensitive else str.lower
+    known = {key(name) for name in schema.fieldNames()}
+    extra = [name for name in data.columns() if key(name) not in known]
+    if extra:
+        raise SchemaMismatchError(
+            f"the table {table} has no column {', '.join(extra)}; it has {', '.join(schema.fieldNames())}. Columns are not added on the way"
+        )
 
 
 def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:

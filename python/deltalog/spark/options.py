@@ -13,6 +13,7 @@ _WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnv
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _PARTITIONING = "__partition_columns"
 _CLUSTERING = "__clustering_columns"
+_WRITE_TARGET = "deltalog.write"
 _WRITER = ("compression", "maxrecordsperfile")
 
 
@@ -32,6 +33,11 @@ class Options:
         if not path:
             raise InvalidArgumentError("deltalog needs the path of a table: load(path), save(path) or a table name")
         return path
+
+    @property
+    def is_write_target(self) -> bool:
+        """Whether our catalog loaded the table for a statement that writes to it."""
+        return _WRITE_TARGET in self.values
 
     def check_read(self) -> None:
         self._refuse(_READ_NOT_YET)

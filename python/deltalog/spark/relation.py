@@ -23,7 +23,7 @@ def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options:
     schema = jvm.struct(snapshot.schema_json)
     partition_schema = jvm.struct(_partition_schema(snapshot))
     path = path_of(jvm, snapshot.uri)
-    label = f"@v{snapshot.version}"
+    label = f"v{snapshot.version}"
     identity = f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}"
     index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, Planner(jvm, snapshot))
     parquet = jvm.root.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat()

@@ -6,9 +6,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from deltalog.spark import compile, errors, probe
+from deltalog.spark import compile, errors, interrupts, probe
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.names import is_connect
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _BUILTIN = "builtin"  # the value from Spark 4.1 on when nobody has set one
@@ -22,7 +23,7 @@ def enable(spark: SparkSession) -> SparkSession:
 
     Harmless when called twice. Each session made by `newSession()` wants its own call.
     """
-    if _is_connect(spark):
+    if is_connect(spark):
         from deltalog.spark import portable
 
         portable.enable(spark)
@@ -43,11 +44,8 @@ def enable(spark: SparkSession) -> SparkSession:
         jvm = _bridge(spark)
         _plan_statements(jvm, spark)
         _own_paths(spark)
+        interrupts.install()
     return spark
-
-
-def _is_connect(spark: SparkSession) -> bool:
-    return not hasattr(spark, "_jsparkSession")
 
 
 def _bridge(spark: SparkSession) -> Jvm:

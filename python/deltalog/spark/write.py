@@ -12,6 +12,7 @@ from deltalog._internal import SparkWrite, __version__
 from deltalog.spark import fit, schema
 from deltalog.spark.compile import PACKAGE
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedError
+from deltalog.spark.interrupts import RunningWrite, running_write
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
@@ -55,23 +56,30 @@ def run(
     parameters: Mapping[str, str],
 ) -> int:
     """Writes `data` and commits it. On any failure before the commit, what was written is deleted."""
-    try:
-        _check_calendar(session)
-        if pending.table_schema_json is not None:
-            data = fit.to_table(jvm, session, data, pending.table_schema_json, uri)
-        partition_columns = list(pending.partition_columns)
-        data = fit.partition_text(jvm, data, partition_columns)
-        writer = data.write().format(f"{PACKAGE}.TableParquetFormat").mode("append")
-        writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-        for name, value in options.for_parquet_writer().items():
-            writer = writer.option(name, value)
-        if partition_columns:
-            writer = writer.partitionBy(jvm.seq(partition_columns))
-        writer.save(path_of(jvm, pending.directory))
-    except BaseException:
-        pending.abort()
-        raise
+    with running_write(session.sparkContext()) as running:
+        try:
+            _check_calendar(session)
+            _write_files(jvm, session, data, pending, uri, options, running)
+            running.begin_commit()
+        except BaseException:
+            pending.abort()
+            raise
     return pending.commit(operation, parameters, engine_info(session))
+
+
+def _write_files(jvm: Jvm, session: Any, data: Any, pending: SparkWrite, uri: str, options: Options, running: RunningWrite) -> None:
+    if pending.table_schema_json is not None:
+        data = fit.to_table(jvm, session, data, pending.table_schema_json, uri)
+    partition_columns = list(pending.partition_columns)
+    data = fit.partition_text(jvm, data, partition_columns)
+    writer = data.write().format(f"{PACKAGE}.TableParquetFormat").mode("append")
+    writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    for name, value in options.for_parquet_writer().items():
+        writer = writer.option(name, value)
+    if partition_columns:
+        writer = writer.partitionBy(jvm.seq(partition_columns))
+    running.check()
+    writer.save(path_of(jvm, pending.directory))
 
 
 def engine_info(session: Any) -> str:

@@ -22,13 +22,13 @@ public class DeltalogCatalog extends DelegatingCatalogExtension {
 
   private Table found(Identifier name, String option, String value) throws NoSuchTableException {
     if (isPath(name)) {
-      return table(pathDefinition(name), option, value);
+      return table(new V1Table(pathDefinition(name)), option, value);
     }
     Table found = super.loadTable(name);
     if (found instanceof V1Table && TableDefinition.isOurs(((V1Table) found).v1Table())) {
-      return table(((V1Table) found).v1Table(), option, value);
+      return table((V1Table) found, option, value);
     }
-    return option == null ? found : null;
+    return option == null || option.equals(TableDefinition.WRITE) ? found : null;
   }
 
   private static CatalogTable pathDefinition(Identifier name) {
@@ -40,25 +40,26 @@ public class DeltalogCatalog extends DelegatingCatalogExtension {
     }
   }
 
-  private static Table table(CatalogTable definition, String option, String value) {
+  private static Table table(V1Table described, String option, String value) {
     CatalogTable wanted;
     try {
-      wanted = TableDefinition.at(definition, option, value);
+      wanted = TableDefinition.at(described.v1Table(), option, value);
     } catch (Exception e) {
       throw new IllegalStateException("deltalog cannot use this version of Spark's catalog: " + e, e);
     }
     TableIdentifier name = wanted.identifier();
     QualifiedTableName key = new QualifiedTableName((String) name.catalog().get(), (String) name.database().get(), name.table());
     ((SparkSession) org.apache.spark.sql.SparkSession.active()).sessionState().catalog().invalidateCachedTable(key);
-    return new V1Table(wanted);
+    return new CatalogEntry(wanted, described);
   }
 
   public Table loadTable(Identifier name) throws NoSuchTableException {
     return found(name, null, null);
   }
 
+  /** With privileges a table is loaded only to be written to. */
   public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
-    return found(name, null, null);
+    return found(name, TableDefinition.WRITE, "true");
   }
 
   public Table loadTable(Identifier name, String version) throws NoSuchTableException {

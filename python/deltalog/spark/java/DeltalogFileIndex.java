@@ -1,5 +1,9 @@
 package io.deltalog.spark;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -43,7 +47,18 @@ public class DeltalogFileIndex implements FileIndex {
 
   private PackedListing list(String filters) {
     Object packed = ask(new Object[] {"plan", filters, SQLConf.get().sessionLocalTimeZone()});
-    return new PackedListing((byte[]) packed, partitionSchema);
+    return new PackedListing(packed instanceof byte[] ? (byte[]) packed : spilled((String) packed), partitionSchema);
+  }
+
+  /** A large listing comes through a file, which is ours to delete. */
+  private static byte[] spilled(String name) {
+    try {
+      byte[] packed = Files.readAllBytes(Paths.get(name, new String[0]));
+      Files.delete(Paths.get(name, new String[0]));
+      return packed;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {

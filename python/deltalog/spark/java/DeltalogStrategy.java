@@ -55,7 +55,8 @@ public class DeltalogStrategy extends SparkStrategy {
 
   private static boolean readsOurs(LogicalPlan target) {
     if (target instanceof LogicalRelation) {
-      return ((LogicalRelation) target).relation() instanceof DeltalogRelation;
+      Object relation = ((LogicalRelation) target).relation();
+      return relation instanceof DeltalogRelation || relation instanceof WriteTarget;
     }
     scala.collection.Iterator children = target.children().iterator();
     while (children.hasNext()) {

@@ -12,6 +12,9 @@ import scala.Option;
 
 /** The session catalog's definition of a table as the analyzer shall see it: where it is and which version is wanted; the log says the rest. */
 public class TableDefinition {
+  /** The option that asks for a WriteTarget. */
+  public static final String WRITE = "deltalog.write";
+
   public static boolean isOurs(CatalogTable table) {
     Option provider = table.provider();
     return provider.isDefined() && ("deltalog".equalsIgnoreCase((String) provider.get()) || DeltalogSource.class.getName().equals(provider.get()));
@@ -30,7 +33,7 @@ public class TableDefinition {
     return (CatalogTable) CaseClass.create(CatalogTable.class, first);
   }
 
-  /** The definition with an empty schema (so that the log's is taken) and, when option is not null, a version or timestamp to read. */
+  /** The definition with an empty schema (so that the log's is taken) and, when option is not null, what is wanted of it. */
   public static CatalogTable at(CatalogTable table, String option, String value) throws Exception {
     Map changes = new HashMap();
     changes.put("schema", new StructType());
@@ -41,9 +44,10 @@ public class TableDefinition {
       Map storage = new HashMap();
       storage.put("properties", scalaMap(properties));
       changes.put("storage", CaseClass.with(table.storage(), storage));
-      // Spark caches relations by name: another catalog name keeps versions of one table apart, also within one query.
+      // Spark caches relations by name: another catalog name keeps versions and the write target apart, also within one
+      // query. Users see it in error messages only, so it stays close to the real one.
       TableIdentifier name = table.identifier();
-      String catalog = "spark_catalog@" + option + "=" + value;
+      String catalog = option.equals(WRITE) ? "SPARK_CATALOG" : "spark_catalog@" + option + "=" + value;
       changes.put("identifier", new TableIdentifier(name.table(), name.database(), Option.apply(catalog)));
     }
     return (CatalogTable) CaseClass.with(table, changes);
