@@ -1,5 +1,6 @@
 """The same format under Spark Connect, in a process of its own: a process holds either kind of session."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -19,7 +20,7 @@ def test_read_and_write(tmp_path: Path) -> None:
     code = textwrap.dedent(
         f"""
         from pyspark.sql import SparkSession
-        spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        spark = SparkSession.builder.remote("local[2]").getOrCreate()
         import deltalog.spark
         deltalog.spark.enable(spark)
         deltalog.spark.enable(spark)
@@ -43,7 +44,8 @@ def test_read_and_write(tmp_path: Path) -> None:
         spark.stop()
         """
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False, env=environment)
     wanted = [
         "first [(1, 'x'), (2, 'y')]",
         "appended [(1, 'x'), (2, 'y'), (3, 'z')]",

@@ -11,7 +11,7 @@ from typing import Any
 
 from deltalog._internal import DeltaError, InvalidArgumentError, NotATableError, SchemaMismatchError, UnsupportedError
 
-__all__ = ["DeltaError", "InvalidArgumentError", "JavaRequired", "NotATableError", "SchemaMismatchError", "UnsupportedError"]
+__all__ = ["DeltaError", "InvalidArgumentError", "NotATableError", "SchemaMismatchError", "UnsupportedError"]
 
 JAVA_EXCEPTION = "io.deltalog.spark.DeltalogException"
 # Exceptions hold on to their frames. An exception that nobody fetched (a failed query in a thread that was given up) must not stay forever.
@@ -21,10 +21,6 @@ _DEEPEST_CAUSE = 20
 _lock = threading.Lock()
 _tokens = itertools.count(1)
 _pending: OrderedDict[str, BaseException] = OrderedDict()
-
-
-class JavaRequired(DeltaError, RuntimeError):
-    """There is no Java that could run Spark."""
 
 
 def keep(error: BaseException) -> str:

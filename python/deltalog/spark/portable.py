@@ -28,14 +28,17 @@ try:
 except ImportError:  # before 4.1
     _ArrowWriter = None  # type: ignore[assignment,misc]
 
+# Spark refuses a reader that takes filters unless this is set, so there are two readers.
+_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
 _DEFAULT_PARTITIONS = 16
 _ROWS_PER_BATCH = 10_000  # where Spark hands on rows instead of Arrow
 
 
 def enable(spark: SparkSession) -> None:
-    """Registers the source; harmless when done twice."""
-    spark.dataSource.register(DeltalogDataSource)
+    """Registers the source; harmless when done twice. Files are pruned by filters where the session allows it (Spark 4.1 and newer)."""
+    pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
+    spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
 
 
 class DeltalogDataSource(DataSource):
@@ -61,7 +64,10 @@ class DeltalogDataSource(DataSource):
         if schema.names != expected.names:
             raise InvalidArgumentError(f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out")
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
-        return DeltalogReader(snapshot.uri, snapshot.version, partitions)
+        return self._reader_type()(snapshot.uri, snapshot.version, schema, partitions)
+
+    def _reader_type(self) -> type["DeltalogReader"]:
+        return DeltalogReader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         self._options.check_write()
@@ -91,16 +97,12 @@ class FragmentPartition(InputPartition):
 class DeltalogReader(DataSourceReader):
     """Plans on the driver, reads in the workers."""
 
-    def __init__(self, uri: str, version: int, partitions: int) -> None:
+    def __init__(self, uri: str, version: int, schema: StructType, partitions: int) -> None:
         self._uri = uri
         self._version = version
+        self._schema = schema
         self._partitions = partitions
         self._filters = ""
-
-    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802 (Spark's name)
-        """Takes note of what prunes files; Spark applies every filter to the rows itself."""
-        self._filters = filter_text(filters)
-        yield from filters
 
     def partitions(self) -> Sequence[InputPartition]:
         snapshot = Snapshot.open(self._uri, version=self._version)
@@ -108,8 +110,27 @@ class DeltalogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
+        from pyspark.sql.pandas.types import to_arrow_schema
 
-        yield from pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value))
+        expected = to_arrow_schema(self._schema)  # Spark wants its own types to the letter, nullability included
+        for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
+            yield batch.cast(expected)
+
+
+class PruningReader(DeltalogReader):
+    """The same, with the filters that Spark hands on."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802 (Spark's name)
+        """Takes note of what prunes files; Spark applies every filter to the rows itself."""
+        self._filters = filter_text(filters)
+        yield from filters
+
+
+class PruningDataSource(DeltalogDataSource):
+    """The source of a session that hands filters on."""
+
+    def _reader_type(self) -> type[DeltalogReader]:
+        return PruningReader
 
 
 class FragmentMessage(WriterCommitMessage):

@@ -41,6 +41,7 @@ public class DeltalogFileIndex implements FileIndex {
     if (totals == null) {
       String[] parts = ((String) ask(new Object[] {"totals"})).split(" ");
       totals = new long[] {Long.parseLong(parts[0]), Long.parseLong(parts[1])};
+      root.show(", " + totals[0] + " files");
     }
     return totals;
   }
@@ -62,9 +63,7 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    PackedListing listing = list(FilterText.of(partitionFilters, dataFilters));
-    root.show(", " + listing.files() + "/" + totals()[0] + " files");
-    return listing.directories();
+    return list(FilterText.of(partitionFilters, dataFilters)).directories();
   }
 
   public Seq rootPaths() {

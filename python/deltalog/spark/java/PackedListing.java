@@ -65,10 +65,6 @@ public class PackedListing {
     return paths;
   }
 
-  public int files() {
-    return files;
-  }
-
   private FileStatus file(String root) {
     long size = buffer.getLong();
     long modified = buffer.getLong();
