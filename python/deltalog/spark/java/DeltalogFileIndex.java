@@ -36,12 +36,11 @@ public class DeltalogFileIndex implements FileIndex {
     return Bridge.checked(planner.apply(request));
   }
 
-  /** Number of files and of bytes of the whole snapshot, asked once. */
+  /** Number of files and of bytes of the whole snapshot, asked once and not before Spark wants to know. */
   private synchronized long[] totals() {
     if (totals == null) {
       String[] parts = ((String) ask(new Object[] {"totals"})).split(" ");
       totals = new long[] {Long.parseLong(parts[0]), Long.parseLong(parts[1])};
-      root.show(", " + totals[0] + " files");
     }
     return totals;
   }

@@ -8,22 +8,16 @@ import org.apache.hadoop.fs.Path;
 /**
  * A table's root as our file index shows it to Spark.
  *
- * - It prints as version, number of files, and path, which is what explain() shows as the scan's location (of a long text only the first 100 characters).
+ * - It prints as version and path, which is what explain() shows as the scan's location (of a long text only the first 100 characters).
  * - It opens no file system. The first thing Spark's own insert command does with the root is to ask for one, before it deletes or writes
  *   anything; so a statement that was not caught fails here instead of leaving files that no commit names.
  */
 public class TableRoot extends Path {
   private final String label;
-  private volatile String files;
 
   public TableRoot(String path, String label) {
     super(path);
     this.label = label;
-    this.files = "";
-  }
-
-  public void show(String description) {
-    this.files = description;
   }
 
   public FileSystem getFileSystem(Configuration configuration) throws IOException {
@@ -32,6 +26,6 @@ public class TableRoot extends Path {
   }
 
   public String toString() {
-    return label + files + ", " + super.toString();
+    return label + ", " + super.toString();
   }
 }
