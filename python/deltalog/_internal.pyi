@@ -5,6 +5,15 @@ from typing import Any, final
 
 __version__: str
 
+class DeltaError(Exception):
+    """The base of every error of this package."""
+
+class NotATableError(DeltaError): ...
+class TableAlreadyExistsError(DeltaError): ...
+class UnsupportedError(DeltaError): ...
+class InvalidArgumentError(DeltaError): ...
+class SchemaMismatchError(DeltaError): ...
+
 @final
 class Snapshot:
     """A table at one version. Immutable, may be shared by threads."""
@@ -51,9 +60,22 @@ class Snapshot:
         """The newest version; costs the new commits only. Returns itself when there is nothing new."""
     def num_files(self) -> int: ...
     def size_in_bytes(self) -> int: ...
+    def history_json(self, limit: int | None = None) -> list[str]:
+        """One JSON object a commit, newest first: `version`, `timestamp` (milliseconds) and the fields of its `commitInfo` as they stand there."""
     def plan_spark(self, filter_sql: str, time_zone: str) -> tuple[bytes, int, int]:
         """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true, packed for the
         Java side of `deltalog.spark`; the number of files kept; the number of files of the snapshot. Conjuncts that are not understood prune nothing."""
+
+    def scan_partitions(self, filter_sql: str, n: int) -> list[bytes]:
+        """The scan of the files that may hold rows for which `filter_sql` is true, as at most `n` pieces of about the same number of bytes for
+        `read_fragment`. A piece knows the table's location, schema and files, and no credentials."""
+
+def read_fragment(fragment: bytes) -> Any:
+    """The rows of one piece of a scan, as an object with `__arrow_c_stream__`; the columns are those of the table, in its order. For Spark's workers."""
+
+def write_fragment(token: bytes, stream: Any) -> bytes:
+    """Writes an Arrow stream as data files of the write that `token` stands for (columns by name, fitted to the table as an append does), and
+    returns what `SparkWrite.commit_fragments` needs to know of them. Nothing is committed. For Spark's workers."""
 
 @final
 class SparkWrite:
@@ -70,16 +92,26 @@ class SparkWrite:
         description: str | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> SparkWrite | None:
-        """`mode` is `append`, `overwrite`, `ignore` or `errorifexists`. None: nothing is to be done (`ignore` and the table exists)."""
+        """`schema_json` is the schema of the data that the caller has. A table that is created gets it; of an existing table it is only checked for
+        what can never be stored (void, intervals, names that differ in case only): the caller then fits the data to `table_schema_json`.
+        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. None: nothing is to be done (`ignore` and the table exists)."""
     @property
     def directory(self) -> str:
         """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""
     @property
-    def partition_columns(self) -> list[str]: ...
+    def partition_columns(self) -> list[str]:
+        """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes."""
     @property
     def table_schema_json(self) -> str | None:
         """The existing table's schema, None when the write creates the table."""
     def commit(self, operation: str, parameters: Mapping[str, str], engine_info: str, metrics: Mapping[str, Any] | None = None) -> int:
-        """Reads the footers of what was written, commits, and returns the version."""
+        """Reads the footers of what was written (nothing, or no directory at all, is a commit without files), commits, and returns the version."""
     def abort(self) -> None:
         """Deletes what was written. Never called after `commit` was."""
+    def token(self) -> bytes:
+        """This write for other processes: for `write_fragment` in the workers, and for `resume`. Holds no credentials."""
+    @staticmethod
+    def resume(token: bytes) -> SparkWrite:
+        """The write that `token` stands for, to be committed or aborted in another process than the one that began it."""
+    def commit_fragments(self, fragments: Sequence[bytes], operation: str, parameters: Mapping[str, str], engine_info: str) -> int:
+        """Commits what `write_fragment` returned, and returns the version."""

@@ -1,0 +1,78 @@
+"""The operations that the JVM asks Python for; one bridge for all sessions of a JVM."""
+
+from typing import Any
+
+from deltalog._internal import Snapshot
+from deltalog.spark import statements, write
+from deltalog.spark.callback import answer
+from deltalog.spark.errors import NotATableError, UnsupportedError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.relation import check_expected_schema, open_snapshot, snapshot_relation
+
+
+class Bridge:
+    """Each operation is a method of the same name; the first argument is always the session it happens in."""
+
+    def __init__(self, jvm: Jvm) -> None:
+        self._jvm = jvm
+
+    def apply(self, request: Any) -> Any:
+        return answer(self._jvm, self._serve, request)
+
+    def _serve(self, request: list[Any]) -> Any:
+        operation, *arguments = request
+        return self._OPERATIONS[operation](self, *arguments)
+
+    def _read(self, session: Any, scala_options: Any, schema: Any) -> Any:
+        options = Options.of(self._jvm, scala_options)
+        snapshot = open_snapshot(self._jvm, session, options)
+        if schema is not None:
+            check_expected_schema(snapshot, schema)
+        if options.is_write_target:
+            return self._jvm.new("WriteTarget", session.sqlContext(), self._jvm.struct(snapshot.schema_json), scala_options)
+        return snapshot_relation(self._jvm, session, snapshot, scala_options)
+
+    def _save(self, session: Any, scala_options: Any, data: Any, mode: str) -> Any:
+        options = Options.of(self._jvm, scala_options)
+        write.save(self._jvm, session, data, options, mode)
+        snapshot = Snapshot.open(uri_of(self._jvm, session, options.path))
+        return snapshot_relation(self._jvm, session, snapshot, scala_options)
+
+    def _insert(self, session: Any, scala_options: Any, data: Any, overwrite: bool) -> None:
+        write.insert(self._jvm, session, data, Options.of(self._jvm, scala_options), overwrite)
+
+    def _create(self, session: Any, statement: Any) -> None:
+        statements.create_table(self._jvm, session, statement)
+
+    def _create_as_select(self, session: Any, statement: Any) -> None:
+        statements.create_table_as_select(self._jvm, session, statement)
+
+    def _exists(self, session: Any, path: str) -> bool:
+        return is_delta_table(self._jvm, session, path)
+
+    def _refuse_statement(self, session: Any, statement: Any) -> None:
+        raise UnsupportedError(f"{statements.describe(statement)} is not supported yet by deltalog")
+
+    _OPERATIONS = {  # noqa: RUF012 (never changed)
+        "read": _read,
+        "save": _save,
+        "insert": _insert,
+        "create": _create,
+        "createAsSelect": _create_as_select,
+        "exists": _exists,
+        "refuseStatement": _refuse_statement,
+    }
+
+    class Java:
+        implements = ["java.util.function.Function"]  # noqa: RUF012 (the form that py4j wants)
+
+
+def is_delta_table(jvm: Jvm, session: Any, path: str) -> bool:
+    """Whether there is a Delta table at `path`. Only a definite answer is False; a request that failed raises."""
+    try:
+        Snapshot.open(uri_of(jvm, session, path))
+    except NotATableError:
+        return False
+    return True

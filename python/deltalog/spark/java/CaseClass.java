@@ -1,0 +1,65 @@
+package io.deltalog.spark;
+
+import java.lang.reflect.Constructor;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.util.HashSet;
+import java.util.Map;
+import java.util.Set;
+
+/** Scala case classes with fields by name, because their number differs between Spark's versions. */
+public class CaseClass {
+
+  /** A copy of value in which the named fields are replaced; a name that does not exist is an error. */
+  public static Object with(scala.Product value, Map changes) throws Exception {
+    Object[] fields = new Object[value.productArity()];
+    Set unused = new HashSet(changes.keySet());
+    for (int i = 0; i < fields.length; i++) {
+      String name = value.productElementName(i);
+      fields[i] = changes.containsKey(name) ? changes.get(name) : value.productElement(i);
+      unused.remove(name);
+    }
+    if (!unused.isEmpty()) {
+      throw new NoSuchFieldException(value.getClass().getName() + " has no " + unused);
+    }
+    return construct(value.getClass(), fields);
+  }
+
+  /** A new value from its first fields; the others get their defaults. */
+  public static Object create(Class type, Object[] first) throws Exception {
+    Class companion = Class.forName(type.getName() + "$", true, type.getClassLoader());
+    Object module = companion.getField("MODULE$").get(null);
+    Object[] fields = new Object[primary(type).getParameterCount()];
+    for (int i = 0; i < fields.length; i++) {
+      if (i < first.length) {
+        fields[i] = first[i];
+      } else {
+        Method method = companion.getMethod("apply$default$" + (i + 1), new Class[0]);
+        fields[i] = method.invoke(module, new Object[0]);
+      }
+    }
+    return construct(type, fields);
+  }
+
+  private static Object construct(Class type, Object[] fields) throws Exception {
+    try {
+      return primary(type).newInstance(fields);
+    } catch (InvocationTargetException e) {
+      if (e.getCause() instanceof Exception) {
+        throw (Exception) e.getCause();
+      }
+      throw e;
+    }
+  }
+
+  private static Constructor primary(Class type) {
+    Constructor[] all = type.getConstructors();
+    Constructor widest = all[0];
+    for (int i = 1; i < all.length; i++) {
+      if (all[i].getParameterCount() > widest.getParameterCount()) {
+        widest = all[i];
+      }
+    }
+    return widest;
+  }
+}

@@ -1,0 +1,108 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Paths;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/**
+ * The files of one snapshot. Spark asks for them when it plans a query, with the filters that reached the scan; the planner (Python, and
+ * Rust behind it) answers with those that may hold matching rows.
+ *
+ * Two indexes are equal when they show the same version of the same table: then Spark may reuse one scan, or cached rows, for the other.
+ */
+public class DeltalogFileIndex implements FileIndex {
+  private final TableRoot root;
+  private final String identity;
+  private final StructType partitionSchema;
+  private final Function planner;
+  private long[] totals;
+
+  public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, Function planner) {
+    this.root = new TableRoot(path, label);
+    this.identity = identity;
+    this.partitionSchema = partitionSchema;
+    this.planner = planner;
+  }
+
+  private Object ask(Object[] request) {
+    return Bridge.checked(planner.apply(request));
+  }
+
+  /** Number of files and of bytes of the whole snapshot, asked once and not before Spark wants to know. */
+  private synchronized long[] totals() {
+    if (totals == null) {
+      String[] parts = ((String) ask(new Object[] {"totals"})).split(" ");
+      totals = new long[] {Long.parseLong(parts[0]), Long.parseLong(parts[1])};
+    }
+    return totals;
+  }
+
+  private PackedListing list(String filters) {
+    Object packed = ask(new Object[] {"plan", filters, SQLConf.get().sessionLocalTimeZone()});
+    return new PackedListing(packed instanceof byte[] ? (byte[]) packed : spilled((String) packed), partitionSchema);
+  }
+
+  /** A large listing comes through a file, which is ours to delete. */
+  private static byte[] spilled(String name) {
+    try {
+      byte[] packed = Files.readAllBytes(Paths.get(name, new String[0]));
+      Files.delete(Paths.get(name, new String[0]));
+      return packed;
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    return list(FilterText.of(partitionFilters, dataFilters)).directories();
+  }
+
+  public Seq rootPaths() {
+    List paths = new ArrayList();
+    paths.add(root);
+    return scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq();
+  }
+
+  public String[] inputFiles() {
+    return list("").paths();
+  }
+
+  public long sizeInBytes() {
+    return totals()[1];
+  }
+
+  public StructType partitionSchema() {
+    return partitionSchema;
+  }
+
+  /** Does nothing: a snapshot never changes. */
+  public void refresh() {}
+
+  public boolean isTimeTravel() {
+    return false;
+  }
+
+  public scala.Option metadataOpsTimeNs() {
+    return scala.Option.empty();
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof DeltalogFileIndex && identity.equals(((DeltalogFileIndex) other).identity);
+  }
+
+  public int hashCode() {
+    return identity.hashCode();
+  }
+
+  public String toString() {
+    return "deltalog " + root;
+  }
+}

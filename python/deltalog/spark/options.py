@@ -1,0 +1,74 @@
+"""The options of readers and writers, and those that must not be ignored because a table would silently be read or written otherwise."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedError
+from deltalog.spark.jvm import Jvm
+
+# What the JVM connector understands and we do not yet: to ignore one of them would give other rows than asked for.
+_READ_NOT_YET = ("readchangefeed", "readchangedata", "startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+_WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
+_WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
+_PARTITIONING = "__partition_columns"
+_CLUSTERING = "__clustering_columns"
+_WRITE_TARGET = "deltalog.write"
+_WRITER = ("compression", "maxrecordsperfile")
+
+
+class Options:
+    """Options by name, whatever the case."""
+
+    def __init__(self, values: Mapping[str, str]) -> None:
+        self.values = {name.lower(): value for name, value in values.items()}
+
+    @classmethod
+    def of(cls, jvm: Jvm, scala_map: Any) -> "Options":
+        return cls(jvm.dictionary(scala_map))
+
+    @property
+    def path(self) -> str:
+        path = self.values.get("path")
+        if not path:
+            raise InvalidArgumentError("deltalog needs the path of a table: load(path), save(path) or a table name")
+        return path
+
+    @property
+    def is_write_target(self) -> bool:
+        """Whether our catalog loaded the table for a statement that writes to it."""
+        return _WRITE_TARGET in self.values
+
+    def check_read(self) -> None:
+        self._refuse(_READ_NOT_YET)
+
+    def check_write(self) -> None:
+        self._refuse(_WRITE_NOT_YET)
+        for name in _WRITE_NOT_YET_WHEN_TRUE:
+            if self.values.get(name, "false").strip().lower() != "false":
+                raise UnsupportedError(f"the option {name} is not supported yet by deltalog: the schema of an existing table stays as it is")
+        if self.values.get("partitionoverwritemode", "static").lower() == "dynamic":
+            raise UnsupportedError("partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table")
+        if _CLUSTERING in self.values:
+            raise UnsupportedError("clusterBy is not supported yet by deltalog")
+        for name in ("versionasof", "timestampasof"):
+            if name in self.values:
+                raise InvalidArgumentError(f"the option {name} is for reading; a write always goes to the newest version")
+
+    def partition_by(self) -> list[str] | None:
+        """What the user passed to `partitionBy`; None when nothing was."""
+        encoded = self.values.get(_PARTITIONING)
+        columns = json.loads(encoded) if encoded else None
+        return columns or None
+
+    def for_parquet_writer(self) -> dict[str, str]:
+        return {name: value for name, value in self.values.items() if name in _WRITER or name.startswith("parquet.")}
+
+    def table_configuration(self) -> dict[str, str]:
+        """Table properties given as options of a write that creates the table (`delta.…`); Spark hands options on in lower case."""
+        return {name: value for name, value in self.values.items() if name.startswith("delta.")}
+
+    def _refuse(self, names: tuple[str, ...]) -> None:
+        for name in names:
+            if name in self.values:
+                raise UnsupportedError(f"the option {name} is not supported yet by deltalog")

@@ -1,0 +1,216 @@
+"""The format `deltalog` as a Python Data Source: for Spark Connect, and for a Spark that the native path does not fit.
+
+    driver                         workers                      driver
+    Snapshot.scan_partitions  →    read_fragment (Arrow)
+    SparkWrite.begin, token   →    write_fragment (Arrow)  →    SparkWrite.resume, commit_fragments
+
+Data goes through Rust and Arrow in Spark's Python workers, where `deltalog` must be installed too. What travels between the processes is bytes
+of the core's own, which hold no credentials. Spark hands the source no list of columns, so all of them are read.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition, WriterCommitMessage
+from pyspark.sql.types import StructType
+
+from deltalog._internal import Snapshot, SparkWrite, __version__, read_fragment, write_fragment
+from deltalog.spark import schema as schemas
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.filters import filter_text
+from deltalog.spark.names import connect_uri
+from deltalog.spark.options import Options
+
+try:
+    from pyspark.sql.datasource import DataSourceArrowWriter as _ArrowWriter
+except ImportError:  # before 4.1
+    _ArrowWriter = None  # type: ignore[assignment,misc]
+
+# Spark refuses a reader that takes filters unless this is set, so there are two readers.
+_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+_PARTITIONS = "numpartitions"
+_DEFAULT_PARTITIONS = 16
+_ROWS_PER_BATCH = 10_000  # where Spark hands on rows instead of Arrow
+
+
+def enable(spark: SparkSession) -> None:
+    """Registers the source; harmless when done twice. Files are pruned by filters where the session allows it (Spark 4.1 and newer)."""
+    pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
+    spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
+
+
+class DeltalogDataSource(DataSource):
+    """Made on the driver for each plan, and pickled from step to step."""
+
+    def __init__(self, options: dict[str, str]) -> None:
+        super().__init__(options)
+        self._options = Options(dict(options))
+        self._version: int | None = None
+
+    @classmethod
+    def name(cls) -> str:
+        return "deltalog"
+
+    def schema(self) -> StructType:
+        snapshot = self._snapshot()
+        self._version = snapshot.version  # the scan must be planned on the version whose schema this is
+        return StructType.fromJson(json.loads(snapshot.schema_json))
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        snapshot = self._snapshot()
+        expected = StructType.fromJson(json.loads(snapshot.schema_json))
+        if schema.names != expected.names:
+            raise InvalidArgumentError(f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out")
+        partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
+        return self._reader_type()(snapshot.uri, snapshot.version, schema, partitions)
+
+    def _reader_type(self) -> type["DeltalogReader"]:
+        return DeltalogReader
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        self._options.check_write()
+        mode = "overwrite" if overwrite else "append"
+        partition_by = self._options.partition_by()
+        configuration = self._options.table_configuration()
+        pending = SparkWrite.begin(connect_uri(self._options.path), schemas.of_data(schema.json()), mode, partition_by, configuration or None)
+        if pending is None:
+            raise InvalidArgumentError(f"the mode {mode} cannot be nothing to do")
+        kind = DeltalogRowWriter if _ArrowWriter is None else DeltalogArrowWriter
+        return kind(pending.token(), schema, {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])})
+
+    def _snapshot(self) -> Snapshot:
+        self._options.check_read()
+        if self._version is not None:
+            return Snapshot.open(connect_uri(self._options.path), version=self._version)
+        return Snapshot.open(connect_uri(self._options.path), *_wanted(self._options))
+
+
+class FragmentPartition(InputPartition):
+    """A group of files, as the core packed it."""
+
+    def __init__(self, fragment: bytes) -> None:
+        super().__init__(fragment)
+
+
+class DeltalogReader(DataSourceReader):
+    """Plans on the driver, reads in the workers."""
+
+    def __init__(self, uri: str, version: int, schema: StructType, partitions: int) -> None:
+        self._uri = uri
+        self._version = version
+        self._schema = schema
+        self._partitions = partitions
+        self._filters = ""
+
+    def partitions(self) -> Sequence[InputPartition]:
+        snapshot = Snapshot.open(self._uri, version=self._version)
+        return [FragmentPartition(fragment) for fragment in snapshot.scan_partitions(self._filters, self._partitions)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        import pyarrow
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        expected = to_arrow_schema(self._schema)  # Spark wants its own types to the letter, nullability included
+        for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
+            yield batch.cast(expected)
+
+
+class PruningReader(DeltalogReader):
+    """The same, with the filters that Spark hands on."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802 (Spark's name)
+        """Takes note of what prunes files; Spark applies every filter to the rows itself."""
+        self._filters = filter_text(filters)
+        yield from filters
+
+
+class PruningDataSource(DeltalogDataSource):
+    """The source of a session that hands filters on."""
+
+    def _reader_type(self) -> type[DeltalogReader]:
+        return PruningReader
+
+
+class FragmentMessage(WriterCommitMessage):
+    """What one task wrote, as the core packed it."""
+
+    def __init__(self, fragment: bytes) -> None:
+        self.fragment = fragment
+
+
+class _Writer:
+    """What both kinds of writer share: the token goes to the workers, the driver commits what they bring back."""
+
+    def __init__(self, token: bytes, schema: StructType, parameters: dict[str, str]) -> None:
+        self._token = token
+        self._schema = schema
+        self._parameters = parameters
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        fragments = [message.fragment for message in messages if isinstance(message, FragmentMessage)]
+        SparkWrite.resume(self._token).commit_fragments(fragments, "WRITE", self._parameters, f"Apache-Spark-Python deltalog/{__version__}")
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        SparkWrite.resume(self._token).abort()
+
+
+class DeltalogRowWriter(_Writer, DataSourceWriter):
+    """For Spark 4.0, which hands rows to Python writers."""
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        import pyarrow
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        arrow_schema = to_arrow_schema(self._schema)
+        reader = pyarrow.RecordBatchReader.from_batches(arrow_schema, _batches(iterator, arrow_schema))
+        return FragmentMessage(write_fragment(self._token, reader))
+
+
+def _batches(rows: Iterator[Any], arrow_schema: Any) -> Iterator[Any]:
+    import itertools
+
+    import pyarrow
+
+    while chunk := list(itertools.islice(rows, _ROWS_PER_BATCH)):
+        yield pyarrow.RecordBatch.from_pylist([row.asDict(recursive=True) for row in chunk], schema=arrow_schema)
+
+
+if _ArrowWriter is not None:
+
+    class DeltalogArrowWriter(_Writer, _ArrowWriter):
+        """For Spark 4.1 and newer, which hands Arrow batches on."""
+
+        def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+            import pyarrow
+
+            first = next(iterator, None)
+            if first is None:
+                return WriterCommitMessage()
+            batches = (batch for part in ([first], iterator) for batch in part)
+            reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
+            return FragmentMessage(write_fragment(self._token, reader))
+
+
+def _wanted(options: Options) -> tuple[int | None, int | None]:
+    version = options.values.get("versionasof")
+    timestamp = options.values.get("timestampasof")
+    if version is not None and timestamp is not None:
+        raise InvalidArgumentError("versionAsOf and timestampAsOf cannot be used together")
+    if version is not None and not version.strip().isdigit():
+        raise InvalidArgumentError(f"versionAsOf must be a version number, not {version!r}")
+    return (None if version is None else int(version), None if timestamp is None else _milliseconds(timestamp))
+
+
+def _milliseconds(text: str) -> int:
+    """There is no session here whose time zone could be asked: a timestamp without offset is one of UTC."""
+    from datetime import datetime, timezone
+
+    try:
+        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+    except ValueError:
+        raise InvalidArgumentError(f"timestampAsOf must be a timestamp such as '2025-01-31 12:00:00', not {text!r}") from None
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=timezone.utc)
+    return int(moment.timestamp() * 1000)

@@ -1,0 +1,78 @@
+"""A snapshot as a relation of Spark's: its own Parquet scan over the files that Rust plans."""
+
+import json
+from typing import Any
+
+from deltalog._internal import Snapshot
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import path_of, uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.planner import Planner
+
+
+def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
+    """The version that the options ask for, or the newest."""
+    options.check_read()
+    uri = uri_of(jvm, session, options.path)
+    return Snapshot.open(uri, version=_version(options), timestamp_ms=_timestamp(jvm, session, options))
+
+
+def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
+    """A `HadoopFsRelation` that stays on `snapshot`."""
+    schema = jvm.struct(snapshot.schema_json)
+    partition_schema = jvm.struct(_partition_schema(snapshot))
+    path = path_of(jvm, snapshot.uri)
+    label = f"v{snapshot.version}"
+    identity = f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}"
+    index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, Planner(jvm, snapshot))
+    parquet = jvm.root.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat()
+    return jvm.new("DeltalogRelation", index, partition_schema, schema, parquet, scala_options, session)
+
+
+def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
+    """A schema that the caller gives must be the table's (nullability and metadata aside): a Delta table is never read with another one."""
+    wanted = [(f["name"], _bare(f["type"])) for f in json.loads(expected.json())["fields"]]
+    actual = [(f["name"], _bare(f["type"])) for f in json.loads(snapshot.schema_json)["fields"]]
+    if sorted(wanted, key=str) != sorted(actual, key=str):
+        raise InvalidArgumentError(
+            f"the schema given does not match that of the Delta table {snapshot.uri} at version {snapshot.version}: "
+            f"given {expected.simpleString()}. Leave the schema out; the table's own is used"
+        )
+
+
+def _bare(kind: Any) -> Any:
+    if isinstance(kind, dict):
+        return {name: _bare(value) for name, value in kind.items() if name not in ("nullable", "containsNull", "valueContainsNull", "metadata")}
+    return [_bare(item) for item in kind] if isinstance(kind, list) else kind
+
+
+def _partition_schema(snapshot: Snapshot) -> str:
+    fields = {field["name"]: field for field in json.loads(snapshot.schema_json)["fields"]}
+    return json.dumps({"type": "struct", "fields": [fields[name] for name in snapshot.partition_columns]})
+
+
+def _version(options: Options) -> int | None:
+    text = options.values.get("versionasof")
+    if text is None:
+        return None
+    if not text.strip().isdigit():
+        raise InvalidArgumentError(f"versionAsOf must be a version number, not {text!r}")
+    return int(text)
+
+
+def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
+    micros = options.values.get("timestampasofmicros")  # from TIMESTAMP AS OF, already evaluated by Spark
+    text = options.values.get("timestampasof")
+    if micros is None and text is None:
+        return None
+    if "versionasof" in options.values:
+        raise InvalidArgumentError("versionAsOf and timestampAsOf cannot be used together")
+    if micros is not None:
+        return int(micros) // 1000
+    zone = jvm.root.java.time.ZoneId.of(session.sessionState().conf().sessionLocalTimeZone())
+    utf8 = jvm.root.org.apache.spark.unsafe.types.UTF8String.fromString(text)
+    parsed = jvm.root.org.apache.spark.sql.catalyst.util.DateTimeUtils.stringToTimestamp(utf8, zone)
+    if parsed.isEmpty():
+        raise InvalidArgumentError(f"timestampAsOf must be a timestamp such as '2025-01-31 12:00:00', not {text!r}")
+    return int(parsed.get()) // 1000

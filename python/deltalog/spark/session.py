@@ -1,0 +1,89 @@
+"""`enable`: makes the format `deltalog` known to a Spark session."""
+
+import threading
+import warnings
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from deltalog.spark import compile, errors, interrupts, probe
+from deltalog.spark.bridge import Bridge
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.names import is_connect
+
+_CATALOG = "spark.sql.catalog.spark_catalog"
+_BUILTIN = "builtin"  # the value from Spark 4.1 on when nobody has set one
+
+_lock = threading.Lock()
+_bridged: Any = None  # the gateway whose JVM has a bridge already
+
+
+def enable(spark: SparkSession) -> SparkSession:
+    """Enables the format `deltalog` in `spark`, and returns it.
+
+    Harmless when called twice. Each session made by `newSession()` wants its own call.
+    """
+    if is_connect(spark):
+        from deltalog.spark import portable
+
+        portable.enable(spark)
+        return spark
+    with _lock:
+        missing = probe.missing_symbols(spark)
+        if missing:
+            warnings.warn(
+                f"deltalog cannot use the native path of Spark {spark.version} ({missing} is missing); tables are served by the slower "
+                "Python Data Source instead",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            from deltalog.spark import portable
+
+            portable.enable(spark)
+            return spark
+        jvm = _bridge(spark)
+        _plan_statements(jvm, spark)
+        _own_paths(spark)
+        interrupts.install()
+    return spark
+
+
+def _bridge(spark: SparkSession) -> Jvm:
+    """The classes, the callback server and the bridge, once per JVM."""
+    global _bridged
+    context = spark.sparkContext
+    gateway = context._gateway
+    jvm = Jvm(gateway)
+    if _bridged is not gateway:
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        ensure_callback_server_started(gateway)
+        errors.install_conversion()
+        compile.load(gateway.jvm, gateway, context)
+        jvm.static("Bridge", "install", Bridge(jvm))
+        _bridged = gateway
+    return jvm
+
+
+def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
+    methods = spark._jsparkSession.experimental()
+    strategies = jvm.sequence(methods.extraStrategies())
+    if not any(strategy.getClass().getSimpleName() == "DeltalogStrategy" for strategy in strategies):
+        getattr(methods, "extraStrategies_$eq")(jvm.seq([jvm.new("DeltalogStrategy"), *strategies]))
+
+
+def _own_paths(spark: SparkSession) -> None:
+    """Puts our catalog over the built-in one, which hands names on and adds paths."""
+    ours = f"{compile.PACKAGE}.DeltalogCatalog"
+    current = spark.conf.get(_CATALOG, None)
+    if current == ours:
+        return
+    if current not in (None, _BUILTIN):
+        warnings.warn(
+            f"{_CATALOG} is set to {current} and stays so: SELECT … FROM deltalog.`/path` is not available in this session, and a table's name "
+            "keeps the version that it was first read at until REFRESH TABLE. spark.read.format('deltalog').load(path) always sees the newest",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+        return
+    spark.conf.set(_CATALOG, ours)

@@ -1,0 +1,33 @@
+"""One classic session for all tests of this folder."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import deltalog.spark
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    builder = SparkSession.builder.master("local[2]").appName("deltalog tests")
+    settings = {
+        "spark.driver.memory": "1g",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        "spark.sql.session.timeZone": "America/New_York",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield deltalog.spark.enable(session)
+    session.stop()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    """Where a test may make its table; a name that has to be escaped in URLs."""
+    return str(tmp_path / "a table")

@@ -1,0 +1,125 @@
+"""Reading: by path, by name, at a version; columns, types and filters as with Spark's own Parquet."""
+
+import datetime
+import decimal
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+import deltalog
+
+
+def rows(frame: DataFrame) -> list[tuple]:
+    return sorted((tuple(row) for row in frame.collect()), key=str)
+
+
+@pytest.fixture
+def table(path: str) -> str:
+    """Two commits of an independent writer; the partition column stands in the middle."""
+    first = pa.table({"a": pa.array([1, 2], pa.int32()), "p": ["x", "y"], "v": [1.5, 2.5]})
+    write_deltalake(path, first, partition_by=["p"])
+    write_deltalake(path, pa.table({"a": pa.array([3], pa.int32()), "p": pa.array([None], pa.string()), "v": [3.5]}), mode="append")
+    return path
+
+
+def test_columns_come_in_the_tables_order_from_every_entry_point(spark: SparkSession, table: str) -> None:
+    frames = [
+        spark.read.format("deltalog").load(table),
+        spark.table(f"deltalog.`{table}`"),
+        spark.sql(f"SELECT * FROM deltalog.`{table}`"),
+        deltalog.spark.DeltaTable.forPath(spark, table).toDF(),
+    ]
+    for frame in frames:
+        assert frame.columns == ["a", "p", "v"]
+        assert rows(frame) == [(1, "x", 1.5), (2, "y", 2.5), (3, None, 3.5)]
+
+
+def test_the_scan_is_sparks_own_parquet_scan(spark: SparkSession, table: str, capsys: pytest.CaptureFixture) -> None:
+    frame = spark.table(f"deltalog.`{table}`").where("p = 'x' AND a < 10").select("v")
+    assert rows(frame) == [(1.5,)]
+    frame.explain()
+    plan = capsys.readouterr().out
+    assert "FileScan parquet" in plan
+    assert "ReadSchema: struct<a:int,v:double>" in plan
+    assert "PushedFilters: [IsNotNull(a), LessThan(a,10)]" in plan
+    assert "[v1, file:/" in plan
+    assert "Python" not in plan
+
+
+def test_partitions_are_pruned(spark: SparkSession, table: str) -> None:
+    frame = spark.table(f"deltalog.`{table}`").where("p = 'x'")
+    frame.collect()
+    metric = frame._jdf.queryExecution().executedPlan().collectLeaves().head().metrics().apply("numFiles")
+    assert metric.value() == 1
+
+
+def test_versions_and_timestamps(spark: SparkSession, table: str) -> None:
+    reader = spark.read.format("deltalog")
+    assert reader.option("versionAsOf", 0).load(table).count() == 2
+    assert spark.sql(f"SELECT * FROM deltalog.`{table}` VERSION AS OF 0").count() == 2
+    assert spark.read.format("deltalog").option("timestampAsOf", "2100-01-01").load(table).count() == 3
+    assert spark.sql(f"SELECT * FROM deltalog.`{table}` TIMESTAMP AS OF '2100-01-01'").count() == 3
+    both = spark.sql(f"SELECT count(*) FROM deltalog.`{table}` VERSION AS OF 0 UNION ALL SELECT count(*) FROM deltalog.`{table}`")
+    assert rows(both) == [(2,), (3,)]
+
+
+def test_a_dataframe_keeps_its_snapshot_and_a_name_sees_the_newest(spark: SparkSession, table: str) -> None:
+    pinned = [spark.read.format("deltalog").load(table), spark.table(f"deltalog.`{table}`")]
+    write_deltalake(table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite")
+    for frame in pinned:
+        assert frame.count() == 3
+    assert spark.table(f"deltalog.`{table}`").count() == 1
+    assert spark.read.format("deltalog").load(table).count() == 1
+
+
+def test_file_metadata(spark: SparkSession, table: str) -> None:
+    frame = spark.read.format("deltalog").load(table)
+    found = frame.select("_metadata.file_path", "_metadata.file_size", "_metadata.row_index").collect()
+    assert len(found) == 3
+    files = [file for file in Path(table).rglob("*.parquet")]
+    assert {Path(row.file_path.removeprefix("file://")).name for row in found} == {file.name for file in files}
+    assert {row.file_size for row in found} == {file.stat().st_size for file in files}
+    assert {row.row_index for row in found} == {0}
+    assert len(frame.inputFiles()) == 3
+
+
+PARTITION_VALUES = [
+    (pa.bool_(), [True, False]),
+    (pa.int8(), [-128, 127]),
+    (pa.int16(), [-32768, 32767]),
+    (pa.int32(), [-(2**31), 2**31 - 1]),
+    (pa.int64(), [-(2**63), 2**63 - 1]),
+    (pa.float32(), [1.5, -0.25]),
+    (pa.float64(), [0.1, -2.5e10]),
+    (pa.decimal128(38, 10), [decimal.Decimal("1234567890123456789012345678.0123456789"), decimal.Decimal("0.0000000001")]),
+    (pa.date32(), [datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),
+    (pa.string(), ["a/b=c%20 d", "é🙂"]),
+]
+
+
+@pytest.mark.parametrize(("kind", "values"), PARTITION_VALUES, ids=[str(kind) for kind, _ in PARTITION_VALUES])
+def test_partition_values_come_typed_from_the_log(spark: SparkSession, path: str, kind: pa.DataType, values: list) -> None:
+    """PROTOCOL.md, "Partition Value Serialization"."""
+    data = pa.table({"p": pa.array([*values, None], kind), "n": pa.array([0, 1, 2], pa.int64())})
+    write_deltalake(path, data, partition_by=["p"])
+    found = spark.read.format("deltalog").load(path).orderBy("n").collect()
+    assert [row.p for row in found] == [*values, None]
+
+
+def test_self_join_and_subquery_in_one_plan(spark: SparkSession, table: str) -> None:
+    joined = spark.sql(f"SELECT count(*) FROM deltalog.`{table}` l JOIN deltalog.`{table}` r ON l.p = r.p WHERE l.a IN (SELECT a FROM deltalog.`{table}`)")
+    assert rows(joined) == [(2,)]
+
+
+def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: str) -> None:
+    old = spark.read.format("deltalog").option("versionAsOf", 0).load(table).cache()
+    try:
+        assert old.count() == 2
+        assert spark.read.format("deltalog").load(table).count() == 3
+        assert spark.read.format("deltalog").load(table).agg(F.max("a")).first()[0] == 3
+    finally:
+        old.unpersist()

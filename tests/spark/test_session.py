@@ -1,0 +1,160 @@
+"""`enable`: sessions, a catalog of the user's, errors as users see them, processes that end."""
+
+import subprocess
+import sys
+import textwrap
+import threading
+import warnings
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import deltalog.spark
+from deltalog.spark.errors import DeltaError
+
+
+def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    import os
+
+    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, check=False)
+
+
+def test_enable_twice_is_harmless(spark: SparkSession, path: str) -> None:
+    before = spark._jsparkSession.experimental().extraStrategies().size()
+    assert deltalog.spark.enable(spark) is spark
+    assert spark._jsparkSession.experimental().extraStrategies().size() == before
+    spark.range(2).write.format("deltalog").save(path)
+    assert spark.read.format("deltalog").load(path).count() == 2
+
+
+def test_new_sessions(spark: SparkSession, path: str) -> None:
+    other = deltalog.spark.enable(spark.newSession())
+    spark.range(2).write.format("deltalog").save(path)
+    assert other.sql(f"SELECT * FROM deltalog.`{path}`").count() == 2
+    other.sql(f"INSERT INTO deltalog.`{path}` VALUES (7)")
+    assert spark.table(f"deltalog.`{path}`").count() == 3
+
+
+def test_threads(spark: SparkSession, path: str) -> None:
+    spark.range(2).write.format("deltalog").save(path)
+    counts: list[int] = []
+    threads = [threading.Thread(target=lambda: counts.append(spark.read.format("deltalog").load(path).count())) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert counts == [2, 2, 2, 2]
+
+
+def compiled_catalog(spark: SparkSession, directory: Path) -> str:
+    """A catalog as a user's jar would bring it."""
+    jvm = spark.sparkContext._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    compiler.setParentClassLoader(loader)
+    compiler.cook("package theirs; public class Theirs extends org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension {}")
+    target = directory / "theirs" / "Theirs.class"
+    target.parent.mkdir()
+    target.write_bytes(bytes(compiler.getBytecodes()["theirs.Theirs"]))
+    loader.addURL(jvm.java.io.File(str(directory)).toURI().toURL())
+    return "theirs.Theirs"
+
+
+def test_a_catalog_of_the_users_stays(spark: SparkSession, path: str, tmp_path: Path) -> None:
+    session = spark.newSession()
+    name = "spark.sql.catalog.spark_catalog"
+    theirs = compiled_catalog(spark, tmp_path)
+    session.conf.set(name, theirs)
+    with pytest.warns(RuntimeWarning, match="spark_catalog is set to"):
+        deltalog.spark.enable(session)
+    assert session.conf.get(name) == theirs
+    session.range(2).write.format("deltalog").save(path)
+    assert session.read.format("deltalog").load(path).count() == 2
+
+
+def test_enabling_gives_no_warning(spark: SparkSession) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        deltalog.spark.enable(spark.newSession())
+
+
+def test_no_table_is_our_own_error_without_a_java_stack(spark: SparkSession, path: str) -> None:
+    for read in (lambda: spark.read.format("deltalog").load(path), lambda: spark.table(f"deltalog.`{path}`").count()):
+        with pytest.raises(DeltaError) as caught:
+            read()
+        assert "a%20table" in str(caught.value)
+        assert "at org.apache" not in str(caught.value)
+
+
+def test_a_missing_data_file_is_named(spark: SparkSession, path: str) -> None:
+    spark.range(2).write.format("deltalog").save(path)
+    lost = next(Path(path).rglob("*.parquet"))
+    lost.unlink()
+    with pytest.raises(Exception, match=lost.name):
+        spark.read.format("deltalog").load(path).collect()
+
+
+def test_options_that_cannot_be_right(spark: SparkSession, path: str) -> None:
+    spark.range(2).write.format("deltalog").save(path)
+    for name, value in {"versionAsOf": "one", "timestampAsOf": "yesterday-ish", "readChangeFeed": "true"}.items():
+        with pytest.raises(DeltaError, match=f"(?i){name}"):
+            spark.read.format("deltalog").option(name, value).load(path)
+    with pytest.raises(DeltaError, match="path"):
+        spark.read.format("deltalog").load()
+    with pytest.raises(DeltaError, match="schema"):
+        spark.read.schema("z int").format("deltalog").load(path)
+
+
+def test_a_session_without_enable_gets_sparks_own_error_and_every_process_ends(path: str) -> None:
+    done = run_python(
+        f"""
+        from pyspark.sql import SparkSession
+        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        try:
+            spark.read.format("deltalog").load({path!r})
+        except Exception as error:
+            assert "DATA_SOURCE_NOT_FOUND" in str(error), error
+        import deltalog.spark
+        deltalog.spark.enable(spark)
+        spark.range(3).write.format("deltalog").save({path!r})
+        print("rows", spark.read.format("deltalog").load({path!r}).count())
+        """
+    )
+    assert done.returncode == 0, done.stderr
+    assert "rows 3" in done.stdout
+
+
+def test_an_interrupted_write_commits_nothing(path: str) -> None:
+    done = run_python(
+        f"""
+        import os, signal, threading, time
+        from pyspark.sql import SparkSession
+        spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        import deltalog.spark
+        deltalog.spark.enable(spark)
+        spark.range(3).write.format("deltalog").save({path!r})
+        slow = spark.range(0, 10**12, numPartitions=2)
+        threading.Timer(4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        try:
+            slow.write.format("deltalog").mode("append").save({path!r})
+            print("finished")
+        except KeyboardInterrupt:
+            print("interrupted")
+        print("rows", spark.read.format("deltalog").load({path!r}).count())
+        """
+    )
+    assert "interrupted" in done.stdout, done.stdout + done.stderr
+    assert "rows 3" in done.stdout
+    assert sorted(file.name for file in Path(path, "_delta_log").glob("*.json")) == ["00000000000000000000.json"]
+
+
+@pytest.mark.parametrize(("module", "wanted"), [("raise ImportError('no')", "not installed"), ("__version__ = '3.5.1'", "3.5.1 is installed")])
+def test_without_a_pyspark_that_fits(tmp_path: Path, module: str, wanted: str) -> None:
+    package = tmp_path / "pyspark"
+    package.mkdir()
+    (package / "__init__.py").write_text(module)
+    done = run_python(f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport deltalog.spark")
+    assert done.returncode != 0
+    assert "pip install 'pyspark>=4'" in done.stderr
+    assert wanted in done.stderr

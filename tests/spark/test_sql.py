@@ -1,0 +1,170 @@
+"""Tables by name and by path in SQL: create, insert, select; and what is not supported yet is refused, never done half."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+
+from deltalog.spark.errors import DeltaError
+
+
+def rows(spark: SparkSession, query: str) -> list[tuple]:
+    return sorted((tuple(row) for row in spark.sql(query).collect()), key=str)
+
+
+def everything_under(path: str) -> list[Path]:
+    return sorted(Path(path).rglob("*"))
+
+
+@pytest.fixture
+def sql_table(spark: SparkSession, path: str) -> Iterator[str]:
+    spark.sql(f"CREATE TABLE t (a INT NOT NULL, v STRING COMMENT 'what', p DATE) USING deltalog PARTITIONED BY (p) LOCATION '{path}'")
+    yield path
+    spark.sql("DROP TABLE IF EXISTS t")
+
+
+def test_create_and_insert(spark: SparkSession, sql_table: str) -> None:
+    spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01'), (2, NULL, NULL)")
+    spark.sql("INSERT INTO t (p, a) SELECT DATE '2024-02-02', 3")
+    spark.sql(f"INSERT INTO deltalog.`{sql_table}` SELECT a + 10, v, p FROM t")
+    found = rows(spark, "SELECT a, v, string(p) FROM t")
+    half = [(1, "x", "2024-01-01"), (2, None, None), (3, None, "2024-02-02")]
+    assert found == sorted(half + [(a + 10, v, p) for a, v, p in half], key=str)
+    assert deltalake.DeltaTable(sql_table).version() == 3
+    assert deltalake.DeltaTable(sql_table).to_pyarrow_table().num_rows == 6
+    fields = {field.name: field for field in deltalake.DeltaTable(sql_table).schema().fields}
+    assert not fields["a"].nullable
+    assert fields["v"].metadata == {"comment": "what"}
+
+
+def test_a_name_sees_what_another_writer_commits(spark: SparkSession, sql_table: str) -> None:
+    assert rows(spark, "SELECT * FROM t") == []
+    frame = spark.table("t")
+    new = pa.table({"a": pa.array([1], pa.int32()), "v": ["x"], "p": pa.array([0], pa.date32())})
+    deltalake.write_deltalake(sql_table, new.cast(pa.schema([pa.field("a", pa.int32(), False), ("v", pa.string()), ("p", pa.date32())])), mode="append")
+    assert rows(spark, "SELECT a FROM t") == [(1,)]
+    assert frame.count() == 0
+    assert rows(spark, "SELECT (SELECT count(*) FROM t VERSION AS OF 0), (SELECT count(*) FROM t)") == [(0, 1)]
+
+
+def test_insert_overwrite_also_of_the_table_itself(spark: SparkSession, sql_table: str) -> None:
+    spark.sql("INSERT INTO t VALUES (1, 'x', NULL), (2, 'y', NULL)")
+    spark.sql("INSERT OVERWRITE t SELECT * FROM t WHERE a = 2")
+    assert rows(spark, "SELECT a, v FROM t") == [(2, "y")]
+
+
+def test_null_into_not_null(spark: SparkSession, sql_table: str) -> None:
+    with pytest.raises(Exception, match="(?i)null"):
+        spark.sql("INSERT INTO t VALUES (NULL, 'x', NULL)")
+    assert deltalake.DeltaTable(sql_table).version() == 0
+
+
+def test_entry_for_an_existing_table(spark: SparkSession, path: str) -> None:
+    deltalake.write_deltalake(path, pa.table({"p": ["x"], "a": [1]}), partition_by=["p"])
+    spark.sql(f"CREATE TABLE existing USING deltalog LOCATION '{path}'")
+    try:
+        assert spark.table("existing").columns == ["p", "a"]
+        spark.sql("INSERT INTO existing VALUES ('y', 2)")
+        assert rows(spark, "SELECT * FROM existing") == [("x", 1), ("y", 2)]
+        with pytest.raises((DeltaError, AnalysisException), match="exist"):
+            spark.sql(f"CREATE TABLE existing USING deltalog LOCATION '{path}'")
+        spark.sql(f"CREATE TABLE IF NOT EXISTS existing USING deltalog LOCATION '{path}'")
+        with pytest.raises(DeltaError, match="schema"):
+            spark.sql(f"CREATE TABLE other (z INT) USING deltalog LOCATION '{path}'")
+        assert not spark.catalog.tableExists("other")
+    finally:
+        spark.sql("DROP TABLE existing")
+    assert deltalake.DeltaTable(path).version() == 1
+
+
+def test_create_without_columns_needs_a_table(spark: SparkSession, path: str) -> None:
+    with pytest.raises(DeltaError):
+        spark.sql(f"CREATE TABLE nothing USING deltalog LOCATION '{path}'")
+    assert not spark.catalog.tableExists("nothing")
+
+
+def test_managed_tables(spark: SparkSession) -> None:
+    spark.sql("CREATE TABLE made USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 60 days') AS SELECT 1 AS a, 'x' AS p")
+    try:
+        location = spark.sql("DESCRIBE EXTENDED made").where("col_name = 'Location'").first().data_type.removeprefix("file:")
+        assert deltalake.DeltaTable(location).metadata().configuration == {"delta.logRetentionDuration": "interval 60 days"}
+        spark.sql("SELECT 2 AS a, 'y' AS p").write.insertInto("made")
+        spark.sql("SELECT 3 AS a, 'z' AS p").write.format("deltalog").mode("append").partitionBy("p").saveAsTable("made")
+        assert rows(spark, "SELECT * FROM made") == [(1, "x"), (2, "y"), (3, "z")]
+    finally:
+        spark.sql("DROP TABLE made")
+    assert not os.path.exists(location)
+
+
+def test_writer_apis_by_name(spark: SparkSession) -> None:
+    try:
+        spark.range(3).write.format("deltalog").saveAsTable("by_name")
+        spark.range(2).write.format("deltalog").mode("append").saveAsTable("by_name")
+        assert spark.table("by_name").count() == 5
+        spark.range(1).write.format("deltalog").mode("overwrite").saveAsTable("by_name")
+        assert spark.table("by_name").count() == 1
+        spark.range(4).writeTo("by_name_2").using("deltalog").create()
+        assert spark.table("by_name_2").count() == 4
+    finally:
+        spark.sql("DROP TABLE IF EXISTS by_name")
+        spark.sql("DROP TABLE IF EXISTS by_name_2")
+
+
+REFUSED = [
+    "DELETE FROM t WHERE a = 1",
+    "UPDATE t SET a = 2",
+    "MERGE INTO t USING (SELECT 1 AS k) s ON t.a = s.k WHEN MATCHED THEN DELETE",
+    "ALTER TABLE t ADD COLUMNS (z INT)",
+    "ALTER TABLE t SET TBLPROPERTIES ('x' = 'y')",
+    "ALTER TABLE t DROP COLUMN a",
+    "ALTER TABLE t RENAME COLUMN a TO b",
+    "ALTER TABLE t ADD PARTITION (p = '2024-01-01')",
+    "TRUNCATE TABLE t",
+    "MSCK REPAIR TABLE t",
+    "CREATE TABLE like_t LIKE t",
+    "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
+    "INSERT OVERWRITE t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
+    "INSERT INTO t SELECT 1, 'x'",
+    "INSERT INTO t SELECT 'one', 'x', NULL",
+    "CREATE OR REPLACE TABLE t USING deltalog AS SELECT 1 AS a",
+    "DELETE FROM deltalog.`{path}`",
+]
+
+
+@pytest.mark.parametrize("statement", REFUSED)
+def test_what_is_not_supported_is_refused_and_changes_nothing(spark: SparkSession, sql_table: str, statement: str) -> None:
+    spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
+    before = everything_under(sql_table)
+    with pytest.raises((DeltaError, AnalysisException)):
+        spark.sql(statement.format(path=sql_table)).collect()
+    assert everything_under(sql_table) == before
+    assert rows(spark, "SELECT a, v, string(p) FROM t") == [(1, "x", "2024-01-01")]
+
+
+@pytest.mark.parametrize("statement", ["DELETE FROM t", "UPDATE t SET a = 2", "TRUNCATE TABLE t", "ALTER TABLE t ADD COLUMNS (z INT)"])
+def test_a_refusal_names_us_and_the_statement(spark: SparkSession, sql_table: str, statement: str) -> None:
+    with pytest.raises(DeltaError, match="not supported yet by deltalog"):
+        spark.sql(statement)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO t VALUES (9, 'x', NULL)",
+        "INSERT OVERWRITE t VALUES (9, 'x', NULL)",
+        "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
+        "INSERT OVERWRITE t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
+        "TRUNCATE TABLE t",
+    ],
+)
+def test_a_session_without_enable_cannot_write_past_the_log(spark: SparkSession, sql_table: str, statement: str) -> None:
+    spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
+    before = everything_under(sql_table)
+    with pytest.raises(Exception, match="."):
+        spark.newSession().sql(statement)
+    assert everything_under(sql_table) == before

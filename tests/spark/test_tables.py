@@ -1,0 +1,44 @@
+"""`DeltaTable` with the names of `delta.tables.DeltaTable`."""
+
+import pytest
+from pyspark.sql import SparkSession
+
+from deltalog.spark.errors import DeltaError
+from deltalog.spark.tables import DeltaTable
+
+
+def test_history_and_detail(spark: SparkSession, path: str) -> None:
+    spark.range(3).selectExpr("id", "string(id) AS p").write.format("deltalog").partitionBy("p").save(path)
+    spark.range(1).selectExpr("id", "'z' AS p").write.format("deltalog").mode("append").save(path)
+    table = DeltaTable.forPath(spark, path)
+    history = table.history().collect()
+    assert [row.version for row in history] == [1, 0]
+    assert all(row.timestamp is not None for row in history)
+    assert history[0].operation == "WRITE"
+    assert history[0].operationParameters["mode"] == "Append"
+    assert history[0].engineInfo.startswith(f"Apache-Spark/{spark.version} deltalog/")
+    assert [row.version for row in table.history(1).collect()] == [1]
+    detail = table.detail().first()
+    assert detail.format == "delta"
+    assert detail.partitionColumns == ["p"]
+    assert detail.numFiles == 4
+    assert detail.sizeInBytes > 0
+    assert detail.location.startswith("file:///")
+
+
+def test_by_name(spark: SparkSession, path: str) -> None:
+    spark.range(3).write.format("deltalog").save(path)
+    assert DeltaTable.forName(spark, f"deltalog.`{path}`").toDF().count() == 3
+    spark.range(2).write.format("deltalog").saveAsTable("named")
+    try:
+        assert DeltaTable.forName(spark, "named").toDF().count() == 2
+    finally:
+        spark.sql("DROP TABLE named")
+
+
+def test_is_delta_table(spark: SparkSession, path: str) -> None:
+    assert not DeltaTable.isDeltaTable(spark, path)
+    with pytest.raises(DeltaError):
+        DeltaTable.forPath(spark, path)
+    spark.range(3).write.format("deltalog").save(path)
+    assert DeltaTable.isDeltaTable(spark, path)

@@ -1,0 +1,191 @@
+"""Writing by DataFrame: modes, fit to the table, exact partition values, and nothing committed when anything fails."""
+
+import datetime
+import decimal
+import os
+from pathlib import Path
+
+import deltalake
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+import deltalog.spark
+from deltalog.spark.errors import DeltaError
+
+SCHEMA = "a int, p string, v double"
+
+
+def versions(path: str) -> list[int]:
+    log = Path(path, "_delta_log")
+    return sorted(int(name[:20]) for name in os.listdir(log) if name.endswith(".json") and name[:20].isdigit()) if log.exists() else []
+
+
+def data_files(path: str) -> list[Path]:
+    return list(Path(path).rglob("*.parquet"))
+
+
+def content(path: str) -> list[tuple]:
+    table = deltalake.DeltaTable(path).to_pyarrow_table()
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
+
+
+def test_save_modes(spark: SparkSession, path: str) -> None:
+    data = spark.createDataFrame([(1, "x", 1.5), (2, None, 2.5)], SCHEMA)
+    data.write.format("deltalog").partitionBy("p").save(path)
+    assert content(path) == [(1, "x", 1.5), (2, None, 2.5)]
+    assert deltalake.DeltaTable(path).metadata().partition_columns == ["p"]
+    with pytest.raises(DeltaError, match="already"):
+        data.write.format("deltalog").save(path)
+    data.write.format("deltalog").mode("ignore").save(path)
+    assert versions(path) == [0]
+    data.write.format("deltalog").mode("append").save(path)
+    assert len(content(path)) == 4
+    data.limit(1).write.format("deltalog").mode("overwrite").save(path)
+    assert content(path) == [(1, "x", 1.5)]
+    assert versions(path) == [0, 1, 2]
+
+
+def test_a_new_table_takes_the_order_of_the_data_and_is_nullable(spark: SparkSession, path: str) -> None:
+    spark.range(1).select("id", F.lit("x").alias("p"), F.lit(1).alias("z")).write.format("deltalog").partitionBy("p").save(path)
+    fields = deltalake.DeltaTable(path).schema().fields
+    assert [field.name for field in fields] == ["id", "p", "z"]
+    assert all(field.nullable for field in fields)
+
+
+def test_columns_are_matched_by_name_and_missing_ones_are_null(spark: SparkSession, path: str) -> None:
+    spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").save(path)
+    spark.createDataFrame([(2.5, 2)], "V double, a int").write.format("deltalog").mode("append").save(path)
+    assert content(path) == [(1, "x", 1.5), (2, None, 2.5)]
+
+
+def test_types_are_widened_as_sparks_store_assignment_does(spark: SparkSession, path: str) -> None:
+    spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").save(path)
+    spark.sql("SELECT 2L AS a, 'y' AS p, CAST(2 AS FLOAT) AS v").write.format("deltalog").mode("append").save(path)
+    assert content(path) == [(1, "x", 1.5), (2, "y", 2.0)]
+
+
+REFUSED = {
+    "extra column": ("SELECT 1 a, 'x' p, 1D v, 5 other", {}, "other"),
+    "type": ("SELECT 'one' a, 'x' p, 1D v", {}, "Cannot safely cast"),
+    "other partitioning": ("SELECT 1 a, 'x' p, 1D v", {"partitionBy": "v"}, "partition"),
+    "mergeSchema": ("SELECT 1 a, 'x' p, 1D v", {"mergeSchema": "true"}, "mergeschema"),
+    "overwriteSchema": ("SELECT 1 a, 'x' p, 1D v", {"overwriteSchema": "true"}, "overwriteschema"),
+    "replaceWhere": ("SELECT 1 a, 'x' p, 1D v", {"replaceWhere": "a = 1"}, "replacewhere"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_refused_before_any_file_is_written(spark: SparkSession, path: str, case: str) -> None:
+    query, options, message = REFUSED[case]
+    spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").partitionBy("p").save(path)
+    before = sorted(Path(path).rglob("*"))
+    writer = spark.sql(query).write.format("deltalog").mode("append")
+    partition_by = options.get("partitionBy")
+    writer = writer.partitionBy(partition_by) if partition_by else writer.options(**options)
+    with pytest.raises((DeltaError, AnalysisException), match=message):
+        writer.save(path)
+    assert sorted(Path(path).rglob("*")) == before
+
+
+@pytest.mark.parametrize("column", ["NULL", "INTERVAL '1' DAY", "INTERVAL '1' MONTH"])
+def test_types_without_a_place_in_delta_are_refused(spark: SparkSession, path: str, column: str) -> None:
+    with pytest.raises((DeltaError, AnalysisException)):
+        spark.sql(f"SELECT 1 AS a, {column} AS c").write.format("deltalog").save(path)
+    assert not data_files(path)
+    assert versions(path) == []
+
+
+def test_all_columns_as_partition_columns(spark: SparkSession, path: str) -> None:
+    with pytest.raises((DeltaError, AnalysisException), match="partition columns"):
+        spark.sql("SELECT 'x' AS p").write.format("deltalog").partitionBy("p").save(path)
+    assert versions(path) == []
+
+
+def test_a_failing_job_leaves_no_commit_and_no_file(spark: SparkSession, path: str) -> None:
+    spark.range(2).write.format("deltalog").save(path)
+    before = data_files(path)
+    failing = spark.range(100, numPartitions=2).select(F.when(F.col("id") == 99, F.raise_error(F.lit("boom"))).otherwise(F.col("id")).cast("long").alias("id"))
+    with pytest.raises(Exception, match="boom"):
+        failing.write.format("deltalog").mode("append").save(path)
+    assert versions(path) == [0]
+    assert data_files(path) == before
+
+
+def test_overflow_and_null_fail_the_job(spark: SparkSession, path: str) -> None:
+    spark.sql(f"CREATE TABLE not_null (a INT NOT NULL, s STRING) USING deltalog LOCATION '{path}'")
+    try:
+        for query in ("SELECT CAST(null AS INT) AS a, 'x' AS s", "SELECT 5000000000 AS a, 'x' AS s", "SELECT 'only' AS s"):
+            with pytest.raises(Exception, match="(?i)null|overflow|cannot find|required"):
+                spark.sql(query).write.format("deltalog").mode("append").save(path)
+        assert versions(path) == [0]
+        assert not data_files(path)
+    finally:
+        spark.sql("DROP TABLE not_null")
+
+
+VALUES = {
+    "string": ["a", "a b", "a/b=c%20:*?\"'#{}[]^\\", "é🙂", " lead", "1970-01-01"],
+    "boolean": [True, False],
+    "byte": [-128, 127],
+    "short": [-32768, 32767],
+    "int": [-(2**31), 2**31 - 1],
+    "long": [-(2**63), 2**63 - 1],
+    "float": [1.5, -0.25],
+    "double": [1e-300, 1e300],
+    "decimal(38,18)": [decimal.Decimal("0E-18"), decimal.Decimal("-12345678901234567890.000000000000000001")],
+    "date": [datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)],
+    # The second hour that 2024-11-03 01:30 has in New York, the session's time zone, and a microsecond before the epoch.
+    "timestamp": ["2024-11-03T05:30:00.000001Z", "2024-11-03T06:30:00.000001Z", "1969-12-31T23:59:59.999999Z", "1847-01-01T00:00:00Z"],
+    "timestamp_ntz": [datetime.datetime(2024, 3, 10, 2, 30, 0, 1), datetime.datetime(1847, 1, 1)],
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_partition_values_are_exact_and_independent_of_the_time_zone(spark: SparkSession, path: str, kind: str) -> None:
+    values = VALUES[kind]
+    source = "string" if kind == "timestamp" else kind
+    data = spark.createDataFrame([(i, value) for i, value in enumerate([*values, None])], f"n int, p {source}")
+    data = data.withColumn("p", F.col("p").cast(kind))
+    data.write.format("deltalog").partitionBy("p").save(path)
+    found = spark.read.format("deltalog").load(path)
+    assert found.schema["p"].dataType == data.schema["p"].dataType
+    both = found.join(data.withColumnRenamed("p", "q"), "n")
+    assert both.count() == len(values) + 1
+    assert both.where("NOT (p <=> q)").count() == 0
+    if not kind.startswith("decimal"):  # the independent reader fails on negative decimals with a fraction of leading zeros
+        assert deltalake.DeltaTable(path).to_pyarrow_table().num_rows == len(values) + 1
+
+
+def test_timestamps_are_written_as_microseconds_whatever_the_session_says(spark: SparkSession, path: str) -> None:
+    import pyarrow.parquet as pq
+
+    name = "spark.sql.parquet.outputTimestampType"
+    before = spark.conf.get(name)
+    spark.sql("SELECT TIMESTAMP '2024-01-01 00:00:00' AS t").write.format("deltalog").save(path)
+    assert spark.conf.get(name) == before
+    column = pq.ParquetFile(data_files(path)[0]).metadata.row_group(0).column(0)
+    assert column.physical_type == "INT64"
+    assert column.is_stats_set
+
+
+def test_an_empty_dataframe_makes_a_table(spark: SparkSession, path: str) -> None:
+    spark.createDataFrame([], SCHEMA).write.format("deltalog").save(path)
+    assert versions(path) == [0]
+    assert spark.read.format("deltalog").load(path).collect() == []
+
+
+def test_overwrite_of_the_table_that_is_read(spark: SparkSession, path: str) -> None:
+    spark.range(10).write.format("deltalog").save(path)
+    spark.read.format("deltalog").load(path).where("id < 3").write.format("deltalog").mode("overwrite").save(path)
+    assert content(path) == [(0,), (1,), (2,)]
+
+
+def test_a_path_is_not_an_url(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's paths are not escaped: a percent sign is a percent sign."""
+    path = str(tmp_path / "50%25 of it")
+    spark.range(3).selectExpr("id", "'%41' AS p").write.format("deltalog").partitionBy("p").save(path)
+    assert Path(path, "_delta_log").is_dir()
+    assert spark.sql(f"SELECT * FROM deltalog.`{path}` WHERE p = '%41'").count() == 3
+    assert spark.read.format("deltalog").load(f"file:{path}").count() == 3
