@@ -1,1 +1,55 @@
-"""Delta tables for Python and Spark without the JVM connector."""
+"""Delta tables for Python and Spark without the JVM connector.
+
+    from deltalog import DeltaTable, write_deltalake
+
+    write_deltalake("/data/flights", flights, mode="append", partition_by=["month"])
+    table = DeltaTable("/data/flights")
+    rows = pyarrow.table(table.to_arrow(columns=["carrier", "delay"], predicate="month = 7"))
+
+Data goes in and out by the Arrow PyCapsule interface: pyarrow, polars, pandas, duckdb and others take it, and none of them is required.
+For PySpark see `deltalog.spark`.
+"""
+
+from deltalog._internal import __version__
+from deltalog.errors import (
+    AccessDeniedError,
+    CommitConflictError,
+    CommitStateUnknownError,
+    CorruptDataError,
+    CorruptLogError,
+    DeltaError,
+    InvalidArgumentError,
+    MissingFileError,
+    NotATableError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    UnavailableError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
+from deltalog.schema import Schema
+from deltalog.table import DeltaTable, Metadata, Protocol
+from deltalog.writer import write_deltalake
+
+__all__ = [
+    "AccessDeniedError",
+    "CommitConflictError",
+    "CommitStateUnknownError",
+    "CorruptDataError",
+    "CorruptLogError",
+    "DeltaError",
+    "DeltaTable",
+    "InvalidArgumentError",
+    "Metadata",
+    "MissingFileError",
+    "NotATableError",
+    "Protocol",
+    "Schema",
+    "SchemaMismatchError",
+    "TableAlreadyExistsError",
+    "UnavailableError",
+    "UnsupportedFeatureError",
+    "VersionNotFoundError",
+    "__version__",
+    "write_deltalake",
+]

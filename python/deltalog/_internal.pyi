@@ -5,14 +5,27 @@ from typing import Any, final
 
 __version__: str
 
-class DeltaError(Exception):
-    """The base of every error of this package."""
+from deltalog.errors import AccessDeniedError as AccessDeniedError
+from deltalog.errors import CommitConflictError as CommitConflictError
+from deltalog.errors import CommitStateUnknownError as CommitStateUnknownError
+from deltalog.errors import CorruptDataError as CorruptDataError
+from deltalog.errors import CorruptLogError as CorruptLogError
+from deltalog.errors import DeltaError as DeltaError
+from deltalog.errors import InvalidArgumentError as InvalidArgumentError
+from deltalog.errors import MissingFileError as MissingFileError
+from deltalog.errors import NotATableError as NotATableError
+from deltalog.errors import SchemaMismatchError as SchemaMismatchError
+from deltalog.errors import TableAlreadyExistsError as TableAlreadyExistsError
+from deltalog.errors import UnavailableError as UnavailableError
+from deltalog.errors import UnsupportedFeatureError as UnsupportedFeatureError
+from deltalog.errors import VersionNotFoundError as VersionNotFoundError
 
-class NotATableError(DeltaError): ...
-class TableAlreadyExistsError(DeltaError): ...
-class UnsupportedError(DeltaError): ...
-class InvalidArgumentError(DeltaError): ...
-class SchemaMismatchError(DeltaError): ...
+@final
+class ArrowStream:
+    """Record batches that can be taken once, by anything that knows the Arrow PyCapsule interface."""
+
+    def __arrow_c_schema__(self) -> object: ...
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Snapshot:
@@ -62,6 +75,11 @@ class Snapshot:
     def size_in_bytes(self) -> int: ...
     def history_json(self, limit: int | None = None) -> list[str]:
         """One JSON object a commit, newest first: `version`, `timestamp` (milliseconds) and the fields of its `commitInfo` as they stand there."""
+    def files(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
+        """The live files, a row a file; see `DeltaTable.files`."""
+    def file_uris(self, predicate: str | None = None) -> list[str]: ...
+    def scan(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
+        """The rows; see `DeltaTable.to_arrow`."""
     def plan_spark(self, filter_sql: str, time_zone: str) -> tuple[bytes, int, int]:
         """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true, packed for the
         Java side of `deltalog.spark`; the number of files kept; the number of files of the snapshot. Conjuncts that are not understood prune nothing."""
@@ -70,7 +88,38 @@ class Snapshot:
         """The scan of the files that may hold rows for which `filter_sql` is true, as at most `n` pieces of about the same number of bytes for
         `read_fragment`. A piece knows the table's location, schema and files, and no credentials."""
 
-def read_fragment(fragment: bytes) -> Any:
+def write_stream(
+    uri: str,
+    stream: Any,
+    mode: str,
+    partition_by: Sequence[str] | None = None,
+    configuration: Mapping[str, str] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    user_metadata: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> int | None:
+    """Writes an Arrow stream and commits it; see `write_deltalake`."""
+
+def create_table(
+    uri: str,
+    schema_json: str,
+    mode: str,
+    partition_by: Sequence[str] | None = None,
+    configuration: Mapping[str, str] | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> int | None:
+    """Makes a table without rows; see `DeltaTable.create`."""
+
+def schema_to_arrow(json: str) -> Any:
+    """An object with `__arrow_c_schema__` for a Delta schema."""
+
+def schema_from_arrow(schema: Any) -> str:
+    """The Delta schema, as JSON, of anything with `__arrow_c_schema__`."""
+
+def read_fragment(fragment: bytes) -> ArrowStream:
     """The rows of one piece of a scan, as an object with `__arrow_c_stream__`; the columns are those of the table, in its order. For Spark's workers."""
 
 def write_fragment(token: bytes, stream: Any) -> bytes:
@@ -104,7 +153,7 @@ class SparkWrite:
     @property
     def table_schema_json(self) -> str | None:
         """The existing table's schema, None when the write creates the table."""
-    def commit(self, operation: str, parameters: Mapping[str, str], engine_info: str, metrics: Mapping[str, Any] | None = None) -> int:
+    def commit(self, operation: str, parameters: Mapping[str, str], engine_info: str) -> int:
         """Reads the footers of what was written (nothing, or no directory at all, is a commit without files), commits, and returns the version."""
     def abort(self) -> None:
         """Deletes what was written. Never called after `commit` was."""

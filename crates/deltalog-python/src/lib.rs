@@ -30,6 +30,8 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;
+    module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use arrow::array::AsArray;
 use deltalog::log::history;
 use deltalog::predicate::{ParseMode, Predicate, parse};
 use deltalog::scan::{FileListing, ListColumn, TableScan};
@@ -27,6 +28,13 @@ pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predi
 
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct Snapshot(pub(crate) CoreSnapshot);
+
+impl Snapshot {
+    /// The file list spells files outside of the table as URLs already.
+    fn uri_of(&self, path: &str) -> String {
+        if spark_plan::is_url(path) { path.to_owned() } else { self.0.storage().file_url(path) }
+    }
+}
 
 #[pymethods]
 impl Snapshot {
@@ -161,6 +169,23 @@ impl Snapshot {
         });
         let list = list.into_python()?;
         ArrowStream::start(py, list.schema().clone(), list)
+    }
+
+    #[pyo3(signature = (predicate = None))]
+    fn file_uris(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<Vec<String>> {
+        py.detach(|| {
+            let mut listing = FileListing::new(&self.0).columns([ListColumn::Path]);
+            if let Some(predicate) = user_predicate(predicate)? {
+                listing = listing.predicate(&predicate)?;
+            }
+            let mut uris = Vec::new();
+            for batch in listing.read()? {
+                let batch = batch?;
+                uris.extend(batch.column(0).as_string::<i32>().iter().flatten().map(|path| self.uri_of(path)));
+            }
+            Ok(uris)
+        })
+        .into_python()
     }
 
     #[pyo3(signature = (columns = None, predicate = None))]

@@ -144,7 +144,7 @@ impl Packer {
 }
 
 /// The file list spells files outside of the table as URLs; relative paths have no scheme.
-fn is_url(path: &str) -> bool {
+pub(crate) fn is_url(path: &str) -> bool {
     path.split_once("://").is_some_and(|(scheme, _)| !scheme.contains('/'))
 }
 

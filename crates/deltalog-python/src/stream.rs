@@ -5,9 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
+use deltalog::protocol::StructType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 
 use crate::error::IntoPython;
@@ -52,4 +54,17 @@ impl ArrowStream {
         let field = Arc::new(Field::new_struct("", self.schema.fields().clone(), false).with_metadata(self.schema.metadata().clone()));
         Ok(to_stream_pycapsule(py, Box::new(ArrayIterator::new(rows, field)), requested_schema)?)
     }
+}
+
+/// The Arrow schema of a Delta schema, as an object with `__arrow_c_schema__`.
+#[pyfunction]
+pub(crate) fn schema_to_arrow(json: &str) -> PyResult<PySchema> {
+    let schema = StructType::from_json(json).and_then(|schema| schema.to_arrow()).into_python()?;
+    Ok(PySchema::new(Arc::new(schema)))
+}
+
+/// The Delta schema, as JSON, of anything with `__arrow_c_schema__`.
+#[pyfunction]
+pub(crate) fn schema_from_arrow(schema: PySchema) -> PyResult<String> {
+    Ok(StructType::from_arrow(schema.as_ref()).into_python()?.to_json())
 }

@@ -123,8 +123,7 @@ impl PendingWrite {
     /// `CorruptLog` for table properties that cannot be.
     pub fn writer(&self) -> Result<DataWriter> {
         let indexed = indexed_columns(&self.definition.configuration, &self.schema)?;
-        let (clock, uuids) = (self.environment.clone(), self.environment.clone());
-        let mut options = WriteOptions::new(indexed, Arc::new(move || clock.now_ms()), Arc::new(move || uuids.uuid()));
+        let mut options = WriteOptions::new(indexed, self.environment.clone());
         if let Some(size) = self.definition.configuration.get("delta.targetFileSize").and_then(|text| byte_size(text)) {
             options.target_file_size = size;
         }

@@ -5,7 +5,7 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark import statements, write
 from deltalog.spark.callback import answer
-from deltalog.spark.errors import NotATableError, UnsupportedError
+from deltalog.spark.errors import NotATableError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
@@ -53,7 +53,7 @@ class Bridge:
         return is_delta_table(self._jvm, session, path)
 
     def _refuse_statement(self, session: Any, statement: Any) -> None:
-        raise UnsupportedError(f"{statements.describe(statement)} is not supported yet by deltalog")
+        raise UnsupportedFeatureError(f"{statements.describe(statement)} is not supported yet by deltalog")
 
     _OPERATIONS = {  # noqa: RUF012 (never changed)
         "read": _read,

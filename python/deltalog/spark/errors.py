@@ -9,9 +9,9 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from deltalog._internal import DeltaError, InvalidArgumentError, NotATableError, SchemaMismatchError, UnsupportedError
+from deltalog._internal import DeltaError, InvalidArgumentError, NotATableError, SchemaMismatchError, UnsupportedFeatureError
 
-__all__ = ["DeltaError", "InvalidArgumentError", "NotATableError", "SchemaMismatchError", "UnsupportedError"]
+__all__ = ["DeltaError", "InvalidArgumentError", "NotATableError", "SchemaMismatchError", "UnsupportedFeatureError"]
 
 JAVA_EXCEPTION = "io.deltalog.spark.DeltalogException"
 # Exceptions hold on to their frames. An exception that nobody fetched (a failed query in a thread that was given up) must not stay forever.

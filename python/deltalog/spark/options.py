@@ -4,7 +4,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedError
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 
 # What the JVM connector understands and we do not yet: to ignore one of them would give other rows than asked for.
@@ -46,11 +46,11 @@ class Options:
         self._refuse(_WRITE_NOT_YET)
         for name in _WRITE_NOT_YET_WHEN_TRUE:
             if self.values.get(name, "false").strip().lower() != "false":
-                raise UnsupportedError(f"the option {name} is not supported yet by deltalog: the schema of an existing table stays as it is")
+                raise UnsupportedFeatureError(f"the option {name} is not supported yet by deltalog: the schema of an existing table stays as it is")
         if self.values.get("partitionoverwritemode", "static").lower() == "dynamic":
-            raise UnsupportedError("partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table")
+            raise UnsupportedFeatureError("partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table")
         if _CLUSTERING in self.values:
-            raise UnsupportedError("clusterBy is not supported yet by deltalog")
+            raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
         for name in ("versionasof", "timestampasof"):
             if name in self.values:
                 raise InvalidArgumentError(f"the option {name} is for reading; a write always goes to the newest version")
@@ -71,4 +71,4 @@ class Options:
     def _refuse(self, names: tuple[str, ...]) -> None:
         for name in names:
             if name in self.values:
-                raise UnsupportedError(f"the option {name} is not supported yet by deltalog")
+                raise UnsupportedFeatureError(f"the option {name} is not supported yet by deltalog")

@@ -11,7 +11,7 @@ from typing import Any
 from deltalog._internal import SparkWrite, __version__
 from deltalog.spark import fit, schema
 from deltalog.spark.compile import PACKAGE
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedError
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.interrupts import RunningWrite, running_write
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
@@ -37,7 +37,7 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
     if {"versionasof", "timestampasof", "timestampasofmicros"} & options.values.keys():
         raise InvalidArgumentError("a table at an older version cannot be written to")
     if session.sessionState().conf().partitionOverwriteMode().toString() == "DYNAMIC" and overwrite:
-        raise UnsupportedError("partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table")
+        raise UnsupportedFeatureError("partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table")
     uri = uri_of(jvm, session, options.path)
     mode = "Overwrite" if overwrite else "Append"
     pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), _MODES[mode])

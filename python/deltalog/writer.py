@@ -1,0 +1,64 @@
+"""Writing data to a table."""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from deltalog import _internal
+from deltalog.errors import InvalidArgumentError
+from deltalog.table import DeltaTable
+
+__all__ = ["write_deltalake"]
+
+
+def write_deltalake(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    data: Any,
+    *,
+    mode: Literal["error", "append", "overwrite", "ignore"] = "error",
+    partition_by: Sequence[str] | str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+) -> int | None:
+    """Writes `data` as one commit, and makes the table if there is none.
+
+    Args:
+        table_or_uri: a path, a `file://` URL, or a table; a table sees what was written after its `update()`.
+        data: anything with `__arrow_c_stream__`: a pyarrow table or reader, a polars or pandas 3 frame, a duckdb relation. It is read batch by
+            batch; memory stays bounded. Columns are matched by name; missing ones become null.
+        mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
+        partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
+        name, description, configuration: of a new table.
+        user_metadata: your own words about the commit, shown by `history()`.
+        storage_options: options of the store.
+
+    Returns:
+        The version that was committed; None if the mode is `ignore` and there is a table.
+
+    Raises:
+        TableAlreadyExistsError: with the mode `error`.
+        SchemaMismatchError: the data do not fit the table.
+        CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed.
+        CommitStateUnknownError: it is not known whether the commit stands.
+        UnsupportedFeatureError: the table has a feature that cannot be written yet.
+    """
+    if not hasattr(data, "__arrow_c_stream__"):
+        kind = type(data).__name__
+        message = f"data of the type {kind} cannot be written: it has no __arrow_c_stream__; pass a pyarrow table, a polars or pandas 3 frame, or alike"
+        raise InvalidArgumentError(message)
+    columns = [partition_by] if isinstance(partition_by, str) else None if partition_by is None else list(partition_by)
+    uri = table_or_uri.table_uri if isinstance(table_or_uri, DeltaTable) else os.fspath(table_or_uri)
+    return _internal.write_stream(
+        uri,
+        data,
+        mode,
+        partition_by=columns,
+        configuration=dict(configuration or {}),
+        name=name,
+        description=description,
+        user_metadata=user_metadata,
+        storage_options=dict(storage_options or {}),
+    )
