@@ -47,7 +47,13 @@ class Worker:
 
     def __init__(self, python: Path, environment: Mapping[str, str], directory: Path) -> None:
         self._log = directory / "log"
-        also = {"PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": str(python), "SPARK_LOCAL_IP": "127.0.0.1", **environment}
+        also = {
+            "PYTHONPATH": str(ROOT),
+            "TMPDIR": str(directory),
+            "PYSPARK_PYTHON": str(python),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            **environment,
+        }
         with self._log.open("w") as log:
             self._process = subprocess.Popen(
                 [str(python), "-m", "benches.worker"],
@@ -72,6 +78,9 @@ class Worker:
             line = self._process.stdout.readline()
         except BrokenPipeError:
             line = ""
+        except KeyboardInterrupt:
+            self._kill()
+            raise
         finally:
             in_time = timer.is_alive()
             timer.cancel()
@@ -100,7 +109,7 @@ class Worker:
 
     def _kill(self) -> None:
         """Ends the process group, which has no members but those that this worker started."""
-        with suppress(ProcessLookupError):
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
 

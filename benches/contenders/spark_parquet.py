@@ -1,4 +1,4 @@
-"""Spark's own Parquet source."""
+"""Spark's own Parquet source: the limit. It takes a table's directory for one of plain Parquet files."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from benches.watch import Watch
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
-    return spark_session.scan(watch, spark_session.session(), " the limit:parquet", table)
+    return spark_session.scan(watch, spark_session.session(), "parquet", table)
 
 
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
-    return spark_session.write(watch, spark_session.session(), " the limit:parquet", table, target)
+    return spark_session.write(watch, spark_session.session(), "parquet", table, target)

@@ -27,6 +27,9 @@ def session() -> SparkSession:
         SparkSession.builder.master("local[2]")
         .appName("deltalog benches")
         .config("spark.driver.memory", "6g")
+        # The process ends where its temporary files are: in a directory that the runner removes.
+        .config("spark.local.dir", str(Path.cwd()))
+        .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={Path.cwd()}")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
