@@ -21,9 +21,10 @@ _MARKS = {True: "[green]reached[/]", False: "[red]missed[/]", None: ""}
 
 def show(console: Console, summary: Summary) -> None:
     console.print(f"\n[bold]{summary.case.name}[/]  {summary.case.about}")
-    console.print(f"table {summary.table}, {summary.rounds} rounds; median (least … most)")
+    console.print(f"table {summary.table}, rounds: {summary.rounds}; median (least … most)")
     console.print(_times(summary))
-    console.print(_comparisons(summary))
+    if summary.compared:
+        console.print(_comparisons(summary))
     for name, failure in summary.failures.items():
         console.print(f"[red]could not be run[/]: {name}: {failure}", markup=True)
 
