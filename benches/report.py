@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from benches.cases import TARGET_SCALE
@@ -26,7 +27,7 @@ def show(console: Console, summary: Summary) -> None:
     if summary.compared:
         console.print(_comparisons(summary))
     for name, failure in summary.failures.items():
-        console.print(f"[red]could not be run[/]: {name}: {failure}", markup=True)
+        console.print(f"[red]could not be run[/]: {name}: {escape(failure)}")
 
 
 def save(directory: Path, summary: Summary, outcomes: Sequence[Outcome], machine: dict[str, Any]) -> Path:
