@@ -1,0 +1,184 @@
+"""What is measured: each case is an operation on a table, its contenders, and the ratios and limits to be reached."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benches.contender import DELTALAKE, JVM_PARQUET, OURS, SPARK_JVM, SPARK_OURS, SPARK_PARQUET, Contender
+from benches.tables import Checkpointed, Commits, Data, TableSpec
+from benches.tables.actions import MONTHS, ROWS_PER_FILE
+from benches.tables.checkpointed import TAIL, VERSION, commit
+
+SCALES = ("small", "medium", "full")
+TARGET_SCALE = "full"
+
+Setup = Callable[[TableSpec, Path, Path], Mapping[str, Any]]
+"""Makes the arguments of one measurement from the specification of the table, its directory, and an empty directory for the measurement alone."""
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """`subject` divided by `peer`, round by round; `time` and `memory` are the most that they may be, None: only shown."""
+
+    measure: str
+    subject: str
+    peer: str
+    time: float | None = None
+    memory: float | None = None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The most that a contender may take in itself."""
+
+    measure: str
+    contender: str
+    seconds: float | None = None
+    peak_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    about: str
+    operation: str
+    setup: Setup
+    tables: Mapping[str, TableSpec]
+    """By scale; a scale that is absent uses the largest there is."""
+    contenders: tuple[Contender, ...]
+    ratios: tuple[Ratio, ...]
+    limits: tuple[Limit, ...] = field(default=())
+    warm_up: int = 0
+    """Rounds that are run and thrown away: compilers and caches of a session."""
+
+    def table(self, scale: str) -> TableSpec:
+        return self.tables.get(scale) or self.tables[max(self.tables, key=SCALES.index)]
+
+
+def _table_alone(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    return {"table": str(table)}
+
+
+def _with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """A month by partition values, a hundredth of the files by statistics."""
+    assert isinstance(spec, Checkpointed)
+    return {"table": str(table), "predicate": f"month = '{MONTHS[4]}' AND i0 < {spec.files * ROWS_PER_FILE // 100}"}
+
+
+def _with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """A copy of the log, by links, and a commit that the contender puts into place itself."""
+    assert isinstance(spec, Checkpointed)
+    copy, version = scratch / "table", VERSION + TAIL + 1
+    shutil.copytree(table, copy, copy_function=os.link)
+    text = scratch / "commit"
+    text.write_text(commit(version, spec.files, []))
+    return {"table": str(copy), "commit": str(text), "commit_to": str(copy / "_delta_log" / f"{version:020}.json")}
+
+
+def _with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    return {"table": str(table), "target": str(scratch / "written")}
+
+
+_MANY_FILES: Mapping[str, TableSpec] = {"small": Checkpointed(10_000), "medium": Checkpointed(100_000), "full": Checkpointed(1_000_000)}
+_ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
+_MEBI = 1 << 20
+
+CASES = (
+    Case(
+        name="open-list",
+        about="open a table behind a classic checkpoint and five commits, list path, size, partition values of all files",
+        operation="open_list",
+        setup=_table_alone,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("open", "ours", "deltalake"), Ratio("open + list", "ours", "deltalake", time=0.25, memory=0.5)),
+        limits=(Limit("open", "ours", seconds=0.005), Limit("open + list", "ours", peak_bytes=120 * _MEBI)),
+    ),
+    Case(
+        name="replay/1000x500",
+        about="the same for 1,000 commits of 500 files each, without a checkpoint",
+        operation="open_list",
+        setup=_table_alone,
+        tables={"small": Commits(50, 50), "medium": Commits(200, 500), "full": Commits(1_000, 500)},
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("open + list", "ours", "deltalake", time=0.2),),
+        limits=(Limit("open + list", "ours", peak_bytes=200 * _MEBI),),
+    ),
+    Case(
+        name="replay/10000x5",
+        about="the same for 10,000 commits of 5 files each, without a checkpoint",
+        operation="open_list",
+        setup=_table_alone,
+        tables={"small": Commits(200, 5), "medium": Commits(2_000, 5), "full": Commits(10_000, 5)},
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("open + list", "ours", "deltalake", time=0.13),),
+    ),
+    Case(
+        name="plan",
+        about="open, and list the files that survive a predicate on a partition column and one on a column with statistics",
+        operation="plan",
+        setup=_with_predicate,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("plan", "ours", "deltalake", time=0.05),),
+    ),
+    Case(
+        name="refresh",
+        about="bring an open table up to date when nothing has happened, and after one commit",
+        operation="refresh",
+        setup=_with_next_commit,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("no-op", "ours", "deltalake"), Ratio("one commit", "ours", "deltalake")),
+        limits=(Limit("no-op", "ours", seconds=0.002), Limit("one commit", "ours", seconds=0.005)),
+    ),
+    Case(
+        name="spark-scan",
+        about="Spark: sum of one column where another is in range; all 16 columns",
+        operation="scan",
+        setup=_table_alone,
+        tables=_ROWS,
+        contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM, JVM_PARQUET),
+        ratios=tuple(
+            ratio
+            for measure in ("filter + sum", "all columns")
+            for ratio in (
+                Ratio(measure, "ours", "parquet", time=1.05),
+                Ratio(measure, "jvm", "parquet beside jvm"),
+                Ratio(measure, "ours", "jvm"),
+            )
+        ),
+        warm_up=2,
+    ),
+    Case(
+        name="spark-write",
+        about="Spark: write the 16 columns as a new table",
+        operation="write",
+        setup=_with_target,
+        tables=_ROWS,
+        contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM, JVM_PARQUET),
+        ratios=(Ratio("write", "ours", "parquet", time=1.10), Ratio("write", "jvm", "parquet beside jvm"), Ratio("write", "ours", "jvm")),
+        warm_up=1,
+    ),
+    Case(
+        name="spark-plan",
+        about="Spark: from the path to the listing that tasks are made of, no filter, first plan of the table",
+        operation="plan",
+        setup=_table_alone,
+        tables={"small": Checkpointed(10_000), "full": Checkpointed(100_000)},
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=(Ratio("plan", "ours", "jvm"),),
+        limits=(Limit("plan", "ours", seconds=1.0),),
+        warm_up=1,
+    ),
+)
+
+
+def named(wanted: str) -> tuple[Case, ...]:
+    """The cases of a name: `all`, a whole name, or the part before the slash."""
+    return tuple(case for case in CASES if wanted in ("all", case.name, case.name.split("/")[0]))

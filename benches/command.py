@@ -1,0 +1,85 @@
+"""The command line: which cases, how large, how often. Ends with 1 when something could not be run; a target that is missed is not an error."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from rich.console import Console
+
+from benches import machine, report
+from benches.cases import CASES, SCALES, TARGET_SCALE, Case, named
+from benches.processes import ROOT, Places
+from benches.rounds import Settings, run
+from benches.summary import summarise
+
+console = Console(highlight=False)
+if not console.is_terminal:
+    console.width = 140  # A log file has no width of its own.
+
+
+def main() -> int:
+    arguments = _parser().parse_args()
+    if arguments.cases == ["list"]:
+        _list()
+        return 0
+    chosen: dict[str, Case] = {}
+    for wanted in arguments.cases:
+        found = named(wanted)
+        if not found:
+            _parser().error(f"there is no case {wanted!r}; `list` shows them")
+        chosen |= {case.name: case for case in found}
+    settings = Settings(
+        scale=arguments.scale,
+        rounds=arguments.rounds,
+        cache=arguments.cache.resolve(),
+        seconds=arguments.timeout,
+        contenders=arguments.contender,
+        places=Places(jvm_python=arguments.jvm_python, jars=arguments.jars),
+    )
+    failed = [case.name for case in chosen.values() if not _run(case, settings, arguments.results)]
+    if failed:
+        console.print(f"\n[red]not complete[/]: {', '.join(failed)}")
+    return 1 if failed else 0
+
+
+def _run(case: Case, settings: Settings, results: Path) -> bool:
+    """False when a contender could not be run."""
+    facts = machine.facts()
+    with console.status(case.name) as status:
+        outcomes = run(case, settings, status.update)
+    summary = summarise(case, settings.scale, settings.rounds, outcomes)
+    report.show(console, summary)
+    console.print(f"[dim]{report.save(results, summary, outcomes, facts)}[/]", soft_wrap=True)
+    return not summary.failures
+
+
+def _list() -> None:
+    for case in CASES:
+        tables = ", ".join(spec.name for spec in case.tables.values())
+        names = ", ".join(contender.name for contender in case.contenders)
+        console.print(f"[bold]{case.name}[/]  {case.about}\n  [dim]{names}; tables {tables}[/]", soft_wrap=True)
+
+
+def _at_least_one(text: str) -> int:
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def _parser() -> argparse.ArgumentParser:
+    places = Places()
+    parser = argparse.ArgumentParser(prog="benches/run.py", description="Ours against its peers, in one run, on the same tables.")
+    parser.add_argument("cases", nargs="*", default=["all"], help="names of cases, `all` (the default), or `list`")
+    parser.add_argument("--scale", choices=SCALES, default=TARGET_SCALE, help="the size of the tables (default: %(default)s)")
+    parser.add_argument("--rounds", type=_at_least_one, default=5, help="measurements of each contender (default: %(default)s)")
+    parser.add_argument("--contender", action="append", default=[], metavar="NAME", help="only this one; may be given several times")
+    parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="the most for one measurement (default: %(default)s)")
+    cache = Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench"))
+    parser.add_argument("--cache", type=Path, default=cache, metavar="DIRECTORY", help="where the tables are kept (DELTALOG_BENCH_CACHE)")
+    parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="DIRECTORY", help="where the JSON goes")
+    parser.add_argument("--jvm-python", type=Path, default=places.jvm_python, help="a Python with the PySpark of the JVM connector")
+    parser.add_argument("--jars", type=Path, default=places.jars, metavar="DIRECTORY", help="the jars of the JVM connector")
+    return parser

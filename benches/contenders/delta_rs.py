@@ -1,0 +1,36 @@
+"""The Python package `deltalake` (delta-rs): the table is loaded whole, then listed as Arrow with everything it knows of a file."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from deltalake import DeltaTable
+
+from benches.watch import Watch
+
+
+def open_list(watch: Watch, table: str) -> dict[str, Any]:
+    with watch("open + list"):
+        with watch("open"):
+            opened = DeltaTable(table)
+            opened.protocol(), opened.metadata(), opened.schema()
+        files = opened.get_add_actions().num_rows
+    return {"version": opened.version(), "files": files}
+
+
+def plan(watch: Watch, table: str, predicate: str) -> dict[str, Any]:
+    with watch("plan"):
+        files = len(DeltaTable(table).file_uris(file_pruning_predicate=predicate))
+    return {"files": files}
+
+
+def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, Any]:
+    opened = DeltaTable(table)
+    with watch("no-op"):
+        opened.update_incremental()
+    before = opened.version()
+    os.link(commit, commit_to)
+    with watch("one commit"):
+        opened.update_incremental()
+    return {"before": before, "after": opened.version()}

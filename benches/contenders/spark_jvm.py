@@ -1,0 +1,23 @@
+"""The JVM connector."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benches.contenders import spark_session
+from benches.watch import Watch
+
+
+def scan(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.scan(watch, spark_session.session(), "delta", table)
+
+
+def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_session.write(watch, spark_session.session(), "delta", table, target)
+
+
+def plan(watch: Watch, table: str) -> dict[str, Any]:
+    """The first plan of the table: the connector keeps snapshots, and is made to forget them."""
+    spark = spark_session.session()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    return spark_session.plan(watch, spark, "delta", table)

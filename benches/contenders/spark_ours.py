@@ -1,0 +1,29 @@
+"""deltalog in a Spark session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import deltalog.spark
+from pyspark.sql import SparkSession
+
+from benches.contenders import spark_session
+from benches.watch import Watch
+
+
+def _session() -> SparkSession:
+    spark = spark_session.session()
+    deltalog.spark.enable(spark)
+    return spark
+
+
+def scan(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.scan(watch, _session(), "deltalog", table)
+
+
+def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_session.write(watch, _session(), "deltalog", table, target)
+
+
+def plan(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.plan(watch, _session(), "deltalog", table)

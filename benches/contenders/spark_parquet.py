@@ -1,0 +1,16 @@
+"""Spark's own Parquet source: the limit. It takes a table's directory for one of plain Parquet files."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benches.contenders import spark_session
+from benches.watch import Watch
+
+
+def scan(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.scan(watch, spark_session.session(), "parquet", table)
+
+
+def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return spark_session.write(watch, spark_session.session(), "parquet", table, target)

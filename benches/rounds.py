@@ -1,0 +1,107 @@
+"""Runs a case: all contenders in turn, round after round, on one table.
+
+- A B A B, never A A B B: what the machine does besides falls on all of them.
+- The files of the log are read before each measurement, so that all find them in the page cache.
+- A contender that fails once is out, with its reason; the others go on.
+- Answers of one operation must be equal, else what was measured is not the same work.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benches.cases import Case
+from benches.contender import Contender
+from benches.processes import CouldNotRun, Places, Pool
+from benches.tables import build
+
+
+@dataclass
+class Outcome:
+    """What the rounds of a contender gave: `samples` in their order, or the reason why there are none."""
+
+    contender: Contender
+    samples: list[dict[str, Any]] = field(default_factory=list)
+    failure: str | None = None
+
+    def series(self, measure: str, quantity: str) -> list[float]:
+        """A quantity (`seconds`, `peak_bytes`) of a lap, by round."""
+        return [] if self.failure else [sample["laps"][measure][quantity] for sample in self.samples]
+
+
+@dataclass(frozen=True)
+class Settings:
+    scale: str
+    rounds: int
+    cache: Path
+    seconds: float
+    """The longest that one measurement may take."""
+    contenders: Sequence[str]
+    """Names; none: all."""
+    places: Places
+
+
+def run(case: Case, settings: Settings, tell: Callable[[str], None]) -> list[Outcome]:
+    """Runs the rounds of a case; `tell` hears what is going on."""
+    spec = case.table(settings.scale)
+    tell(f"{case.name}: table {spec.name}")
+    settings.cache.mkdir(parents=True, exist_ok=True)
+    table = build(settings.cache, spec)
+    outcomes = [Outcome(each) for each in case.contenders if not settings.contenders or each.name in settings.contenders]
+    # Beside the tables, so that a copy of a log can be made of links.
+    with (
+        tempfile.TemporaryDirectory(dir=settings.cache, prefix=".run-", ignore_cleanup_errors=True) as directory,
+        Pool(settings.places, Path(directory), settings.seconds) as pool,
+    ):
+        for number in range(-case.warm_up, settings.rounds):
+            for outcome in outcomes:
+                if outcome.failure is not None:
+                    continue
+                which = f"round {number + 1} of {settings.rounds}" if number >= 0 else "warm-up"
+                tell(f"{case.name}: {which}, {outcome.contender.name}")
+                scratch = Path(directory, "scratch")
+                scratch.mkdir()
+                _measure(pool, case, outcome, case.setup(spec, table, scratch), keep=number >= 0)
+                shutil.rmtree(scratch)
+    _compare_answers(outcomes)
+    return outcomes
+
+
+def _measure(pool: Pool, case: Case, outcome: Outcome, arguments: Mapping[str, Any], *, keep: bool) -> None:
+    _warm(Path(arguments["table"]))
+    try:
+        sample = pool.ask(outcome.contender, case.operation, arguments)
+    except CouldNotRun as error:
+        outcome.failure = str(error)
+    else:
+        if keep:
+            outcome.samples.append(sample)
+
+
+def _warm(table: Path) -> None:
+    for path in table.rglob("*"):
+        if path.is_file():
+            with path.open("rb", buffering=0) as file:
+                while file.read(1 << 20):
+                    pass
+
+
+def _compare_answers(outcomes: Sequence[Outcome]) -> None:
+    """Fails the contenders whose answers differ from those of the last one, which is a peer wherever there is one."""
+    able = [outcome for outcome in outcomes if outcome.failure is None]
+    for outcome in able:
+        expected = able[-1].samples[0]["answer"]
+        for sample in outcome.samples:
+            if not _equal(sample["answer"], expected):
+                outcome.failure = f"answered {sample['answer']}, {able[-1].contender.name} {expected}"
+
+
+def _equal(answer: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
+    """Sums may differ by the order in which they were added."""
+    return answer.keys() == expected.keys() and all(math.isclose(answer[key], expected[key], rel_tol=1e-9) for key in expected)

@@ -1,0 +1,13 @@
+"""The tables that are measured. Each is made once, by its own generator, and kept under a name that says its size.
+
+- The same parameters make the same bytes of log, on every machine.
+- A table is there completely or not at all: it is built beside its place and renamed.
+- A stamp beside the table says what it was made with; when that changes, the table is made anew.
+"""
+
+from benches.tables.cache import TableSpec, build
+from benches.tables.checkpointed import Checkpointed
+from benches.tables.commits import Commits
+from benches.tables.data import Data
+
+__all__ = ["Checkpointed", "Commits", "Data", "TableSpec", "build"]

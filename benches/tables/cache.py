@@ -1,0 +1,48 @@
+"""Keeps generated tables: made when absent or made with other parameters, used as they are otherwise."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any, Protocol
+
+# Counts up whenever a generator writes something else than before.
+GENERATION = 1
+
+
+class TableSpec(Protocol):
+    """What a generator offers: a name for the directory, its parameters, and the making."""
+
+    @property
+    def name(self) -> str: ...
+
+    def parameters(self) -> dict[str, Any]: ...
+
+    def write(self, table: Path) -> None:
+        """Writes the table into the directory `table`, which exists and is empty."""
+
+
+def is_built(root: Path, spec: TableSpec) -> bool:
+    stamp = root / f"{spec.name}.stamp"
+    return (root / spec.name).is_dir() and stamp.is_file() and stamp.read_text() == _stamp(spec)
+
+
+def build(root: Path, spec: TableSpec) -> Path:
+    """The directory of the table, which is made first where that is needed."""
+    table = root / spec.name
+    if is_built(root, spec):
+        return table
+    stamp, scratch = root / f"{spec.name}.stamp", root / f".{spec.name}.partial"
+    stamp.unlink(missing_ok=True)
+    for stale in (table, scratch):
+        shutil.rmtree(stale, ignore_errors=True)
+    scratch.mkdir(parents=True)
+    spec.write(scratch)
+    scratch.rename(table)
+    stamp.write_text(_stamp(spec))
+    return table
+
+
+def _stamp(spec: TableSpec) -> str:
+    return json.dumps({"generation": GENERATION, **spec.parameters()}, sort_keys=True) + "\n"

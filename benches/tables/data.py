@@ -1,0 +1,78 @@
+"""A table with data: eight Parquet files of 16 columns (six longs, six doubles, four strings), one commit.
+
+The directory is a Delta table and, for readers that pass over names with an underscore, a directory of Parquet files: every contender reads the same
+bytes. No predicate on the random columns skips a file, so a scan measures the scan.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benches.tables.actions import CREATED_MS, WIDE, commit_info, lines, metadata, protocol
+
+FILES = 8
+
+
+@dataclass(frozen=True)
+class Data:
+    """`rows` rows in eight files."""
+
+    rows: int
+
+    @property
+    def name(self) -> str:
+        return f"data-{self.rows}x16"
+
+    def parameters(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def write(self, table: Path) -> None:
+        adds = []
+        for number in range(FILES):
+            path = table / f"part-{number:05}.snappy.parquet"
+            pq.write_table(_rows(number, self.rows // FILES), path, compression="snappy")
+            add = {
+                "path": path.name,
+                "partitionValues": {},
+                "size": path.stat().st_size,
+                "modificationTime": CREATED_MS,
+                "dataChange": True,
+            }
+            adds.append({"add": {**add, "stats": json.dumps(_statistics(pq.read_metadata(path)), separators=(",", ":"))}})
+        log = table / "_delta_log"
+        log.mkdir()
+        start = ({"protocol": protocol()}, {"metaData": metadata(list(WIDE.columns()))})
+        (log / f"{0:020}.json").write_text(lines(commit_info(0), *start, *adds))
+
+
+def _rows(file: int, count: int) -> pa.Table:
+    random = np.random.default_rng(file)
+    columns: dict[str, pa.Array] = {}
+    for name, type_ in WIDE.columns():
+        if type_ == "long":
+            columns[name] = pa.array(random.integers(0, 1_000_000, count))
+        elif type_ == "double":
+            columns[name] = pa.array(random.random(count))
+        else:
+            columns[name] = pa.array(random.integers(0, 5_000, count)).cast(pa.string())
+    return pa.table(columns)
+
+
+def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
+    """The statistics of a file, as its footer has them (protocol: "Per-file Statistics")."""
+    low: dict[str, Any] = {}
+    high: dict[str, Any] = {}
+    for group in range(footer.num_row_groups):
+        for number in range(footer.num_columns):
+            column = footer.row_group(group).column(number)
+            name, of_column = column.path_in_schema, column.statistics
+            low[name] = min(low.get(name, of_column.min), of_column.min)
+            high[name] = max(high.get(name, of_column.max), of_column.max)
+    return {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(low, 0)}
