@@ -30,9 +30,13 @@ pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predi
 pub(crate) struct Snapshot(pub(crate) CoreSnapshot);
 
 impl Snapshot {
-    /// The file list spells files outside of the table as URLs already.
+    /// The URL of a file of the file list.
     fn uri_of(&self, path: &str) -> String {
-        if spark_plan::is_url(path) { path.to_owned() } else { self.0.storage().file_url(path) }
+        if !spark_plan::is_absolute(path) {
+            return self.0.storage().file_url(path);
+        }
+        let scheme = if path.starts_with('/') { format!("{}://", self.0.storage().root().scheme()) } else { String::new() };
+        format!("{scheme}{}", deltalog::protocol::path::encode(path))
     }
 }
 

@@ -143,9 +143,9 @@ impl Packer {
     }
 }
 
-/// The file list spells files outside of the table as URLs; relative paths have no scheme.
-pub(crate) fn is_url(path: &str) -> bool {
-    path.split_once("://").is_some_and(|(scheme, _)| !scheme.contains('/'))
+/// Whether the file list speaks of a file outside of the table: by a path from the root, or with a scheme.
+pub(crate) fn is_absolute(path: &str) -> bool {
+    path.starts_with('/') || path.split_once(":/").is_some_and(|(scheme, _)| !scheme.contains('/'))
 }
 
 fn text(text: &str, bytes: &mut Vec<u8>) -> Result<()> {

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 use super::partitions::PartitionColumns;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundPredicate, ColumnPath, Predicate, prune};
-use crate::protocol::{LogPath, PathResolver};
+use crate::protocol::{LogPath, PathResolver, path};
 use crate::replay::{FileColumn, FileColumns, FileReplay, deletion_vector_fields, is_plain};
 use crate::snapshot::Snapshot;
 use crate::stats::{StatsBounds, decode_stats, leaf_columns, stats_fields};
@@ -20,7 +20,7 @@ use crate::stats::{StatsBounds, decode_stats, leaf_columns, stats_fields};
 /// A column of the file list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListColumn {
-    /// `path: Utf8`, decoded; relative to the table's root, or a URL if the file lies elsewhere.
+    /// `path: Utf8`, decoded; relative to the table's root, or absolute (with a scheme, if the log has it) if the file lies elsewhere.
     Path,
     /// `size: Int64`, bytes.
     Size,
@@ -301,15 +301,15 @@ pub(super) fn partition_map(batch: &RecordBatch) -> Result<&arrow::array::MapArr
     required(batch, FileColumn::PartitionValues)?.as_map_opt().ok_or_else(|| Error::corrupt_log("partitionValues is no map"))
 }
 
-/// The paths decoded; the same array where nothing needs decoding.
+/// The paths decoded; the same array where nothing needs decoding. Files outside of the table keep the spelling of the log.
 fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> {
     let texts = paths.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
     if texts.iter().all(|path| path.is_some_and(is_plain)) {
         return Ok(Arc::clone(paths));
     }
-    let decode = |path: Option<&str>| match resolver.parse(path.unwrap_or_default())? {
+    let decode = |raw: &str| match resolver.parse(raw)? {
         LogPath::Relative(path) => Ok(path),
-        LogPath::Absolute(path) => Ok(path.to_uri()),
+        LogPath::Absolute(_) => Ok(path::decode(raw)?.into_owned()),
     };
-    Ok(Arc::new(texts.iter().map(|path| decode(path).map(Some)).collect::<Result<StringArray>>()?))
+    Ok(Arc::new(texts.iter().map(|raw| decode(raw.unwrap_or_default()).map(Some)).collect::<Result<StringArray>>()?))
 }
