@@ -83,13 +83,8 @@ impl Packer {
             self.directories.extend(sizes.value(row).to_be_bytes());
             self.directories.extend(if times.is_valid(row) { times.value(row) } else { 0 }.to_be_bytes());
             let path = paths.value(row);
-            let absolute = is_url(path);
-            self.directories.push(u8::from(!absolute));
-            if absolute {
-                text(&deltalog::protocol::path::decode(path)?, &mut self.directories)?
-            } else {
-                text(path, &mut self.directories)?
-            }
+            self.directories.push(u8::from(!is_absolute(path)));
+            text(path, &mut self.directories)?;
             self.files += 1;
             if let Some((_, _, count)) = &mut self.open {
                 *count += 1;
