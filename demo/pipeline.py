@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import deltalake
-import deltalog.spark
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
@@ -27,6 +26,7 @@ from rich.progress import track
 from rich.table import Table
 
 import deltalog
+import deltalog.spark
 from demo import flights, plot
 
 console = Console(highlight=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import deltalog.spark
 from pyspark.sql import SparkSession
 
+import deltalog.spark
 from benches.contenders import spark_session
 from benches.watch import Watch
 

@@ -11,6 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import deltalog
+from deltalog import VersionNotFoundError
 
 
 def rows(frame: DataFrame) -> list[tuple]:
@@ -61,8 +62,13 @@ def test_versions_and_timestamps(spark: SparkSession, table: str) -> None:
     reader = spark.read.format("deltalog")
     assert reader.option("versionAsOf", 0).load(table).count() == 2
     assert spark.sql(f"SELECT * FROM deltalog.`{table}` VERSION AS OF 0").count() == 2
-    assert spark.read.format("deltalog").option("timestampAsOf", "2100-01-01").load(table).count() == 3
-    assert spark.sql(f"SELECT * FROM deltalog.`{table}` TIMESTAMP AS OF '2100-01-01'").count() == 3
+    with pytest.raises(VersionNotFoundError, match="versions 0 to 1"):
+        spark.read.format("deltalog").option("timestampAsOf", "2100-01-01").load(table)
+    newest = datetime.datetime.fromtimestamp(
+        deltalog.DeltaTable(table).history(1)[0]["timestamp"] / 1000, datetime.timezone.utc
+    ).isoformat()
+    assert reader.option("timestampAsOf", newest).load(table).count() == 3
+    assert spark.sql(f"SELECT * FROM deltalog.`{table}` TIMESTAMP AS OF '{newest}'").count() == 3
     both = spark.sql(f"SELECT count(*) FROM deltalog.`{table}` VERSION AS OF 0 UNION ALL SELECT count(*) FROM deltalog.`{table}`")
     assert rows(both) == [(2,), (3,)]
 
@@ -111,7 +117,9 @@ def test_partition_values_come_typed_from_the_log(spark: SparkSession, path: str
 
 
 def test_self_join_and_subquery_in_one_plan(spark: SparkSession, table: str) -> None:
-    joined = spark.sql(f"SELECT count(*) FROM deltalog.`{table}` l JOIN deltalog.`{table}` r ON l.p = r.p WHERE l.a IN (SELECT a FROM deltalog.`{table}`)")
+    joined = spark.sql(
+        f"SELECT count(*) FROM deltalog.`{table}` l JOIN deltalog.`{table}` r ON l.p = r.p WHERE l.a IN (SELECT a FROM deltalog.`{table}`)"
+    )
     assert rows(joined) == [(2,)]
 
 

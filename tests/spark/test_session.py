@@ -17,7 +17,14 @@ from deltalog.spark.errors import DeltaError
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
     import os
 
-    return subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120, env={**os.environ, **environment}, check=False)
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env={**os.environ, **environment},
+        check=False,
+    )
 
 
 def test_enable_twice_is_harmless(spark: SparkSession, path: str) -> None:
@@ -149,7 +156,9 @@ def test_an_interrupted_write_commits_nothing(path: str) -> None:
     assert sorted(file.name for file in Path(path, "_delta_log").glob("*.json")) == ["00000000000000000000.json"]
 
 
-@pytest.mark.parametrize(("module", "wanted"), [("raise ImportError('no')", "not installed"), ("__version__ = '3.5.1'", "3.5.1 is installed")])
+@pytest.mark.parametrize(
+    ("module", "wanted"), [("raise ImportError('no')", "not installed"), ("__version__ = '3.5.1'", "3.5.1 is installed")]
+)
 def test_without_a_pyspark_that_fits(tmp_path: Path, module: str, wanted: str) -> None:
     package = tmp_path / "pyspark"
     package.mkdir()

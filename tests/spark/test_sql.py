@@ -46,7 +46,9 @@ def test_a_name_sees_what_another_writer_commits(spark: SparkSession, sql_table:
     assert rows(spark, "SELECT * FROM t") == []
     frame = spark.table("t")
     new = pa.table({"a": pa.array([1], pa.int32()), "v": ["x"], "p": pa.array([0], pa.date32())})
-    deltalake.write_deltalake(sql_table, new.cast(pa.schema([pa.field("a", pa.int32(), False), ("v", pa.string()), ("p", pa.date32())])), mode="append")
+    deltalake.write_deltalake(
+        sql_table, new.cast(pa.schema([pa.field("a", pa.int32(), False), ("v", pa.string()), ("p", pa.date32())])), mode="append"
+    )
     assert rows(spark, "SELECT a FROM t") == [(1,)]
     assert frame.count() == 0
     assert rows(spark, "SELECT (SELECT count(*) FROM t VERSION AS OF 0), (SELECT count(*) FROM t)") == [(0, 1)]
@@ -89,7 +91,9 @@ def test_create_without_columns_needs_a_table(spark: SparkSession, path: str) ->
 
 
 def test_managed_tables(spark: SparkSession) -> None:
-    spark.sql("CREATE TABLE made USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 60 days') AS SELECT 1 AS a, 'x' AS p")
+    spark.sql(
+        "CREATE TABLE made USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 60 days') AS SELECT 1 AS a, 'x' AS p"
+    )
     try:
         location = spark.sql("DESCRIBE EXTENDED made").where("col_name = 'Location'").first().data_type.removeprefix("file:")
         assert deltalake.DeltaTable(location).metadata().configuration == {"delta.logRetentionDuration": "interval 60 days"}

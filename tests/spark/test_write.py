@@ -11,7 +11,6 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-import deltalog.spark
 from deltalog.spark.errors import DeltaError
 
 SCHEMA = "a int, p string, v double"
@@ -106,7 +105,9 @@ def test_all_columns_as_partition_columns(spark: SparkSession, path: str) -> Non
 def test_a_failing_job_leaves_no_commit_and_no_file(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
-    failing = spark.range(100, numPartitions=2).select(F.when(F.col("id") == 99, F.raise_error(F.lit("boom"))).otherwise(F.col("id")).cast("long").alias("id"))
+    failing = spark.range(100, numPartitions=2).select(
+        F.when(F.col("id") == 99, F.raise_error(F.lit("boom"))).otherwise(F.col("id")).cast("long").alias("id")
+    )
     with pytest.raises(Exception, match="boom"):
         failing.write.format("deltalog").mode("append").save(path)
     assert versions(path) == [0]

@@ -14,4 +14,3 @@ def answer(jvm: Jvm, serve: Callable[[list[Any]], Any], request: Any) -> Any:
     except BaseException as error:
         message = str(error) or type(error).__name__
         return jvm.new("DeltalogException", message, keep(error))
-

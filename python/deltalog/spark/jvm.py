@@ -54,7 +54,7 @@ class Jvm:
 
     def struct(self, schema_json: str) -> Any:
         """A `StructType` from its JSON form."""
-        return getattr(self.root.org.apache.spark.sql.types, "DataType").fromJson(schema_json)
+        return self.root.org.apache.spark.sql.types.DataType.fromJson(schema_json)
 
     def singleton(self, name: str) -> Any:
         """A Scala object by its full name."""

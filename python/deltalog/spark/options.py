@@ -46,9 +46,13 @@ class Options:
         self._refuse(_WRITE_NOT_YET)
         for name in _WRITE_NOT_YET_WHEN_TRUE:
             if self.values.get(name, "false").strip().lower() != "false":
-                raise UnsupportedFeatureError(f"the option {name} is not supported yet by deltalog: the schema of an existing table stays as it is")
+                raise UnsupportedFeatureError(
+                    f"the option {name} is not supported yet by deltalog: the schema of an existing table stays as it is"
+                )
         if self.values.get("partitionoverwritemode", "static").lower() == "dynamic":
-            raise UnsupportedFeatureError("partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table")
+            raise UnsupportedFeatureError(
+                "partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table"
+            )
         if _CLUSTERING in self.values:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
         for name in ("versionasof", "timestampasof"):

@@ -74,7 +74,9 @@ class DeltalogDataSource(DataSource):
         mode = "overwrite" if overwrite else "append"
         partition_by = self._options.partition_by()
         configuration = self._options.table_configuration()
-        pending = SparkWrite.begin(connect_uri(self._options.path), schemas.of_data(schema.json()), mode, partition_by, configuration or None)
+        pending = SparkWrite.begin(
+            connect_uri(self._options.path), schemas.of_data(schema.json()), mode, partition_by, configuration or None
+        )
         if pending is None:
             raise InvalidArgumentError(f"the mode {mode} cannot be nothing to do")
         kind = DeltalogRowWriter if _ArrowWriter is None else DeltalogArrowWriter

@@ -43,7 +43,9 @@ def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
 
 def _bare(kind: Any) -> Any:
     if isinstance(kind, dict):
-        return {name: _bare(value) for name, value in kind.items() if name not in ("nullable", "containsNull", "valueContainsNull", "metadata")}
+        return {
+            name: _bare(value) for name, value in kind.items() if name not in ("nullable", "containsNull", "valueContainsNull", "metadata")
+        }
     return [_bare(item) for item in kind] if isinstance(kind, list) else kind
 
 

@@ -37,7 +37,9 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
     if {"versionasof", "timestampasof", "timestampasofmicros"} & options.values.keys():
         raise InvalidArgumentError("a table at an older version cannot be written to")
     if session.sessionState().conf().partitionOverwriteMode().toString() == "DYNAMIC" and overwrite:
-        raise UnsupportedFeatureError("partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table")
+        raise UnsupportedFeatureError(
+            "partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table"
+        )
     uri = uri_of(jvm, session, options.path)
     mode = "Overwrite" if overwrite else "Append"
     pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), _MODES[mode])

@@ -78,7 +78,7 @@ impl TableDefinition {
             columns.push(field.name.clone());
         }
         if columns.len() == self.schema.fields().len() {
-            return Err(Error::schema_mismatch("a table cannot be partitioned by all of its columns"));
+            return Err(Error::schema_mismatch("a table cannot have all of its columns as partition columns"));
         }
         if let Some(field) =
             self.schema.fields().iter().find(|field| field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void))
