@@ -123,6 +123,8 @@ impl Storage {
     fn error(&self, path: &str, error: object_store::Error) -> Error {
         let (kind, message) = match &error {
             object_store::Error::NotFound { .. } => (ErrorKind::FileNotFound, "the file is not there"),
+            // Nothing can be below what is a file.
+            _ if io_kind(&error) == Some(std::io::ErrorKind::NotADirectory) => (ErrorKind::FileNotFound, "the file is not there"),
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
                 (ErrorKind::PermissionDenied, "the store refused access")
             }
@@ -143,8 +145,12 @@ impl Storage {
         let offset = if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
         let skip = prefix.as_ref().len() + 1;
         let listing = block_on(self.store.list_with_offset(Some(&prefix), &offset).try_collect::<Vec<_>>());
-        let mut files: Vec<FileMeta> = listing
-            .map_err(|error| self.error(directory, error))?
+        let listing = listing.map_err(|error| self.error(directory, error));
+        let found = match listing {
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Vec::new(),
+            listing => listing?,
+        };
+        let mut files: Vec<FileMeta> = found
             .into_iter()
             .filter_map(|meta| {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
@@ -198,7 +204,7 @@ impl Storage {
             let file = object_store::local::LocalFileSystem::new().path_to_filesystem(path).map_err(|error| self.error(name, error))?;
             return FileReader::open_local(&file).map_err(|error| {
                 let (kind, message) = match error.kind() {
-                    std::io::ErrorKind::NotFound => (ErrorKind::FileNotFound, "the file is not there"),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => (ErrorKind::FileNotFound, "the file is not there"),
                     std::io::ErrorKind::PermissionDenied => (ErrorKind::PermissionDenied, "the file may not be read"),
                     _ => (ErrorKind::Unavailable, "the file could not be opened"),
                 };
