@@ -76,6 +76,11 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
     })
 }
 
+/// Whether an exception is one of `deltalog.errors`.
+pub(crate) fn is_ours(py: Python<'_>, exception: &PyErr) -> bool {
+    py.import(MODULE).and_then(|errors| errors.getattr("DeltaError")).is_ok_and(|class| exception.is_instance(py, &class))
+}
+
 /// Results of the crate, as results of Python functions.
 pub(crate) trait IntoPython<T> {
     fn into_python(self) -> PyResult<T>;

@@ -12,7 +12,7 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use crate::error::IntoPython;
+use crate::error::{IntoPython, is_ours, to_python};
 use crate::snapshot::open_storage;
 
 /// Writes an Arrow stream and commits it; `None` if the mode is `ignore` and the table is there.
@@ -22,7 +22,7 @@ use crate::snapshot::open_storage;
 pub(crate) fn write_stream(
     py: Python<'_>,
     uri: &str,
-    stream: PyRecordBatchReader,
+    stream: &Bound<'_, PyAny>,
     mode: &str,
     partition_by: Option<Vec<String>>,
     configuration: Option<BTreeMap<String, String>>,
@@ -31,12 +31,12 @@ pub(crate) fn write_stream(
     user_metadata: Option<String>,
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
-    let reader = stream.into_reader()?;
+    let reader = reader_of(stream)?;
     py.detach(|| {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
         let request = WriteRequest {
-            schema: StructType::from_arrow(&reader.schema())?,
+            schema: StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(storage.url()))?,
             mode,
             partition_by,
             configuration: configuration.unwrap_or_default(),
@@ -51,6 +51,17 @@ pub(crate) fn write_stream(
         Ok(Some(pending.commit(files, operation)?.version))
     })
     .into_python()
+}
+
+/// The rows of anything with `__arrow_c_stream__`. Errors of ours, which a table as the source may raise, stay what they are.
+fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let reader = stream.extract::<PyRecordBatchReader>().and_then(PyRecordBatchReader::into_reader);
+    reader.map_err(|failure| {
+        if is_ours(stream.py(), &failure) {
+            return failure;
+        }
+        to_python(&Error::invalid_argument("the data are no stream of rows").with_source(failure))
+    })
 }
 
 /// Rows that are handed over at once: what conversion costs in memory is bounded by it, and signals are looked at in between.

@@ -227,7 +227,7 @@ impl Storage {
     /// Creates a file unless there is one: the primitive under every commit. Never retried.
     ///
     /// # Errors
-    /// `PermissionDenied` when the store refused the request, so that nothing was written.
+    /// `PermissionDenied` when the store refused the request, `Unavailable` when there is no place for the file: nothing was written.
     pub fn put_if_absent(&self, path: &str, bytes: Bytes) -> Result<PutOutcome> {
         let options = PutOptions { mode: PutMode::Create, ..Default::default() };
         match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
@@ -235,7 +235,15 @@ impl Storage {
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
             Err(error) => {
                 let error = self.error(path, error);
-                if error.kind() == ErrorKind::PermissionDenied { Err(error) } else { Ok(PutOutcome::Unknown(error)) }
+                match error.kind() {
+                    ErrorKind::PermissionDenied => Err(error),
+                    // There is no directory, or bucket, that the file could be in.
+                    ErrorKind::FileNotFound => {
+                        let refused = Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
+                        Err(refused.in_table(self.url()).with_hint("check the table's location"))
+                    }
+                    _ => Ok(PutOutcome::Unknown(error)),
+                }
             }
         }
     }
