@@ -3,6 +3,33 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+__all__ = [
+    "AccessDeniedError",
+    "ArrowStream",
+    "CommitConflictError",
+    "CommitStateUnknownError",
+    "CorruptDataError",
+    "CorruptLogError",
+    "DeltaError",
+    "InvalidArgumentError",
+    "MissingFileError",
+    "NotATableError",
+    "SchemaMismatchError",
+    "Snapshot",
+    "SparkWrite",
+    "TableAlreadyExistsError",
+    "UnavailableError",
+    "UnsupportedFeatureError",
+    "VersionNotFoundError",
+    "__version__",
+    "create_table",
+    "read_fragment",
+    "schema_from_arrow",
+    "schema_to_arrow",
+    "write_fragment",
+    "write_stream",
+]
+
 __version__: str
 
 from deltalog.errors import AccessDeniedError as AccessDeniedError

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from deltalog._internal import schema_from_arrow, schema_to_arrow
+from deltalog.errors import InvalidArgumentError
 
 __all__ = ["Schema"]
 
@@ -23,6 +24,8 @@ class Schema:
     @classmethod
     def from_arrow(cls, schema: Any) -> "Schema":
         """The schema of anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`."""
+        if not hasattr(schema, "__arrow_c_schema__"):
+            raise InvalidArgumentError(f"a schema is anything with __arrow_c_schema__, such as a pyarrow.Schema, not {schema!r}")
         return cls(schema_from_arrow(schema))
 
     def to_json(self) -> str:

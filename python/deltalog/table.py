@@ -4,11 +4,19 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any, Literal
 
 from deltalog import _internal
-from deltalog.errors import InvalidArgumentError, NotATableError
+from deltalog.arguments import (
+    columns_argument,
+    limit_argument,
+    location_argument,
+    options_argument,
+    timestamp_argument,
+    version_argument,
+)
+from deltalog.errors import NotATableError
 from deltalog.schema import Schema
 
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
@@ -60,15 +68,18 @@ class DeltaTable:
         timestamp: datetime | str | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> None:
-        if version is not None and (isinstance(version, bool) or not isinstance(version, int) or version < 0):
-            raise InvalidArgumentError(f"a version is a number from 0, not {version!r}")
-        self._snapshot = _internal.Snapshot.open(os.fspath(table_uri), version, _milliseconds(timestamp), dict(storage_options or {}))
+        self._snapshot = _internal.Snapshot.open(
+            location_argument(table_uri),
+            version_argument(version),
+            timestamp_argument(timestamp),
+            options_argument(storage_options, "a storage option"),
+        )
 
     @staticmethod
     def is_deltatable(table_uri: "str | os.PathLike[str]", storage_options: Mapping[str, str] | None = None) -> bool:
         """Whether there is a Delta table, readable or not. A store that does not answer raises."""
         try:
-            _internal.Snapshot.open(os.fspath(table_uri), None, None, dict(storage_options or {}))
+            _internal.Snapshot.open(location_argument(table_uri), None, None, options_argument(storage_options, "a storage option"))
         except NotATableError:
             return False
         except (_internal.UnsupportedFeatureError, _internal.CorruptLogError):
@@ -93,14 +104,13 @@ class DeltaTable:
         `schema` is a `Schema` or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
         """
         wanted = schema if isinstance(schema, Schema) else Schema.from_arrow(schema)
-        columns = [partition_by] if isinstance(partition_by, str) else None if partition_by is None else list(partition_by)
-        options = dict(storage_options or {})
+        options = options_argument(storage_options, "a storage option")
         _internal.create_table(
-            os.fspath(table_uri),
+            location_argument(table_uri),
             wanted.to_json(),
             mode,
-            partition_by=columns,
-            configuration=dict(configuration or {}),
+            partition_by=columns_argument([partition_by] if isinstance(partition_by, str) else partition_by),
+            configuration=options_argument(configuration, "a table property"),
             name=name,
             description=description,
             storage_options=options,
@@ -139,7 +149,7 @@ class DeltaTable:
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """The commits up to this version, newest first: `version`, `timestamp` (milliseconds since the epoch) and what the writer said."""
-        return [json.loads(entry) for entry in self._snapshot.history_json(limit)]
+        return [json.loads(entry) for entry in self._snapshot.history_json(limit_argument(limit))]
 
     def files(self, predicate: str | None = None, columns: Sequence[str] | None = None) -> _internal.ArrowStream:
         """The live data files as an Arrow stream, a row a file; only the columns asked for are decoded.
@@ -151,7 +161,7 @@ class DeltaTable:
         With a `predicate` (SQL, such as `"month = 7 AND delay > 60"`) files that cannot hold a matching row are left out, by their partition values
         and statistics.
         """
-        return self._snapshot.files(None if columns is None else list(columns), predicate)
+        return self._snapshot.files(columns_argument(columns), predicate)
 
     def file_uris(self, predicate: str | None = None) -> list[str]:
         """The URLs of the live data files; with a `predicate`, of those that may hold a matching row."""
@@ -162,7 +172,7 @@ class DeltaTable:
 
         With a `predicate` (SQL) only rows for which it is true; files and row groups that cannot hold one are not read.
         """
-        return self._snapshot.scan(None if columns is None else list(columns), predicate)
+        return self._snapshot.scan(columns_argument(columns), predicate)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
@@ -174,18 +184,3 @@ class DeltaTable:
     def __repr__(self) -> str:
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
 
-
-def _milliseconds(timestamp: datetime | str | None) -> int | None:
-    """Milliseconds since the epoch, rounded down."""
-    if timestamp is None:
-        return None
-    if isinstance(timestamp, str):
-        try:
-            # Python 3.10 does not know Z.
-            timestamp = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
-        except ValueError as error:
-            raise InvalidArgumentError(f"'{timestamp}' is no time in ISO 8601, such as 2024-05-01T12:30:00Z") from error
-    if timestamp.tzinfo is None:
-        timestamp = timestamp.replace(tzinfo=timezone.utc)
-    since_epoch = timestamp - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1000 + since_epoch.microseconds // 1000

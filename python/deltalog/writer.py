@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from deltalog import _internal
+from deltalog.arguments import columns_argument, location_argument, options_argument
 from deltalog.errors import InvalidArgumentError
 from deltalog.table import DeltaTable
 
@@ -49,16 +50,14 @@ def write_deltalake(
         kind = type(data).__name__
         message = f"data of the type {kind} cannot be written: it has no __arrow_c_stream__; pass a pyarrow table, a polars or pandas 3 frame, or alike"
         raise InvalidArgumentError(message)
-    columns = [partition_by] if isinstance(partition_by, str) else None if partition_by is None else list(partition_by)
-    uri = table_or_uri.table_uri if isinstance(table_or_uri, DeltaTable) else os.fspath(table_or_uri)
     return _internal.write_stream(
-        uri,
+        table_or_uri.table_uri if isinstance(table_or_uri, DeltaTable) else location_argument(table_or_uri),
         data,
         mode,
-        partition_by=columns,
-        configuration=dict(configuration or {}),
+        partition_by=columns_argument([partition_by] if isinstance(partition_by, str) else partition_by),
+        configuration=options_argument(configuration, "a table property"),
         name=name,
         description=description,
         user_metadata=user_metadata,
-        storage_options=dict(storage_options or {}),
+        storage_options=options_argument(storage_options, "a storage option"),
     )

@@ -1,6 +1,7 @@
 //! Errors of the crate as the classes of `deltalog.errors`: one a kind.
 
 use deltalog::{Error, ErrorKind};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 const MODULE: &str = "deltalog.errors";
@@ -51,9 +52,14 @@ pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The Python exception of an error, with its parts as attributes.
+/// The Python exception of an error, with its parts as attributes. A Python exception that caused it is its cause; one that is no error but the wish
+/// to stop, such as `KeyboardInterrupt`, is raised itself.
 pub(crate) fn to_python(error: &Error) -> PyErr {
     Python::attach(|py| {
+        let cause = std::error::Error::source(error).and_then(|source| source.downcast_ref::<PyErr>()).map(|cause| cause.clone_ref(py));
+        if let Some(stop) = cause.as_ref().filter(|cause| !cause.is_instance_of::<PyException>(py)) {
+            return stop.clone_ref(py);
+        }
         let make = || -> PyResult<PyErr> {
             let class = py.import(MODULE)?.getattr(class_name(error.kind()))?;
             let exception = class.call1((error.to_string(),))?;
@@ -62,10 +68,17 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
             exception.setattr("path", error.path())?;
             exception.setattr("line", error.line())?;
             exception.setattr("hint", error.hint())?;
-            Ok(PyErr::from_value(exception))
+            let exception = PyErr::from_value(exception);
+            exception.set_cause(py, cause);
+            Ok(exception)
         };
         make().unwrap_or_else(|failure| failure)
     })
+}
+
+/// Whether an exception is one of `deltalog.errors`.
+pub(crate) fn is_ours(py: Python<'_>, exception: &PyErr) -> bool {
+    py.import(MODULE).and_then(|errors| errors.getattr("DeltaError")).is_ok_and(|class| exception.is_instance(py, &class))
 }
 
 /// Results of the crate, as results of Python functions.

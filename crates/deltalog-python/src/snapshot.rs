@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use arrow::array::AsArray;
 use deltalog::log::history;
 use deltalog::predicate::{ParseMode, Predicate, parse};
+use deltalog::protocol::LogPath;
 use deltalog::scan::{FileListing, ListColumn, TableScan};
 use deltalog::{Snapshot as CoreSnapshot, Storage};
 use pyo3::prelude::*;
@@ -31,12 +31,11 @@ pub(crate) struct Snapshot(pub(crate) CoreSnapshot);
 
 impl Snapshot {
     /// The URL of a file of the file list.
-    fn uri_of(&self, path: &str) -> String {
-        if !spark_plan::is_absolute(path) {
-            return self.0.storage().file_url(path);
+    fn uri_of(&self, path: &LogPath) -> String {
+        match path {
+            LogPath::Relative(path) => self.0.storage().file_url(path),
+            LogPath::Absolute(path) => path.to_uri(),
         }
-        let scheme = if path.starts_with('/') { format!("{}://", self.0.storage().root().scheme()) } else { String::new() };
-        format!("{scheme}{}", deltalog::protocol::path::encode(path))
     }
 }
 
@@ -178,16 +177,11 @@ impl Snapshot {
     #[pyo3(signature = (predicate = None))]
     fn file_uris(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<Vec<String>> {
         py.detach(|| {
-            let mut listing = FileListing::new(&self.0).columns([ListColumn::Path]);
+            let mut listing = FileListing::new(&self.0);
             if let Some(predicate) = user_predicate(predicate)? {
                 listing = listing.predicate(&predicate)?;
             }
-            let mut uris = Vec::new();
-            for batch in listing.read()? {
-                let batch = batch?;
-                uris.extend(batch.column(0).as_string::<i32>().iter().flatten().map(|path| self.uri_of(path)));
-            }
-            Ok(uris)
+            listing.paths()?.map(|path| path.map(|path| self.uri_of(&path))).collect::<deltalog::Result<Vec<_>>>()
         })
         .into_python()
     }

@@ -83,7 +83,12 @@ impl Packer {
             self.directories.extend(sizes.value(row).to_be_bytes());
             self.directories.extend(if times.is_valid(row) { times.value(row) } else { 0 }.to_be_bytes());
             let path = paths.value(row);
-            self.directories.push(u8::from(!is_absolute(path)));
+            if is_absolute(path) {
+                return Err(Error::unsupported("a data file lies outside of the table")
+                    .at_path(path)
+                    .with_hint("read the table that this one was cloned from, or copy it"));
+            }
+            self.directories.push(1);
             text(path, &mut self.directories)?;
             self.files += 1;
             if let Some((_, _, count)) = &mut self.open {

@@ -1,10 +1,12 @@
 //! Arrow streams out, by the Arrow PyCapsule interface.
 
+use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
+use deltalog::ErrorKind;
 use deltalog::protocol::StructType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -37,6 +39,18 @@ impl ArrowStream {
     }
 }
 
+/// An error as it goes through the C interface: a number and a text, of which the consumer makes an exception of its own. With `EIO` pyarrow's is an
+/// `OSError`, which `MissingFileError` and its like are too. The text must not hold what ends a C string.
+fn consumers_error(error: &deltalog::Error) -> ArrowError {
+    let text = error.to_string().replace('\0', "\u{fffd}");
+    match error.kind() {
+        ErrorKind::FileNotFound | ErrorKind::Unavailable | ErrorKind::PermissionDenied => {
+            ArrowError::IoError(text.clone(), io::Error::other(text))
+        }
+        _ => ArrowError::ExternalError(text.into()),
+    }
+}
+
 #[pymethods]
 impl ArrowStream {
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
@@ -49,7 +63,7 @@ impl ArrowStream {
         let batches = taken.ok_or_else(|| PyValueError::new_err("this stream was read already; ask the table for another"))?;
         let rows = batches.map(|batch| match batch {
             Ok(batch) => Ok(Arc::new(StructArray::from(batch)) as ArrayRef),
-            Err(error) => Err(ArrowError::ExternalError(Box::new(error))),
+            Err(error) => Err(consumers_error(&error)),
         });
         let field = Arc::new(Field::new_struct("", self.schema.fields().clone(), false).with_metadata(self.schema.metadata().clone()));
         Ok(to_stream_pycapsule(py, Box::new(ArrayIterator::new(rows, field)), requested_schema)?)

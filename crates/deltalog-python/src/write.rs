@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use arrow::array::RecordBatchReader;
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::error::ArrowError;
 use deltalog::protocol::StructType;
 use deltalog::transaction::{Operation, SaveMode};
-use deltalog::{Environment, Error, PendingWrite, Result, WriteRequest};
+use deltalog::write::DataWriter;
+use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, WriteRequest};
+use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use crate::error::IntoPython;
+use crate::error::{IntoPython, is_ours, to_python};
 use crate::snapshot::open_storage;
 
 /// Writes an Arrow stream and commits it; `None` if the mode is `ignore` and the table is there.
@@ -19,7 +22,7 @@ use crate::snapshot::open_storage;
 pub(crate) fn write_stream(
     py: Python<'_>,
     uri: &str,
-    stream: PyRecordBatchReader,
+    stream: &Bound<'_, PyAny>,
     mode: &str,
     partition_by: Option<Vec<String>>,
     configuration: Option<BTreeMap<String, String>>,
@@ -28,12 +31,12 @@ pub(crate) fn write_stream(
     user_metadata: Option<String>,
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
-    let reader = stream.into_reader()?;
+    let reader = reader_of(stream)?;
     py.detach(|| {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
         let request = WriteRequest {
-            schema: StructType::from_arrow(&reader.schema())?,
+            schema: StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(storage.url()))?,
             mode,
             partition_by,
             configuration: configuration.unwrap_or_default(),
@@ -50,20 +53,57 @@ pub(crate) fn write_stream(
     .into_python()
 }
 
+/// The rows of anything with `__arrow_c_stream__`. Errors of ours, which a table as the source may raise, stay what they are.
+fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let reader = stream.extract::<PyRecordBatchReader>().and_then(PyRecordBatchReader::into_reader);
+    reader.map_err(|failure| {
+        if is_ours(stream.py(), &failure) {
+            return failure;
+        }
+        to_python(&Error::invalid_argument("the data are no stream of rows").with_source(failure))
+    })
+}
+
+/// Rows that are handed over at once: what conversion costs in memory is bounded by it, and signals are looked at in between.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
 /// Writes everything that `reader` gives; on any failure what was written is deleted.
 pub(crate) fn write_batches(pending: &PendingWrite, reader: Box<dyn RecordBatchReader + Send>) -> Result<Vec<deltalog::protocol::Add>> {
     let mut writer = pending.writer()?;
-    for batch in reader {
-        let written = batch
-            .map_err(|error| Error::invalid_argument("the data stream failed").with_source(error))
-            .and_then(|batch| writer.write(&batch));
-        if let Err(error) = written {
-            // The first error is the one to tell; what could not be deleted is left for clean-up.
-            let _ = writer.abort();
-            return Err(error);
-        }
+    if let Err(error) = write_all(&mut writer, reader) {
+        // The first error is the one to tell; what could not be deleted is left for clean-up.
+        let _ = writer.abort();
+        return Err(error);
     }
     writer.finish()
+}
+
+fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>) -> Result<()> {
+    // What no row could change is refused before the first row is made.
+    writer.write(&RecordBatch::new_empty(reader.schema()))?;
+    for batch in reader {
+        let batch = batch.map_err(stream_error)?;
+        for start in (0..batch.num_rows()).step_by(ROWS_AT_ONCE) {
+            Python::attach(|py| py.check_signals()).map_err(interrupted)?;
+            writer.write(&batch.slice(start, ROWS_AT_ONCE.min(batch.num_rows() - start)))?;
+        }
+    }
+    Ok(())
+}
+
+fn interrupted(exception: PyErr) -> Error {
+    Error::new(ErrorKind::Unavailable, "the write was interrupted; nothing was committed").with_source(exception)
+}
+
+/// What the caller's stream said when it failed. Only text comes through the C interface: pyarrow puts the traceback there, whose last line is the
+/// exception. An interrupt must stay one, or whoever catches errors and goes on cannot be stopped.
+fn stream_error(error: ArrowError) -> Error {
+    let text = error.to_string();
+    let is_interrupt = text.trim_end().lines().last() == Some("KeyboardInterrupt");
+    if is_interrupt {
+        return interrupted(PyKeyboardInterrupt::new_err(()));
+    }
+    Error::invalid_argument("the data stream failed, nothing was committed").with_source(error)
 }
 
 /// Makes a table without data; the version it has.

@@ -10,7 +10,7 @@ use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::partitions::PartitionColumns;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::{BoundPredicate, ColumnPath, Predicate, prune};
 use crate::protocol::{LogPath, PathResolver, path};
 use crate::replay::{FileColumn, FileColumns, FileReplay, deletion_vector_fields, is_plain};
@@ -185,6 +185,22 @@ impl FileListing {
     }
 }
 
+impl FileListing {
+    /// Where the files are, told apart by whether they lie in the table.
+    ///
+    /// # Errors
+    /// As [`FileListing::read`].
+    pub fn paths(self) -> Result<impl Iterator<Item = Result<LogPath>>> {
+        let mut list = self.columns([ListColumn::Path]).read()?;
+        let batches = std::iter::from_fn(move || {
+            let batch = list.next_kept()?;
+            let paths = batch.and_then(|batch| list.log_paths(&batch).map_err(|error| list.located(error)));
+            Some(paths.map_or_else(|error| vec![Err(error)], |paths| paths.into_iter().map(Ok).collect()))
+        });
+        Ok(batches.flatten())
+    }
+}
+
 /// What a predicate needs to know of a file.
 struct Pruner {
     predicate: BoundPredicate,
@@ -267,8 +283,21 @@ impl FileList {
         }
     }
 
-    fn located(&self, error: Error) -> Error {
-        error.in_table(self.table.clone()).at_version(self.version)
+    fn log_paths(&self, batch: &RecordBatch) -> Result<Vec<LogPath>> {
+        let paths = required(batch, FileColumn::Path)?.as_string_opt::<i32>();
+        let paths = paths.ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+        paths.iter().map(|raw| self.resolver.parse(raw.unwrap_or_default())).collect()
+    }
+
+    /// Adds to `error` where it happened.
+    pub(super) fn located(&self, error: Error) -> Error {
+        let error = error.in_table(self.table.clone()).at_version(self.version);
+        match error.kind() {
+            ErrorKind::CorruptLog => {
+                error.with_hint("the log was damaged, or written by something that breaks the protocol; read an older version")
+            }
+            _ => error,
+        }
     }
 
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch> {

@@ -81,6 +81,7 @@ pub struct RowScan {
     columns: Columns,
     batch_rows: usize,
     threads: usize,
+    version: Option<u64>,
 }
 
 impl RowScan {
@@ -93,7 +94,7 @@ impl RowScan {
         let located = |error: Error| error.in_table(storage.url());
         let columns = Columns::new(schema, &partitions.map_err(located)?);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { storage, columns, batch_rows: 8192, threads })
+        Ok(Self { storage, columns, batch_rows: 8192, threads, version: None })
     }
 
     /// Reads only the top-level columns `names`, in this order. A name may differ in case from the schema's if only one column matches.
@@ -112,6 +113,13 @@ impl RowScan {
     pub fn with_predicate(mut self, predicate: &BoundPredicate) -> Result<Self> {
         self.columns.filter(predicate).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
+    }
+
+    /// Says in errors that the files are those of this version of the table.
+    #[must_use]
+    pub fn at_version(mut self, version: u64) -> Self {
+        self.version = Some(version);
+        self
     }
 
     /// The most rows of a batch, 8192 if nothing is said; 0 counts as 1.

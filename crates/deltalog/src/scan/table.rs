@@ -49,6 +49,7 @@ impl TableScan {
     pub fn read(self) -> Result<RowStream> {
         let snapshot = &self.snapshot;
         let mut scan = RowScan::new(snapshot.storage().clone(), snapshot.arrow_schema(), &snapshot.metadata().partition_columns)?;
+        scan = scan.at_version(snapshot.version());
         if let Some(columns) = &self.columns {
             scan = scan.with_projection(columns)?;
         }
@@ -113,12 +114,12 @@ impl DataFiles {
                 let size = u64::try_from(sizes.value(row))
                     .map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;
                 Ok(DataFile {
-                    path: self.resolver.resolve(paths.value(row))?,
+                    path: self.resolver.resolve(paths.value(row)).map_err(|error| error.at_path(paths.value(row)))?,
                     size,
                     partition_values: PartitionRow::new(Arc::clone(&values), row)?,
                 })
             };
-            (0..batch.num_rows()).map(file).collect()
+            (0..batch.num_rows()).map(file).collect::<Result<Vec<_>>>().map_err(|error| self.list.located(error))
         }))
     }
 }

@@ -1,5 +1,8 @@
 //! Where a table lies: a path or a URL becomes a URL.
 
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
 use url::Url;
 
 use crate::error::{Error, Result};
@@ -38,9 +41,28 @@ fn from_path(path: &str) -> Result<Url> {
     let bad = || Error::invalid_argument(format!("the location '{path}' is not a path"));
     let absolute = std::path::absolute(path).map_err(|error| bad().with_source(error))?;
     // `absolute` keeps "..", which a URL would resolve differently from the file system where symbolic links are about.
-    let has_parent = absolute.components().any(|part| part == std::path::Component::ParentDir);
-    let resolved = if has_parent { absolute.canonicalize().map_err(|error| bad().with_source(error))? } else { absolute };
+    let has_parent = absolute.components().any(|part| part == Component::ParentDir);
+    let resolved = if has_parent { resolve_parents(&absolute).map_err(|error| bad().with_source(error))? } else { absolute };
     Url::from_directory_path(resolved).map_err(|()| bad())
+}
+
+/// `path` without "..": links are followed as far as there is something; what is not there yet has no links.
+fn resolve_parents(path: &Path) -> io::Result<PathBuf> {
+    let mut resolved = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                match resolved.canonicalize() {
+                    Ok(real) => resolved = real,
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                    Err(error) => return Err(error),
+                }
+                resolved.pop();
+            }
+            part => resolved.push(part),
+        }
+    }
+    Ok(resolved)
 }
 
 /// The URL as it may be shown: no user information, no query, no trailing slash.
@@ -70,7 +92,7 @@ mod tests {
     #[test]
     fn a_path_becomes_a_url_and_back() {
         let url = parse_location("/data/my table/100%").unwrap();
-        assert_eq!(url.to_file_path().unwrap(), std::path::Path::new("/data/my table/100%"));
+        assert_eq!(url.to_file_path().unwrap(), Path::new("/data/my table/100%"));
         assert_eq!(redacted(&url), "file:///data/my%20table/100%25");
     }
 
@@ -89,7 +111,21 @@ mod tests {
 
     #[test]
     fn a_colon_does_not_make_a_scheme() {
-        assert_eq!(parse_location("/a/b:c").unwrap().to_file_path().unwrap(), std::path::Path::new("/a/b:c"));
+        assert_eq!(parse_location("/a/b:c").unwrap().to_file_path().unwrap(), Path::new("/a/b:c"));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn parents_are_those_of_the_file_system() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        std::os::unix::fs::symlink(root.join("a/b"), root.join("link")).unwrap();
+        let url = |relative: &str| parse_location(root.join(relative).to_str().unwrap()).unwrap().to_file_path().unwrap();
+        // Through the link, not beside it; and to what is not there yet.
+        assert_eq!(url("link/../t"), root.join("a/t"));
+        assert_eq!(url("new/../t/u"), root.join("t/u"));
+        assert_eq!(url("a/b/../../t"), root.join("t"));
     }
 
     #[test]

@@ -123,6 +123,8 @@ impl Storage {
     fn error(&self, path: &str, error: object_store::Error) -> Error {
         let (kind, message) = match &error {
             object_store::Error::NotFound { .. } => (ErrorKind::FileNotFound, "the file is not there"),
+            // Nothing can be below what is a file.
+            _ if io_kind(&error) == Some(std::io::ErrorKind::NotADirectory) => (ErrorKind::FileNotFound, "the file is not there"),
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
                 (ErrorKind::PermissionDenied, "the store refused access")
             }
@@ -143,8 +145,12 @@ impl Storage {
         let offset = if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
         let skip = prefix.as_ref().len() + 1;
         let listing = block_on(self.store.list_with_offset(Some(&prefix), &offset).try_collect::<Vec<_>>());
-        let mut files: Vec<FileMeta> = listing
-            .map_err(|error| self.error(directory, error))?
+        let listing = listing.map_err(|error| self.error(directory, error));
+        let found = match listing {
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Vec::new(),
+            listing => listing?,
+        };
+        let mut files: Vec<FileMeta> = found
             .into_iter()
             .filter_map(|meta| {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
@@ -198,7 +204,7 @@ impl Storage {
             let file = object_store::local::LocalFileSystem::new().path_to_filesystem(path).map_err(|error| self.error(name, error))?;
             return FileReader::open_local(&file).map_err(|error| {
                 let (kind, message) = match error.kind() {
-                    std::io::ErrorKind::NotFound => (ErrorKind::FileNotFound, "the file is not there"),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => (ErrorKind::FileNotFound, "the file is not there"),
                     std::io::ErrorKind::PermissionDenied => (ErrorKind::PermissionDenied, "the file may not be read"),
                     _ => (ErrorKind::Unavailable, "the file could not be opened"),
                 };
@@ -221,7 +227,7 @@ impl Storage {
     /// Creates a file unless there is one: the primitive under every commit. Never retried.
     ///
     /// # Errors
-    /// `PermissionDenied` when the store refused the request, so that nothing was written.
+    /// `PermissionDenied` when the store refused the request, `Unavailable` when there is no place for the file: nothing was written.
     pub fn put_if_absent(&self, path: &str, bytes: Bytes) -> Result<PutOutcome> {
         let options = PutOptions { mode: PutMode::Create, ..Default::default() };
         match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
@@ -229,7 +235,15 @@ impl Storage {
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
             Err(error) => {
                 let error = self.error(path, error);
-                if error.kind() == ErrorKind::PermissionDenied { Err(error) } else { Ok(PutOutcome::Unknown(error)) }
+                match error.kind() {
+                    ErrorKind::PermissionDenied => Err(error),
+                    // There is no directory, or bucket, that the file could be in.
+                    ErrorKind::FileNotFound => {
+                        let refused = Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
+                        Err(refused.in_table(self.url()).with_hint("check the table's location"))
+                    }
+                    _ => Ok(PutOutcome::Unknown(error)),
+                }
             }
         }
     }

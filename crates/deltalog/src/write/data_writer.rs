@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Schema, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use super::data_file::{ClosedFile, DataFile, bytes};
@@ -79,9 +79,16 @@ impl DataWriter {
     /// A writer for the table at `storage` of the schema `schema`, which has the partition columns too.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table cannot be partitioned so.
+    /// `InvalidArgument` if the table cannot be partitioned so, `SchemaMismatch` if Parquet cannot hold a column.
     pub fn new(storage: Storage, schema: SchemaRef, partition_columns: &[String], options: WriteOptions) -> Result<Self> {
         let splitter = Splitter::new(&schema, partition_columns)?;
+        if let Some(field) = schema.fields().iter().find(|field| has_empty_struct(field.data_type())) {
+            return Err(Error::schema_mismatch(format!(
+                "column '{}' has a struct without fields, which a Parquet file cannot hold",
+                field.name()
+            ))
+            .with_hint("leave it out, or give it a field"));
+        }
         let is_stored = |index: &usize| schema.fields().get(*index).is_some_and(|field| !partition_columns.contains(field.name()));
         let file_columns: Vec<usize> = (0..schema.fields().len()).filter(is_stored).collect();
         if file_columns.is_empty() {
@@ -281,6 +288,14 @@ impl DataWriter {
         self.adds.clear();
         let results: Vec<Result<()>> = self.created.drain(..).map(|path| self.storage.delete(&path)).collect();
         results.into_iter().collect()
+    }
+}
+
+fn has_empty_struct(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Struct(fields) => fields.is_empty() || fields.iter().any(|field| has_empty_struct(field.data_type())),
+        DataType::List(field) | DataType::Map(field, _) => has_empty_struct(field.data_type()),
+        _ => false,
     }
 }
 

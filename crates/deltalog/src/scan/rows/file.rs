@@ -63,7 +63,11 @@ impl Opener {
 
     /// Adds to `error` where it happened.
     pub(super) fn located(&self, error: Error, name: &str) -> Error {
-        error.at_path(name).in_table(self.scan.storage.url())
+        let error = error.at_path(name).in_table(self.scan.storage.url());
+        match self.scan.version {
+            Some(version) => error.at_version(version),
+            None => error,
+        }
     }
 
     /// Opens `file`, or nothing if its partition values say that no row matches.

@@ -1,0 +1,77 @@
+"""What users pass, checked and brought to the form that the binary takes."""
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+
+from deltalog.errors import InvalidArgumentError
+
+__all__ = ["columns_argument", "limit_argument", "location_argument", "options_argument", "timestamp_argument", "version_argument"]
+
+# Versions are signed 64-bit numbers to every implementation.
+_LARGEST = 2**63 - 1
+
+
+def location_argument(table_uri: "str | os.PathLike[str]") -> str:
+    """A path or a URL as text."""
+    location = os.fspath(table_uri) if isinstance(table_uri, (str, os.PathLike)) else None
+    if not isinstance(location, str):
+        raise InvalidArgumentError(f"a table's location is a path or a URL, not {table_uri!r}")
+    return location
+
+
+def version_argument(version: int | None) -> int | None:
+    """A version of a table."""
+    if version is not None and not _is_count(version):
+        raise InvalidArgumentError(f"a version is a whole number from 0, not {version!r}")
+    return version
+
+
+def limit_argument(limit: int | None) -> int | None:
+    """How many entries somebody wants."""
+    if limit is not None and not _is_count(limit):
+        raise InvalidArgumentError(f"a limit is a whole number from 0, not {limit!r}")
+    return limit
+
+
+def _is_count(number: object) -> bool:
+    return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _LARGEST
+
+
+def columns_argument(columns: Sequence[str] | None) -> list[str] | None:
+    """Names of columns. One text would be taken apart into its letters."""
+    if columns is None:
+        return None
+    if isinstance(columns, str):
+        raise InvalidArgumentError(f"columns are a list of names: ['{columns}'], not '{columns}'")
+    names = list(columns)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidArgumentError(f"columns are a list of names, not {columns!r}")
+    return names
+
+
+def options_argument(options: Mapping[str, str] | None, what: str) -> dict[str, str]:
+    """Pairs of text; `what` they are is for the message."""
+    pairs = dict(options or {})
+    for key, value in pairs.items():
+        if not (isinstance(key, str) and isinstance(value, str)):
+            raise InvalidArgumentError(f"{what} is text to text, not {key!r}: {value!r}")
+    return pairs
+
+
+def timestamp_argument(timestamp: datetime | str | None) -> int | None:
+    """A time as milliseconds since the epoch, rounded down; without a zone it is of UTC."""
+    if timestamp is None:
+        return None
+    if isinstance(timestamp, str):
+        try:
+            # Python 3.10 does not know Z.
+            timestamp = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
+        except ValueError as error:
+            raise InvalidArgumentError(f"'{timestamp}' is no time in ISO 8601, such as 2024-05-01T12:30:00Z") from error
+    if not isinstance(timestamp, datetime):
+        raise InvalidArgumentError(f"a timestamp is a datetime, or text in ISO 8601 such as 2024-05-01T12:30:00Z, not {timestamp!r}")
+    if timestamp.tzinfo is None:
+        timestamp = timestamp.replace(tzinfo=timezone.utc)
+    since_epoch = timestamp - datetime(1970, 1, 1, tzinfo=timezone.utc)
+    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1000 + since_epoch.microseconds // 1000

@@ -1,0 +1,201 @@
+"""Opening a table, and what it says about itself."""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, Schema, write_deltalake
+from tests.python.place import commit_file
+
+UTC = dt.timezone.utc
+DAY = 86_400
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Three versions, committed on the first three days of the epoch's second year."""
+    path = tmp_path / "my table"
+    for version in range(3):
+        write_deltalake(path, pa.table({"id": [version]}), mode="append")
+        os.utime(commit_file(path, version), times=(DAY * (365 + version),) * 2)
+    return path
+
+
+def rows(table: DeltaTable) -> int:
+    return int(pa.table(table.to_arrow()).num_rows)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2])
+def test_a_version(table: Path, version: int) -> None:
+    opened = DeltaTable(table, version=version)
+    assert (opened.version(), rows(opened)) == (version, version + 1)
+    assert repr(opened) == f"DeltaTable('{table.as_uri()}', version={version})"
+
+
+@pytest.mark.parametrize("version", [-1, True, False, 1.0, "1", 2**64])
+def test_what_is_no_version(table: Path, version: Any) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="version"):
+        DeltaTable(table, version=version)
+
+
+def test_a_version_that_is_not_there_is_told_which_are(table: Path) -> None:
+    with pytest.raises(deltalog.VersionNotFoundError, match=r"(?s)0.*2") as caught:
+        DeltaTable(table, version=3)
+    assert isinstance(caught.value, LookupError)
+    assert caught.value.table == table.as_uri()
+
+
+@pytest.mark.parametrize(
+    ("timestamp", "version"),
+    [
+        (dt.datetime(1971, 1, 1, tzinfo=UTC), 0),
+        (dt.datetime(1971, 1, 2, tzinfo=UTC) - dt.timedelta(microseconds=1), 0),
+        (dt.datetime(1971, 1, 2), 1),  # Without a zone: UTC.
+        ("1971-01-02T12:00:00Z", 1),
+        ("1971-01-03T01:00:00+02:00", 1),
+        ("1971-01-03", 2),
+    ],
+)
+def test_a_timestamp(table: Path, timestamp: dt.datetime | str, version: int) -> None:
+    assert DeltaTable(table, timestamp=timestamp).version() == version
+
+
+@pytest.mark.parametrize("timestamp", ["1970-12-31T23:59:59Z", "1971-01-04"])
+def test_a_time_outside_of_the_table_is_told_the_range(table: Path, timestamp: str) -> None:
+    with pytest.raises(deltalog.VersionNotFoundError, match=r"1971-01-01T00:00:00.*1971-01-03T00:00:00"):
+        DeltaTable(table, timestamp=timestamp)
+
+
+@pytest.mark.parametrize("timestamp", ["yesterday", "", 5, dt.date(1971, 1, 2)])
+def test_what_is_no_time(table: Path, timestamp: Any) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="ISO 8601"):
+        DeltaTable(table, timestamp=timestamp)
+
+
+def test_a_version_and_a_time_are_not_both_obeyed(table: Path) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="not at both"):
+        DeltaTable(table, version=1, timestamp="1971-01-02")
+
+
+def test_every_spelling_of_the_place(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(table)
+    for spelling in (table, str(table), f"{table}/", table.as_uri(), ".", "../my table", f"{table}/_delta_log/.."):
+        assert DeltaTable(spelling).table_uri == table.as_uri()
+
+
+def test_a_new_table_beside_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`..` before names that are not there yet."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert not DeltaTable.is_deltatable("../deep/new")
+    write_deltalake("../deep/new", pa.table({"a": [1]}))
+    assert DeltaTable.is_deltatable(tmp_path / "deep" / "new")
+
+
+def test_storage_options_that_nobody_knows(table: Path) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="AWS_REGION"):
+        DeltaTable(table, storage_options={"AWS_REGION": "x"})
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="s3"):
+        DeltaTable("s3://bucket/table")
+
+
+def test_is_deltatable(table: Path, tmp_path: Path) -> None:
+    assert DeltaTable.is_deltatable(table)
+    assert not DeltaTable.is_deltatable(tmp_path)
+    assert not DeltaTable.is_deltatable(tmp_path / "absent")
+    file = tmp_path / "file"
+    file.write_text("")
+    assert not DeltaTable.is_deltatable(file)
+    # A table that cannot be read is a table all the same.
+    commit_file(table, 2).write_text("{")
+    assert DeltaTable.is_deltatable(table)
+
+
+def test_update_goes_to_the_newest(table: Path) -> None:
+    opened, other = DeltaTable(table, version=0), DeltaTable(table)
+    write_deltalake(opened, pa.table({"id": [3]}), mode="append")
+    assert (opened.version(), rows(opened)) == (0, 1)
+    opened.update()
+    assert (opened.version(), rows(opened)) == (3, 4)
+    opened.update()
+    assert opened.version() == 3
+    assert other.version() == 2
+
+
+def test_create(tmp_path: Path) -> None:
+    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("day", pa.date32()), ("list", pa.list_(pa.string()))])
+    made = DeltaTable.create(
+        tmp_path, schema, partition_by="day", name="n\u00e4me", description="d", configuration={"delta.checkpointInterval": "3", "o": ""}
+    )
+    assert (made.version(), rows(made), made.file_uris()) == (0, 0, [])
+    metadata = made.metadata()
+    assert (metadata.name, metadata.description, metadata.partition_columns) == ("n\u00e4me", "d", ["day"])
+    assert metadata.configuration == {"delta.checkpointInterval": "3", "o": ""}
+    assert metadata.created_time is not None
+    assert abs(metadata.created_time / 1000 - dt.datetime.now(UTC).timestamp()) < 60
+    assert pa.schema(made.schema()).names == schema.names
+    assert pa.schema(made.schema()).field("id") == schema.field("id")
+    assert made.protocol().min_reader_version == 1
+    assert made.protocol().reader_features is None
+    assert made.history()[0]["operation"] == "CREATE TABLE"
+    with pytest.raises(deltalog.TableAlreadyExistsError) as caught:
+        DeltaTable.create(tmp_path, schema)
+    assert isinstance(caught.value, FileExistsError)
+    assert DeltaTable.create(tmp_path, pa.schema([("x", pa.int8())]), mode="ignore").schema() == made.schema()
+    copy = DeltaTable.create(tmp_path / "copy", made.schema())
+    assert copy.schema() == made.schema()
+    assert hash(copy.schema()) == hash(made.schema())
+
+
+@pytest.mark.parametrize("schema", [5, "id long", {"id": "long"}, None])
+def test_create_with_what_is_no_schema(tmp_path: Path, schema: Any) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="__arrow_c_schema__"):
+        DeltaTable.create(tmp_path / "t", schema)
+    assert not (tmp_path / "t").exists()
+
+
+def test_create_does_not_replace(tmp_path: Path) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="error or ignore"):
+        DeltaTable.create(tmp_path / "t", pa.schema([("x", pa.int8())]), mode="overwrite")  # type: ignore[arg-type]
+    assert not (tmp_path / "t").exists()
+
+
+def test_schema(tmp_path: Path) -> None:
+    nested = pa.struct([pa.field("a", pa.int32(), nullable=False), ("m", pa.map_(pa.string(), pa.list_(pa.float64())))])
+    schema = Schema.from_arrow(pa.schema([pa.field("id", pa.int64(), nullable=False), ("s", nested), ("d", pa.decimal128(9, 2))]))
+    assert schema.names == ["id", "s", "d"]
+    assert repr(schema) == "Schema(id: long not null, s: struct<a: integer, m: map<string, array<double>>>, d: decimal(9,2))"
+    assert Schema.from_json(schema.to_json()) == schema
+    assert Schema.from_arrow(pa.schema(schema)) == schema
+    assert schema != Schema.from_arrow(pa.schema([("id", pa.int64())]))
+    for text in ("", "{", "[]", '{"type":"struct"}', '{"type":"struct","fields":[{"name":"a","type":"huge","nullable":true,"metadata":{}}]}'):
+        with pytest.raises(deltalog.DeltaError):
+            Schema.from_json(text)
+
+
+def test_history(table: Path) -> None:
+    write_deltalake(table, pa.table({"id": [9]}), mode="overwrite", user_metadata="my \u201cwords\u201d")
+    history = DeltaTable(table).history()
+    assert [entry["version"] for entry in history] == [3, 2, 1, 0]
+    newest = history[0]
+    assert (newest["operation"], newest["userMetadata"]) == ("WRITE", "my \u201cwords\u201d")
+    assert newest["operationParameters"]["mode"] == "Overwrite"
+    assert history[1]["timestamp"] == DAY * 367 * 1000
+    assert newest["operationMetrics"]["numOutputRows"] == "1"
+    assert newest["engineInfo"].startswith("deltalog")
+    assert [entry["version"] for entry in DeltaTable(table).history(2)] == [3, 2]
+    assert [entry["version"] for entry in DeltaTable(table, version=1).history()] == [1, 0]
+    assert DeltaTable(table).history(0) == []
+
+
+@pytest.mark.parametrize("limit", [-1, 1.5, "1", True])
+def test_what_is_no_limit(table: Path, limit: Any) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="limit"):
+        DeltaTable(table).history(limit)
