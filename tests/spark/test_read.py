@@ -3,18 +3,20 @@
 import datetime
 import decimal
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 import deltalog
+import deltalog.spark
 from deltalog import VersionNotFoundError
 
 
-def rows(frame: DataFrame) -> list[tuple]:
+def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in frame.collect()), key=str)
 
 
@@ -39,7 +41,7 @@ def test_columns_come_in_the_tables_order_from_every_entry_point(spark: SparkSes
         assert rows(frame) == [(1, "x", 1.5), (2, "y", 2.5), (3, None, 3.5)]
 
 
-def test_the_scan_is_sparks_own_parquet_scan(spark: SparkSession, table: str, capsys: pytest.CaptureFixture) -> None:
+def test_the_scan_is_sparks_own_parquet_scan(spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str]) -> None:
     frame = spark.table(f"deltalog.`{table}`").where("p = 'x' AND a < 10").select("v")
     assert rows(frame) == [(1.5,)]
     frame.explain()
@@ -86,7 +88,7 @@ def test_file_metadata(spark: SparkSession, table: str) -> None:
     frame = spark.read.format("deltalog").load(table)
     found = frame.select("_metadata.file_path", "_metadata.file_size", "_metadata.row_index").collect()
     assert len(found) == 3
-    files = [file for file in Path(table).rglob("*.parquet")]
+    files = list(Path(table).rglob("*.parquet"))
     assert {Path(row.file_path.removeprefix("file://")).name for row in found} == {file.name for file in files}
     assert {row.file_size for row in found} == {file.stat().st_size for file in files}
     assert {row.row_index for row in found} == {0}
@@ -108,7 +110,7 @@ PARTITION_VALUES = [
 
 
 @pytest.mark.parametrize(("kind", "values"), PARTITION_VALUES, ids=[str(kind) for kind, _ in PARTITION_VALUES])
-def test_partition_values_come_typed_from_the_log(spark: SparkSession, path: str, kind: pa.DataType, values: list) -> None:
+def test_partition_values_come_typed_from_the_log(spark: SparkSession, path: str, kind: pa.DataType, values: list[Any]) -> None:
     """PROTOCOL.md, "Partition Value Serialization"."""
     data = pa.table({"p": pa.array([*values, None], kind), "n": pa.array([0, 1, 2], pa.int64())})
     write_deltalake(path, data, partition_by=["p"])
@@ -128,6 +130,6 @@ def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: st
     try:
         assert old.count() == 2
         assert spark.read.format("deltalog").load(table).count() == 3
-        assert spark.read.format("deltalog").load(table).agg(F.max("a")).first()[0] == 3
+        assert spark.read.format("deltalog").load(table).agg(sf.max("a")).collect()[0][0] == 3
     finally:
         old.unpersist()

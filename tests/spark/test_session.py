@@ -6,6 +6,7 @@ import textwrap
 import threading
 import warnings
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -56,7 +57,7 @@ def test_threads(spark: SparkSession, path: str) -> None:
 
 def compiled_catalog(spark: SparkSession, directory: Path) -> str:
     """A catalog as a user's jar would bring it."""
-    jvm = spark.sparkContext._jvm
+    jvm: Any = spark.sparkContext._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     compiler.setParentClassLoader(loader)

@@ -1,8 +1,8 @@
 """Tables by name and by path in SQL: create, insert, select; and what is not supported yet is refused, never done half."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pyarrow as pa
@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from deltalog.spark.errors import DeltaError
 
 
-def rows(spark: SparkSession, query: str) -> list[tuple]:
+def rows(spark: SparkSession, query: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row) for row in spark.sql(query).collect()), key=str)
 
 
@@ -61,7 +61,7 @@ def test_insert_overwrite_also_of_the_table_itself(spark: SparkSession, sql_tabl
 
 
 def test_null_into_not_null(spark: SparkSession, sql_table: str) -> None:
-    with pytest.raises(Exception, match="(?i)null"):
+    with pytest.raises(Exception, match=r"(?i)null"):
         spark.sql("INSERT INTO t VALUES (NULL, 'x', NULL)")
     assert deltalake.DeltaTable(sql_table).version() == 0
 
@@ -95,14 +95,14 @@ def test_managed_tables(spark: SparkSession) -> None:
         "CREATE TABLE made USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 60 days') AS SELECT 1 AS a, 'x' AS p"
     )
     try:
-        location = spark.sql("DESCRIBE EXTENDED made").where("col_name = 'Location'").first().data_type.removeprefix("file:")
+        location = spark.sql("DESCRIBE EXTENDED made").where("col_name = 'Location'").collect()[0].data_type.removeprefix("file:")
         assert deltalake.DeltaTable(location).metadata().configuration == {"delta.logRetentionDuration": "interval 60 days"}
         spark.sql("SELECT 2 AS a, 'y' AS p").write.insertInto("made")
         spark.sql("SELECT 3 AS a, 'z' AS p").write.format("deltalog").mode("append").partitionBy("p").saveAsTable("made")
         assert rows(spark, "SELECT * FROM made") == [(1, "x"), (2, "y"), (3, "z")]
     finally:
         spark.sql("DROP TABLE made")
-    assert not os.path.exists(location)
+    assert not Path(location).exists()
 
 
 def test_writer_apis_by_name(spark: SparkSession) -> None:
@@ -169,6 +169,6 @@ def test_a_refusal_names_us_and_the_statement(spark: SparkSession, sql_table: st
 def test_a_session_without_enable_cannot_write_past_the_log(spark: SparkSession, sql_table: str, statement: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
     before = everything_under(sql_table)
-    with pytest.raises(Exception, match="."):
+    with pytest.raises(Exception, match=r"."):
         spark.newSession().sql(statement)
     assert everything_under(sql_table) == before

@@ -18,7 +18,7 @@ def test_history_and_detail(spark: SparkSession, path: str) -> None:
     assert history[0].operationParameters["mode"] == "Append"
     assert history[0].engineInfo.startswith(f"Apache-Spark/{spark.version} deltalog/")
     assert [row.version for row in table.history(1).collect()] == [1]
-    detail = table.detail().first()
+    detail = table.detail().collect()[0]
     assert detail.format == "delta"
     assert detail.partitionColumns == ["p"]
     assert detail.numFiles == 4

@@ -2,14 +2,14 @@
 
 import datetime
 import decimal
-import os
 from pathlib import Path
+from typing import Any
 
 import deltalake
 import pytest
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sf
 
 from deltalog.spark.errors import DeltaError
 
@@ -18,14 +18,14 @@ SCHEMA = "a int, p string, v double"
 
 def versions(path: str) -> list[int]:
     log = Path(path, "_delta_log")
-    return sorted(int(name[:20]) for name in os.listdir(log) if name.endswith(".json") and name[:20].isdigit()) if log.exists() else []
+    return sorted(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit()) if log.exists() else []
 
 
 def data_files(path: str) -> list[Path]:
     return list(Path(path).rglob("*.parquet"))
 
 
-def content(path: str) -> list[tuple]:
+def content(path: str) -> list[tuple[Any, ...]]:
     table = deltalake.DeltaTable(path).to_pyarrow_table()
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
 
@@ -47,7 +47,7 @@ def test_save_modes(spark: SparkSession, path: str) -> None:
 
 
 def test_a_new_table_takes_the_order_of_the_data_and_is_nullable(spark: SparkSession, path: str) -> None:
-    spark.range(1).select("id", F.lit("x").alias("p"), F.lit(1).alias("z")).write.format("deltalog").partitionBy("p").save(path)
+    spark.range(1).select("id", sf.lit("x").alias("p"), sf.lit(1).alias("z")).write.format("deltalog").partitionBy("p").save(path)
     fields = deltalake.DeltaTable(path).schema().fields
     assert [field.name for field in fields] == ["id", "p", "z"]
     assert all(field.nullable for field in fields)
@@ -106,7 +106,7 @@ def test_a_failing_job_leaves_no_commit_and_no_file(spark: SparkSession, path: s
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
     failing = spark.range(100, numPartitions=2).select(
-        F.when(F.col("id") == 99, F.raise_error(F.lit("boom"))).otherwise(F.col("id")).cast("long").alias("id")
+        sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("boom"))).otherwise(sf.col("id")).cast("long").alias("id")
     )
     with pytest.raises(Exception, match="boom"):
         failing.write.format("deltalog").mode("append").save(path)
@@ -118,7 +118,7 @@ def test_overflow_and_null_fail_the_job(spark: SparkSession, path: str) -> None:
     spark.sql(f"CREATE TABLE not_null (a INT NOT NULL, s STRING) USING deltalog LOCATION '{path}'")
     try:
         for query in ("SELECT CAST(null AS INT) AS a, 'x' AS s", "SELECT 5000000000 AS a, 'x' AS s", "SELECT 'only' AS s"):
-            with pytest.raises(Exception, match="(?i)null|overflow|cannot find|required"):
+            with pytest.raises(Exception, match=r"(?i)null|overflow|cannot find|required"):
                 spark.sql(query).write.format("deltalog").mode("append").save(path)
         assert versions(path) == [0]
         assert not data_files(path)
@@ -126,7 +126,7 @@ def test_overflow_and_null_fail_the_job(spark: SparkSession, path: str) -> None:
         spark.sql("DROP TABLE not_null")
 
 
-VALUES = {
+VALUES: dict[str, list[Any]] = {
     "string": ["a", "a b", "a/b=c%20:*?\"'#{}[]^\\", "é🙂", " lead", "1970-01-01"],
     "boolean": [True, False],
     "byte": [-128, 127],
@@ -148,7 +148,7 @@ def test_partition_values_are_exact_and_independent_of_the_time_zone(spark: Spar
     values = VALUES[kind]
     source = "string" if kind == "timestamp" else kind
     data = spark.createDataFrame([(i, value) for i, value in enumerate([*values, None])], f"n int, p {source}")
-    data = data.withColumn("p", F.col("p").cast(kind))
+    data = data.withColumn("p", sf.col("p").cast(kind))
     data.write.format("deltalog").partitionBy("p").save(path)
     found = spark.read.format("deltalog").load(path)
     assert found.schema["p"].dataType == data.schema["p"].dataType

@@ -1,23 +1,79 @@
 """What must be there before this package can work, each with the command that installs it."""
 
+import functools
+import importlib
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from deltalog.errors import DeltaError
+
 MINIMUM = (4, 0)
 INSTALL = "pip install 'pyspark>=4'"
+INSTALL_JAVA = "apt-get install openjdk-17-jre-headless (Debian, Ubuntu), brew install openjdk@17 (macOS) or conda install openjdk=17"
 
 
-class PySparkRequired(ImportError):
-    """PySpark is not installed, or too old."""
+class PySparkRequiredError(DeltaError, ImportError):
+    """PySpark is not installed, or it or the server is too old."""
+
+    hint = INSTALL
+
+
+class JavaRequiredError(DeltaError, RuntimeError):
+    """Spark cannot start, because there is no Java."""
+
+    hint = INSTALL_JAVA
 
 
 def require_pyspark() -> None:
-    """Raises `PySparkRequired` unless PySpark 4 or newer can be imported."""
+    """Raises `PySparkRequiredError` unless PySpark 4 or newer can be imported."""
     try:
         from pyspark import __version__
     except ImportError as error:
-        raise PySparkRequired(f"deltalog.spark needs PySpark, which is not installed: {INSTALL}", name="pyspark") from error
+        raise PySparkRequiredError(f"deltalog.spark needs PySpark, which is not installed: {INSTALL}") from error
     if _parts(__version__) < MINIMUM:
-        raise PySparkRequired(f"deltalog.spark needs PySpark 4 or newer, but {__version__} is installed: {INSTALL}", name="pyspark")
+        raise PySparkRequiredError(f"deltalog.spark needs PySpark 4 or newer, but {__version__} is installed: {INSTALL}")
+
+
+def require_server(version: str) -> None:
+    """Raises unless the Spark that the session talks to (a Connect server may be older than its client) is 4 or newer."""
+    if _parts(version) < MINIMUM:
+        raise PySparkRequiredError(f"deltalog.spark needs Spark 4 or newer, but the session's server is {version}: {INSTALL} there")
+
+
+def say_when_java_is_missing() -> None:
+    """Makes PySpark say so when it cannot start for want of Java; nothing else about its start changes. Harmless when done twice."""
+    try:
+        context: Any = importlib.import_module("pyspark.core.context")
+    except ImportError:  # the package of the Connect client alone, which needs no Java
+        return
+    launch = context.launch_gateway
+    if hasattr(launch, "_deltalog"):
+        return
+
+    @functools.wraps(launch)
+    def launch_gateway(*arguments: Any, **named: Any) -> Any:
+        try:
+            return launch(*arguments, **named)
+        except Exception as error:
+            problem = java_problem()
+            if problem is None:
+                raise
+            raise JavaRequiredError(f"Spark cannot start: {problem}. Install Java 17 or newer: {INSTALL_JAVA}") from error
+
+    launch_gateway._deltalog = True  # type: ignore[attr-defined]
+    context.launch_gateway = launch_gateway
+
+
+def java_problem() -> str | None:
+    """Why there is no Java where Spark's start script looks for it, or None."""
+    home = os.environ.get("JAVA_HOME")
+    if home and not Path(home, "bin", "java").is_file():
+        return f"JAVA_HOME is {home}, which has no bin/java"
+    return None if home or shutil.which("java") else "there is no java on the PATH, and JAVA_HOME is not set"
 
 
 def _parts(version: str) -> tuple[int, int]:
-    major, minor = (version.split(".") + ["0"])[:2]
+    major, minor = [*version.split("."), "0"][:2]
     return int(major), int(minor)

@@ -1,6 +1,7 @@
 """The operations that the JVM asks Python for; one bridge for all sessions of a JVM."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, ClassVar
 
 from deltalog._internal import Snapshot
 from deltalog.spark import statements, write
@@ -55,7 +56,7 @@ class Bridge:
     def _refuse_statement(self, session: Any, statement: Any) -> None:
         raise UnsupportedFeatureError(f"{statements.describe(statement)} is not supported yet by deltalog")
 
-    _OPERATIONS = {  # noqa: RUF012 (never changed)
+    _OPERATIONS: ClassVar[dict[str, Callable[..., Any]]] = {
         "read": _read,
         "save": _save,
         "insert": _insert,

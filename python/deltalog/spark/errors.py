@@ -58,4 +58,4 @@ def install_conversion() -> None:
         return convert(e) if found is None else found.with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]
-    captured.convert_exception = convert_exception  # type: ignore[assignment]
+    captured.convert_exception = convert_exception

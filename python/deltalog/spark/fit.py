@@ -44,7 +44,7 @@ def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
     missing = [name for name in partition_columns if name.lower() not in by_name]
     if missing:
         raise InvalidArgumentError(f"the data has no column {', '.join(missing)} to partition by; it has {', '.join(names)}")
-    if len(set(name.lower() for name in partition_columns)) == len(names):
+    if len({name.lower() for name in partition_columns}) == len(names):
         raise InvalidArgumentError("all columns of the table are partition columns: at least one column must be left for the data files")
     if not partition_columns:
         return data

@@ -9,7 +9,7 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     """The URL of a Hadoop path, which is not escaped (`/my table`, `hdfs://…`) and relative to the file system's working directory."""
     hadoop_path = jvm.root.org.apache.hadoop.fs.Path(path)
     file_system = hadoop_path.getFileSystem(session.sessionState().newHadoopConf())
-    qualified = file_system.makeQualified(hadoop_path).toUri().toString()
+    qualified: str = file_system.makeQualified(hadoop_path).toUri().toString()
     scheme, separator, rest = qualified.partition(":/")
     if separator and not rest.startswith("/"):
         return f"{scheme}:///{rest}"
@@ -18,4 +18,4 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
 
 def path_of(jvm: Jvm, uri: str) -> str:
     """The Hadoop path (not escaped) of a URL."""
-    return jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri)).toString()
+    return str(jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri)).toString())

@@ -1,5 +1,6 @@
 """What a file index of Spark asks its snapshot, as an object that the JVM can call."""
 
+import logging
 import tempfile
 from typing import Any
 
@@ -9,6 +10,8 @@ from deltalog.spark.jvm import Jvm
 
 # py4j sends bytes as one line of base64 text, which it handles slowly: a large listing goes through a file.
 _INLINE = 1 << 20
+
+_log = logging.getLogger("deltalog.spark")
 
 
 class Planner:
@@ -24,7 +27,8 @@ class Planner:
     def _plan(self, request: list[Any]) -> Any:
         if request[0] == "totals":
             return f"{self._snapshot.num_files()} {self._snapshot.size_in_bytes()}"
-        packed, _, _ = self._snapshot.plan_spark(request[1], request[2])
+        packed, kept, total = self._snapshot.plan_spark(request[1], request[2])
+        _log.info("%s v%d: %d of %d files may hold matching rows", self._snapshot.uri, self._snapshot.version, kept, total)
         return bytearray(packed) if len(packed) <= _INLINE else _spill(packed)
 
     class Java:

@@ -6,8 +6,10 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from deltalog.spark import compile, errors, interrupts, probe
+from deltalog.spark import errors, interrupts, probe
+from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
+from deltalog.spark.compile import PACKAGE, load
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.names import is_connect
 
@@ -23,6 +25,7 @@ def enable(spark: SparkSession) -> SparkSession:
 
     Harmless when called twice. Each session made by `newSession()` wants its own call.
     """
+    require_server(spark.version)
     if is_connect(spark):
         from deltalog.spark import portable
 
@@ -52,14 +55,14 @@ def _bridge(spark: SparkSession) -> Jvm:
     """The classes, the callback server and the bridge, once per JVM."""
     global _bridged
     context = spark.sparkContext
-    gateway = context._gateway
+    gateway: Any = context._gateway
     jvm = Jvm(gateway)
     if _bridged is not gateway:
         from pyspark.java_gateway import ensure_callback_server_started
 
-        ensure_callback_server_started(gateway)
+        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
         errors.install_conversion()
-        compile.load(gateway.jvm, gateway, context)
+        load(gateway.jvm, gateway, context)
         jvm.static("Bridge", "install", Bridge(jvm))
         _bridged = gateway
     return jvm
@@ -74,13 +77,13 @@ def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
 
 def _own_paths(spark: SparkSession) -> None:
     """Puts our catalog over the built-in one, which hands names on and adds paths."""
-    ours = f"{compile.PACKAGE}.DeltalogCatalog"
+    ours = f"{PACKAGE}.DeltalogCatalog"
     current = spark.conf.get(_CATALOG, None)
     if current == ours:
         return
     if current not in (None, _BUILTIN):
         warnings.warn(
-            f"{_CATALOG} is set to {current} and stays so: SELECT … FROM deltalog.`/path` is not available in this session, and a table's name "
+            f"{_CATALOG} is set to {current} and stays so: deltalog.`/path` is no table name in this session, and a table's name "
             "keeps the version that it was first read at until REFRESH TABLE. spark.read.format('deltalog').load(path) always sees the newest",
             RuntimeWarning,
             stacklevel=3,

@@ -148,7 +148,7 @@ def _detail_row(snapshot: Snapshot) -> tuple[Any, ...]:
         [],
         snapshot.num_files(),
         snapshot.size_in_bytes(),
-        {name: value for name, value in snapshot.configuration.items()},
+        dict(snapshot.configuration),
         snapshot.min_reader_version,
         snapshot.min_writer_version,
         sorted({*(snapshot.reader_features or ()), *(snapshot.writer_features or ())}),
