@@ -15,7 +15,7 @@ use serde::Deserialize;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Add, StructType, ensure_writable, is_append_only};
+use crate::protocol::{Add, StructType, ensure_writable, is_append_only, path};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::transaction::{Committed, Operation, SaveMode, TableDefinition, Transaction};
@@ -130,7 +130,7 @@ impl PendingWrite {
         DataWriter::new(self.storage.clone(), Arc::clone(&self.schema), &self.definition.partition_columns, options)
     }
 
-    /// The files that an engine wrote below `directory`, a path relative to the table's root. Files without rows are deleted.
+    /// The files that an engine wrote below `directory`, a path relative to the table's root, made durable. Files without rows are deleted.
     ///
     /// # Errors
     /// `CorruptData` for files that are not as they must be, and the store's own.
@@ -145,6 +145,9 @@ impl PendingWrite {
         for path in &adopted.empty {
             self.storage.delete(path)?;
         }
+        // Engines leave it to the operating system when their files reach the disk; a commit must not be there before them.
+        let paths = adopted.adds.iter().map(|add| path::decode(&add.path)).collect::<Result<Vec<_>>>()?;
+        self.storage.sync(paths.iter().map(AsRef::as_ref))?;
         Ok(adopted.adds)
     }
 

@@ -9,6 +9,7 @@
 
 mod location;
 mod read;
+mod sync;
 mod write;
 
 use std::sync::Arc;
@@ -257,6 +258,26 @@ impl Storage {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
             Err(error) => Err(self.error(path, error)),
         }
+    }
+
+    /// Makes files durable that another program has written, with the directories that lead to them. Stores other than local files have done so.
+    ///
+    /// # Errors
+    /// `Unavailable`, with the file.
+    pub fn sync<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
+        if !self.local {
+            return Ok(());
+        }
+        let files = object_store::local::LocalFileSystem::new();
+        let local = |path: &str| files.path_to_filesystem(&self.path(path)?).map_err(|error| self.error(path, error));
+        let paths = paths.into_iter().map(local).collect::<Result<Vec<_>>>()?;
+        let root = self.url.to_file_path().map_err(|()| Error::invalid_argument("the location is not a path").in_table(self.url()))?;
+        sync::sync_files(&root, &paths).map_err(|(path, error)| {
+            Error::new(ErrorKind::Unavailable, "the file could not be made durable")
+                .at_path(path.display().to_string())
+                .in_table(self.url())
+                .with_source(error)
+        })
     }
 
     /// Removes a directory below which no file is left; where the store has no directories, or one holds a file, nothing happens.
