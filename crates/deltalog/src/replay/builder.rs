@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch, StringBuilder,
-    StructArray,
+    Array, ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch, StringArray,
+    StringBuilder, StructArray,
 };
 use arrow::datatypes::{Field, Schema};
 
@@ -29,19 +29,20 @@ pub(super) struct AddRows {
 }
 
 impl AddRows {
-    pub(super) fn new() -> Self {
+    /// Room for `rows`: a log may have very many commits of very few files.
+    pub(super) fn with_capacity(rows: usize) -> Self {
         Self {
-            path: StringBuilder::new(),
-            partition_values: StringMapBuilder::new(),
-            size: Int64Builder::new(),
-            modification_time: Int64Builder::new(),
-            data_change: BooleanBuilder::new(),
-            stats: StringBuilder::new(),
-            tags: StringMapBuilder::new(),
-            deletion_vector: DeletionVectorRows::default(),
-            base_row_id: Int64Builder::new(),
-            default_row_commit_version: Int64Builder::new(),
-            clustering_provider: StringBuilder::new(),
+            path: StringBuilder::with_capacity(rows, 0),
+            partition_values: StringMapBuilder::with_capacity(rows),
+            size: Int64Builder::with_capacity(rows),
+            modification_time: Int64Builder::with_capacity(rows),
+            data_change: BooleanBuilder::with_capacity(rows),
+            stats: StringBuilder::with_capacity(rows, 0),
+            tags: StringMapBuilder::with_capacity(rows),
+            deletion_vector: DeletionVectorRows::with_capacity(rows),
+            base_row_id: Int64Builder::with_capacity(rows),
+            default_row_commit_version: Int64Builder::with_capacity(rows),
+            clustering_provider: StringBuilder::with_capacity(rows, 0),
         }
     }
 
@@ -63,12 +64,12 @@ impl AddRows {
 
     pub(super) fn finish(mut self) -> Result<RecordBatch> {
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.path.finish()),
+            Arc::new(shrunk(self.path.finish())),
             self.partition_values.finish(),
             Arc::new(self.size.finish()),
             Arc::new(self.modification_time.finish()),
             Arc::new(self.data_change.finish()),
-            Arc::new(self.stats.finish()),
+            Arc::new(shrunk(self.stats.finish())),
             self.tags.finish(),
             self.deletion_vector.finish(),
             Arc::new(self.base_row_id.finish()),
@@ -93,17 +94,18 @@ pub(super) struct RemoveRows {
 }
 
 impl RemoveRows {
-    pub(super) fn new() -> Self {
+    /// Room for `rows`.
+    pub(super) fn with_capacity(rows: usize) -> Self {
         Self {
-            path: StringBuilder::new(),
-            deletion_timestamp: Int64Builder::new(),
-            data_change: BooleanBuilder::new(),
-            extended_file_metadata: BooleanBuilder::new(),
-            partition_values: StringMapBuilder::new(),
-            size: Int64Builder::new(),
-            deletion_vector: DeletionVectorRows::default(),
-            base_row_id: Int64Builder::new(),
-            default_row_commit_version: Int64Builder::new(),
+            path: StringBuilder::with_capacity(rows, 0),
+            deletion_timestamp: Int64Builder::with_capacity(rows),
+            data_change: BooleanBuilder::with_capacity(rows),
+            extended_file_metadata: BooleanBuilder::with_capacity(rows),
+            partition_values: StringMapBuilder::with_capacity(rows),
+            size: Int64Builder::with_capacity(rows),
+            deletion_vector: DeletionVectorRows::with_capacity(rows),
+            base_row_id: Int64Builder::with_capacity(rows),
+            default_row_commit_version: Int64Builder::with_capacity(rows),
         }
     }
 
@@ -122,7 +124,7 @@ impl RemoveRows {
 
     pub(super) fn finish(mut self) -> Result<RecordBatch> {
         let columns: Vec<ArrayRef> = vec![
-            Arc::new(self.path.finish()),
+            Arc::new(shrunk(self.path.finish())),
             Arc::new(self.deletion_timestamp.finish()),
             Arc::new(self.data_change.finish()),
             Arc::new(self.extended_file_metadata.finish()),
@@ -136,6 +138,12 @@ impl RemoveRows {
     }
 }
 
+/// Without the room that was left over: a snapshot keeps these.
+fn shrunk(mut texts: StringArray) -> StringArray {
+    texts.shrink_to_fit();
+    texts
+}
+
 fn batch(fields: Vec<Field>, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
     RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
         .map_err(|error| Error::corrupt_log("file actions do not fit their columns").with_source(error))
@@ -144,9 +152,9 @@ fn batch(fields: Vec<Field>, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
 struct StringMapBuilder(MapBuilder<StringBuilder, StringBuilder>);
 
 impl StringMapBuilder {
-    fn new() -> Self {
+    fn with_capacity(rows: usize) -> Self {
         let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
-        Self(MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new()))
+        Self(MapBuilder::with_capacity(Some(names), StringBuilder::with_capacity(0, 0), StringBuilder::with_capacity(0, 0), rows))
     }
 
     fn append(&mut self, pairs: Option<&Pairs<'_>>) -> Result<()> {
@@ -162,7 +170,6 @@ impl StringMapBuilder {
     }
 }
 
-#[derive(Default)]
 struct DeletionVectorRows {
     storage_type: StringBuilder,
     path_or_inline_dv: StringBuilder,
@@ -173,6 +180,17 @@ struct DeletionVectorRows {
 }
 
 impl DeletionVectorRows {
+    fn with_capacity(rows: usize) -> Self {
+        Self {
+            storage_type: StringBuilder::with_capacity(rows, 0),
+            path_or_inline_dv: StringBuilder::with_capacity(rows, 0),
+            offset: Int32Builder::with_capacity(rows),
+            size_in_bytes: Int32Builder::with_capacity(rows),
+            cardinality: Int64Builder::with_capacity(rows),
+            valid: Vec::with_capacity(rows),
+        }
+    }
+
     fn append(&mut self, descriptor: Option<&DeletionVectorDescriptor>) {
         self.storage_type.append_option(descriptor.map(|dv| dv.storage_type.letter().to_string()));
         self.path_or_inline_dv.append_option(descriptor.map(|dv| &dv.path_or_inline_dv));

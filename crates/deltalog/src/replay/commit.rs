@@ -59,8 +59,9 @@ impl Commit {
             return Err(Error::corrupt_log("the commit is empty")
                 .with_hint("its writer died while writing; restore the file, or read a version before it"));
         }
-        let mut adds = AddRows::new();
-        let mut removes = RemoveRows::new();
+        let count = |prefix: &[u8]| lines.iter().filter(|(_, line)| line.starts_with(prefix)).count();
+        let mut adds = AddRows::with_capacity(count(b"{\"add\""));
+        let mut removes = RemoveRows::with_capacity(count(b"{\"remove\""));
         let mut commit = CommitParts::default();
         for (number, line) in lines.into_iter().rev() {
             commit.add_line(line, &mut adds, &mut removes).map_err(|error| error.at_line(number))?;
