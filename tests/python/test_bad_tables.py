@@ -56,7 +56,7 @@ def test_no_table(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     for path in (tmp_path / "absent", empty, junk, file):
-        with pytest.raises(FileNotFoundError, match="no Delta table.*create the table first") as caught:
+        with pytest.raises(FileNotFoundError, match=r"no Delta table.*create the table first") as caught:
             DeltaTable(path)
         assert type(caught.value) is deltalog.NotATableError
         assert caught.value.table == path.as_uri()
@@ -66,7 +66,7 @@ def test_no_table(tmp_path: Path) -> None:
 def test_a_missing_commit(table: Path) -> None:
     commit_file(table, 1).unlink()
     for options in ({}, {"version": 2}):
-        with pytest.raises(deltalog.CorruptLogError, match="version 1 is missing.*restore the file") as caught:
+        with pytest.raises(deltalog.CorruptLogError, match=r"version 1 is missing.*restore the file") as caught:
             read(table, **options)
         error = caught.value
         assert isinstance(error, ValueError)
@@ -116,7 +116,7 @@ def test_a_damaged_commit(table: Path, version: int, damage: Callable[[bytes], b
 def test_a_feature_that_nobody_knows(table: Path) -> None:
     edit(table, 0, protocol(readerFeatures=["timeCrystals"], writerFeatures=["timeCrystals"]))
     for ask in (lambda: read(table), lambda: write_deltalake(table, pa.table({"id": [1]}), mode="append")):
-        with pytest.raises(NotImplementedError, match="'timeCrystals'.*use a client") as caught:
+        with pytest.raises(NotImplementedError, match=r"'timeCrystals'.*use a client") as caught:
             ask()
         assert type(caught.value) is deltalog.UnsupportedFeatureError
         assert caught.value.table == table.as_uri()
@@ -126,7 +126,7 @@ def test_a_feature_that_nobody_knows(table: Path) -> None:
 def test_a_feature_that_only_writers_must_know(table: Path) -> None:
     edit(table, 0, protocol(minReaderVersion=1, writerFeatures=["timeCrystals"]))
     assert read(table) == [0, 1, 2]
-    with pytest.raises(deltalog.UnsupportedFeatureError, match="cannot write.*'timeCrystals'"):
+    with pytest.raises(deltalog.UnsupportedFeatureError, match=r"cannot write.*'timeCrystals'"):
         write_deltalake(table, pa.table({"id": [1]}), mode="append")
     assert len(data_files(table)) == 3
 
@@ -142,14 +142,19 @@ def test_a_path_that_no_writer_may_write(table: Path, path: str) -> None:
     edit(table, 2, lambda action: action.get("add", {}).update(path=path))
     opened = DeltaTable(table)
     for ask in (opened.to_arrow, opened.files, opened.file_uris):
-        with pytest.raises(deltalog.CorruptLogError, match="path in the log.*read an older version") as caught:
+        with pytest.raises(deltalog.CorruptLogError, match=r"path in the log.*read an older version") as caught:
             ask()
         assert (caught.value.table, caught.value.version, caught.value.path) == (table.as_uri(), 2, path)
 
 
 @pytest.mark.parametrize(
     ("path", "uri"),
-    [("/etc/my%20file", "file:///etc/my%20file"), ("file:///etc/x", "file:///etc/x"), ("file:/etc/x", "file:///etc/x"), ("s3://b/x%20y", "s3://b/x%20y")],
+    [
+        ("/etc/my%20file", "file:///etc/my%20file"),
+        ("file:///etc/x", "file:///etc/x"),
+        ("file:/etc/x", "file:///etc/x"),
+        ("s3://b/x%20y", "s3://b/x%20y"),
+    ],
 )
 def test_a_path_outside_of_the_table_is_listed_but_not_read(table: Path, path: str, uri: str) -> None:
     edit(table, 2, lambda action: action.get("add", {}).update(path=path))
@@ -164,7 +169,7 @@ def test_the_first_data_file_is_absent(table: Path) -> None:
     opened = DeltaTable(table)
     first = pa.table(opened.files(columns=["path"]))["path"][0].as_py()
     (table / first).unlink()
-    with pytest.raises(FileNotFoundError, match="vacuumed.*restore the file") as caught:
+    with pytest.raises(FileNotFoundError, match=r"vacuumed.*restore the file") as caught:
         opened.to_arrow()
     error = caught.value
     assert isinstance(error, deltalog.MissingFileError)

@@ -29,7 +29,7 @@ def test_modes(tmp_path: Path) -> None:
         write_deltalake(tmp_path, TWO, mode="error")
     assert isinstance(caught.value, FileExistsError)
     assert write_deltalake(tmp_path, TWO, mode="ignore") is None
-    with pytest.raises(deltalog.InvalidArgumentError, match="'upsert'.*append, overwrite"):
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"'upsert'.*append, overwrite"):
         write_deltalake(tmp_path, TWO, mode="upsert")  # type: ignore[arg-type]
     assert tree(tmp_path) == before
     assert write_deltalake(tmp_path, TWO, mode="append") == 1
@@ -95,7 +95,7 @@ def test_append_only(tmp_path: Path) -> None:
     """Protocol, "Append-only Tables"."""
     write_deltalake(tmp_path, ONE, configuration={"delta.appendOnly": "true"})
     write_deltalake(tmp_path, TWO, mode="append")
-    with pytest.raises(deltalog.InvalidArgumentError, match="delta.appendOnly"):
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"delta.appendOnly"):
         write_deltalake(tmp_path, TWO, mode="overwrite")
     assert ids(tmp_path) == [1, 2]
     assert len(data_files(tmp_path)) == 2
