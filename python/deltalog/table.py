@@ -51,12 +51,14 @@ class DeltaTable:
     Args:
         table_uri: a path or a `file://` URL.
         version: the version to open; the newest if neither this nor `timestamp` is given.
-        timestamp: open the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601 text.
-        storage_options: options of the store.
+        timestamp: open the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601 text. A time before the first commit or
+            after the last is refused.
+        storage_options: options of the store; local files have none.
 
     Raises:
         NotATableError: there is no table.
-        VersionNotFoundError: there is a table, but not that version; the message tells which there are.
+        VersionNotFoundError: there is a table, but not that version or time; the message tells which there are.
+        InvalidArgumentError: what was passed is no location, version or time.
         CorruptLogError: the log breaks the protocol; the message tells file and line.
         UnsupportedFeatureError: the table has a feature that deltalog cannot read yet.
     """
@@ -101,7 +103,18 @@ class DeltaTable:
     ) -> "DeltaTable":
         """Makes a table without rows and opens it.
 
-        `schema` is a `Schema` or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
+        Args:
+            table_uri: a path or a `file://` URL.
+            schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
+            mode: if there is a table: fail, or open it as it is.
+            partition_by: columns to partition by.
+            name, description, configuration: of the new table.
+            storage_options: options of the store; local files have none.
+
+        Raises:
+            TableAlreadyExistsError: with the mode `error`.
+            SchemaMismatchError: there can be no such table.
+            UnsupportedFeatureError: a property or a type asks for what cannot be written yet.
         """
         wanted = schema if isinstance(schema, Schema) else Schema.from_arrow(schema)
         options = options_argument(storage_options, "a storage option")
@@ -148,13 +161,17 @@ class DeltaTable:
         return Protocol(snapshot.min_reader_version, snapshot.min_writer_version, snapshot.reader_features, snapshot.writer_features)
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """The commits up to this version, newest first: `version`, `timestamp` (milliseconds since the epoch) and what the writer said."""
+        """The commits up to this version, newest first, at most `limit`.
+
+        Each is a dictionary of `version`, `timestamp` (milliseconds since the epoch) and what its writer said, such as `operation`,
+        `operationParameters`, `operationMetrics`, `engineInfo` and `userMetadata`. Commits that were cleaned up are left out.
+        """
         return [json.loads(entry) for entry in self._snapshot.history_json(limit_argument(limit))]
 
     def files(self, predicate: str | None = None, columns: Sequence[str] | None = None) -> _internal.ArrowStream:
-        """The live data files as an Arrow stream, a row a file; only the columns asked for are decoded.
+        """The live data files as an Arrow stream, a row a file; only the columns asked for are decoded, and come in the order given.
 
-        Columns: `path` (decoded), `size` (bytes), `modification_time`, `partition_values` (a typed struct), `num_records`, `stats` (a typed struct of
+        Columns: `path` (decoded, relative to the table), `size` (bytes), `modification_time`, `partition_values` (a typed struct), `num_records`, `stats` (a typed struct of
         `numRecords, tightBounds, minValues, maxValues, nullCount`), `deletion_vector` (a struct of
         `storage_type, path_or_inline_dv, offset, size_in_bytes, cardinality`).
 
@@ -170,7 +187,16 @@ class DeltaTable:
     def to_arrow(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> _internal.ArrowStream:
         """The rows as an Arrow stream, read file by file: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
 
-        With a `predicate` (SQL) only rows for which it is true; files and row groups that cannot hold one are not read.
+        Columns come in the order given; none at all is a stream of row counts. With a `predicate` (SQL, in Spark's spelling: times without a zone are
+        of UTC, a backslash in a text is doubled) only rows for which it is true; files and row groups that cannot hold one are not read.
+
+        The first batch is read here, so that most failures are a `DeltaError` of this call. What fails later is raised by the library that takes the
+        stream, as an exception of its own with the same words; of pyarrow's, an absent file is an `OSError`, a damaged one a `ValueError`.
+
+        Raises:
+            InvalidArgumentError: there is no such column, or the predicate does not fit the schema.
+            MissingFileError: a data file is not there.
+            CorruptDataError: a data file cannot be read.
         """
         return self._snapshot.scan(columns_argument(columns), predicate)
 
@@ -183,4 +209,3 @@ class DeltaTable:
 
     def __repr__(self) -> str:
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
-

@@ -175,7 +175,13 @@ def test_schema(tmp_path: Path) -> None:
     assert Schema.from_json(schema.to_json()) == schema
     assert Schema.from_arrow(pa.schema(schema)) == schema
     assert schema != Schema.from_arrow(pa.schema([("id", pa.int64())]))
-    for text in ("", "{", "[]", '{"type":"struct"}', '{"type":"struct","fields":[{"name":"a","type":"huge","nullable":true,"metadata":{}}]}'):
+    for text in (
+        "",
+        "{",
+        "[]",
+        '{"type":"struct"}',
+        '{"type":"struct","fields":[{"name":"a","type":"huge","nullable":true,"metadata":{}}]}',
+    ):
         with pytest.raises(deltalog.DeltaError):
             Schema.from_json(text)
 

@@ -30,7 +30,9 @@ Pair = tuple[str, pc.Expression]
 
 
 def literal(value: Any) -> str:
-    return str(value).upper() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+    return (
+        str(value).upper() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+    )
 
 
 @st.composite
@@ -73,7 +75,9 @@ def tables(draw: st.DrawFn) -> pa.Table:
     return pa.table({name: pa.array(made[name], arrow) for name, (arrow, _) in VALUES.items()})
 
 
-@given(tables(), tables(), st.booleans(), st.recursive(leaves(), combined, max_leaves=5), st.permutations(sorted(VALUES)), st.integers(0, 5))
+@given(
+    tables(), tables(), st.booleans(), st.recursive(leaves(), combined, max_leaves=5), st.permutations(sorted(VALUES)), st.integers(0, 5)
+)
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 def test_as_pyarrow_filters(first: pa.Table, second: pa.Table, partitioned: bool, predicate: Pair, order: list[str], count: int) -> None:
     sql, expression = predicate

@@ -141,7 +141,7 @@ impl FileListing {
         let fields =
             self.columns.iter().map(|column| output_field(*column, snapshot, &partitions, &stats_columns)).collect::<Result<Vec<_>>>()?;
         Ok(FileList {
-            replay: snapshot.replay_files(read)?,
+            replay: snapshot.replay_files(read).map_err(|error| located(error, &snapshot.storage().url(), snapshot.version()))?,
             resolver: snapshot.resolver().clone(),
             table_schema: Arc::clone(snapshot.arrow_schema()),
             columns: self.columns,
@@ -153,6 +153,16 @@ impl FileListing {
             table: snapshot.storage().url(),
             version: snapshot.version(),
         })
+    }
+}
+
+fn located(error: Error, table: &str, version: u64) -> Error {
+    let error = error.in_table(table).at_version(version);
+    match error.kind() {
+        ErrorKind::CorruptLog => {
+            error.with_hint("the log was damaged, or written by something that breaks the protocol; read an older version")
+        }
+        _ => error,
     }
 }
 
@@ -291,13 +301,7 @@ impl FileList {
 
     /// Adds to `error` where it happened.
     pub(super) fn located(&self, error: Error) -> Error {
-        let error = error.in_table(self.table.clone()).at_version(self.version);
-        match error.kind() {
-            ErrorKind::CorruptLog => {
-                error.with_hint("the log was damaged, or written by something that breaks the protocol; read an older version")
-            }
-            _ => error,
-        }
+        located(error, &self.table, self.version)
     }
 
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch> {

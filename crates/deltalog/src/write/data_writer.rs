@@ -87,6 +87,7 @@ impl DataWriter {
                 "column '{}' has a struct without fields, which a Parquet file cannot hold",
                 field.name()
             ))
+            .in_table(storage.url())
             .with_hint("leave it out, or give it a field"));
         }
         let is_stored = |index: &usize| schema.fields().get(*index).is_some_and(|field| !partition_columns.contains(field.name()));

@@ -1,0 +1,123 @@
+"""Long writes: bounded memory, a source that fails, an interrupt."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, write_deltalake
+from tests.python.place import data_files, tree
+
+SCHEMA = pa.schema([("id", pa.int64())])
+
+
+def failing(exception: BaseException, after: int) -> pa.RecordBatchReader:
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(after):
+            yield pa.record_batch({"id": [number] * 100_000})
+        raise exception
+
+    return pa.RecordBatchReader.from_batches(SCHEMA, batches())
+
+
+@pytest.mark.parametrize("mode", ["error", "append", "overwrite"])
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_source_that_fails_leaves_nothing(after: int, mode: str, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    if mode != "error":
+        # Small files, so that some are finished when the source fails.
+        DeltaTable.create(table, SCHEMA, configuration={"delta.targetFileSize": "1kb"})
+    before = tree(tmp_path)
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"(?s)nothing was committed.*KeyError: 'my own words'"):
+        write_deltalake(table, failing(KeyError("my own words"), after), mode=mode)  # type: ignore[arg-type]
+    assert tree(tmp_path) == before
+
+
+def test_an_interrupt_in_the_source_stays_one(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        write_deltalake(tmp_path / "t", failing(KeyboardInterrupt(), 3))
+    assert tree(tmp_path) == {}
+
+
+def run(script: str, *arguments: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", textwrap.dedent(script), *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+# A source in Python, which notices a signal itself, and one that never runs Python.
+SOURCES = {
+    "a generator": """
+        def batches():
+            while True:
+                yield batch
+        data = pa.RecordBatchReader.from_batches(batch.schema, batches())
+        """,
+    "a table": "data = pa.Table.from_batches([batch] * 20_000)",
+}
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_interrupt_of_a_long_write_leaves_no_commit(source: str, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    DeltaTable.create(table, pa.schema([("id", pa.int64())]), configuration={"delta.targetFileSize": "1mb"})
+    before = tree(table)
+    script = """
+        import sys, pyarrow as pa, deltalog
+        batch = pa.record_batch({"id": list(range(100_000))})
+        SOURCE
+        print("go", flush=True)
+        try:
+            deltalog.write_deltalake(sys.argv[1], data, mode="append")
+        except KeyboardInterrupt:
+            print("interrupted")
+        """
+    script = textwrap.dedent(script).replace("SOURCE", textwrap.dedent(SOURCES[source]).strip())
+    process = run(script, table)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "go\n"
+    for _ in range(2000):
+        if data_files(table):
+            break
+        signal.sigtimedwait([], 0.01)
+    process.send_signal(signal.SIGINT)
+    said, errors = process.communicate(timeout=60)
+    assert said == "interrupted\n", errors
+    assert tree(table) == before
+
+
+def test_memory_is_bounded(tmp_path: Path) -> None:
+    """600 MB of rows that no encoding makes small, in a quarter of that memory above what the program itself takes."""
+    script = """
+        import os, resource, sys, pyarrow as pa, deltalog
+        MB = 1 << 20
+        def batches():
+            for number in range(150):
+                yield pa.record_batch({"id": pa.array([number] * 4096, pa.int32()), "data": pa.array([os.urandom(1024) for _ in range(4096)])})
+        def peak():
+            return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        next(batches())
+        schema = pa.schema([("id", pa.int32()), ("data", pa.binary())])
+        options = {"delta.targetFileSize": "32mb"}
+        start = peak()
+        deltalog.write_deltalake(sys.argv[1], pa.RecordBatchReader.from_batches(schema, batches()), configuration=options)
+        written = peak() - start
+        table = deltalog.DeltaTable(sys.argv[1])
+        rows = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(table.to_arrow()))
+        print(rows, sum(pa.table(table.files(columns=["size"]))["size"].to_pylist()) // MB, written, peak() - start)
+        """
+    process = run(script, tmp_path / "t")
+    said, errors = process.communicate(timeout=120)
+    assert process.returncode == 0, errors
+    rows, stored, written, both = map(int, said.split())
+    assert rows == 150 * 4096
+    assert stored > 600
+    assert written < 150
+    assert both < 150
