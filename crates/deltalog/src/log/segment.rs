@@ -149,6 +149,10 @@ impl LogSegment {
             .at_path(format!("{LOG_DIRECTORY}/{name}")));
         }
         let Some(newest) = newest else { return Err(Self::no_such_version(storage, wanted)) };
+        // The log begins after the version asked for, or with commits whose checkpoint is newer than it.
+        if wanted.is_some() && checkpoint.is_none() && oldest != Some(0) && storage.head(&LogFileName::Commit(0).path())?.is_none() {
+            return Err(Self::no_such_version(storage, wanted));
+        }
         if wanted.is_some_and(|wanted| wanted != newest) {
             // A gap below the version asked for would otherwise be taken for the end of the log.
             fill_gaps(storage, first, newest, &mut commits)?;

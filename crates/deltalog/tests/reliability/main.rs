@@ -7,4 +7,9 @@
 mod commit_rule;
 mod common;
 mod conflicts;
+mod counts;
+mod crash_points;
+mod histories;
+mod log_files;
 mod many_writers;
+mod threads;

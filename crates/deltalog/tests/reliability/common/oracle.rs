@@ -26,8 +26,8 @@ pub fn name_of(path: &str) -> usize {
 pub struct Table {
     /// Live files with their sizes.
     pub live: BTreeMap<Key, i64>,
-    /// Tombstones with their times.
-    pub dead: BTreeMap<Key, Option<i64>>,
+    /// Tombstones with their version and time.
+    pub dead: BTreeMap<Key, (u64, Option<i64>)>,
     /// Progress of the applications.
     pub applications: BTreeMap<String, i64>,
     /// Domains.
@@ -45,13 +45,13 @@ impl Table {
         for version in 0..=version {
             let bytes = storage.read(&LogFileName::Commit(version).path()).unwrap();
             for line in std::str::from_utf8(&bytes).unwrap().lines() {
-                table.apply(&serde_json::from_str(line).unwrap());
+                table.apply(version, &serde_json::from_str(line).unwrap());
             }
         }
         table
     }
 
-    fn apply(&mut self, line: &Value) {
+    fn apply(&mut self, version: u64, line: &Value) {
         let (action, fields) = line.as_object().unwrap().iter().next().unwrap();
         let text = |name: &str| fields[name].as_str().unwrap().to_owned();
         match action.as_str() {
@@ -61,7 +61,7 @@ impl Table {
             }
             "remove" => {
                 self.live.remove(&key(fields));
-                self.dead.insert(key(fields), fields["deletionTimestamp"].as_i64());
+                self.dead.insert(key(fields), (version, fields["deletionTimestamp"].as_i64()));
             }
             "txn" => drop(self.applications.insert(text("appId"), fields["version"].as_i64().unwrap())),
             "domainMetadata" if fields["removed"] == true => drop(self.domains.remove(&text("domain"))),
