@@ -4,6 +4,7 @@
 //! - Opening reads the listing, the commits after the checkpoint, and of the checkpoint only what the commits do not say.
 //! - The file list is not held: it is replayed when asked for, with the columns that were asked for.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
@@ -75,8 +76,12 @@ impl Snapshot {
     }
 
     fn load(storage: &Storage, segment: LogSegment, older: Option<&Self>) -> Result<Self> {
-        let known =
-            |file: &CommitFile| older.and_then(|older| older.0.commits.iter().find(|commit| commit.version == file.version)).cloned();
+        let known = |file: &CommitFile| {
+            let commits = &older?.0.commits;
+            // Newest first.
+            let index = commits.binary_search_by(|commit| file.version.cmp(&commit.version)).ok()?;
+            commits.get(index).cloned()
+        };
         let commits = read_commits(storage, &segment.commits, known)?;
         let found = find_table_actions(storage, &segment, &commits, older);
         let (protocol, metadata) = found.map_err(|error| error.in_table(storage.url()).at_version(segment.version))?;
@@ -200,13 +205,14 @@ impl Snapshot {
     /// The newest progress of each application.
     pub(crate) fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
         let mut newest: Vec<SetTransaction> = Vec::new();
+        let mut seen = HashSet::new();
         let from_commits = self.0.commits.iter().flat_map(|commit| commit.transactions.iter().cloned());
         let from_checkpoint = self.checkpoint_actions(TableAction::Transaction)?.into_iter().filter_map(|action| match action {
             Action::Txn(transaction) => Some(transaction),
             _ => None,
         });
         for transaction in from_commits.chain(from_checkpoint) {
-            if !newest.iter().any(|seen| seen.app_id == transaction.app_id) {
+            if seen.insert(transaction.app_id.clone()) {
                 newest.push(transaction);
             }
         }
@@ -219,13 +225,14 @@ impl Snapshot {
     /// `CorruptLog`, and the store's own.
     pub fn domain_metadata(&self) -> Result<Vec<DomainMetadata>> {
         let mut newest: Vec<DomainMetadata> = Vec::new();
+        let mut seen = HashSet::new();
         let from_commits = self.0.commits.iter().flat_map(|commit| commit.domains.iter().cloned());
         let from_checkpoint = self.checkpoint_actions(TableAction::Domain)?.into_iter().filter_map(|action| match action {
             Action::DomainMetadata(domain) => Some(domain),
             _ => None,
         });
         for domain in from_commits.chain(from_checkpoint) {
-            if !newest.iter().any(|seen| seen.domain == domain.domain) {
+            if seen.insert(domain.domain.clone()) {
                 newest.push(domain);
             }
         }

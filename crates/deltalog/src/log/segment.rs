@@ -6,6 +6,8 @@
 //! ```
 //!
 //! - The commits of a segment are contiguous and end at its version; a gap is an error that names the missing version.
+//! - A listing is no snapshot of a directory: one that was made while commits were added may show N + 1 and not N. What seems to be missing is asked
+//!   for by name before it is called missing.
 //! - `_last_checkpoint` only tells where a listing may start. If what it points at is not there, the whole log is listed.
 //! - A checkpoint newer than the version asked for is never used.
 
@@ -114,16 +116,17 @@ impl LogSegment {
     /// # Errors
     /// `CorruptLog` for a gap, and the store's own.
     pub fn refresh(&self, storage: &Storage) -> Result<Option<Self>> {
-        let listing = Listing::from(storage, self.version + 1, None)?;
-        let Some(newest) = listing.commits.last() else { return Ok(None) };
-        let version = newest.version;
+        // From its own version on: the checkpoint of a commit appears after the commit, and a handle that always looked past it would never find one.
+        let listing = Listing::from(storage, self.version, None)?;
         let newer = listing.checkpoints.newest();
+        let newest = listing.commits.last().map(|commit| commit.version).max(newer.as_ref().map(|checkpoint| checkpoint.version));
+        let Some(version) = newest.filter(|version| *version > self.version) else { return Ok(None) };
         let mut commits = self.commits.clone();
-        commits.extend(listing.commits);
+        commits.extend(listing.commits.into_iter().filter(|commit| commit.version > self.version));
         let checkpoint = newer.or_else(|| self.checkpoint.clone());
         let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
         commits.retain(|commit| commit.version >= first);
-        check_contiguous(storage, first, version, &commits)?;
+        fill_gaps(storage, first, version, &mut commits)?;
         Ok(Some(Self { version, checkpoint, commits }))
     }
 
@@ -146,12 +149,16 @@ impl LogSegment {
             .at_path(format!("{LOG_DIRECTORY}/{name}")));
         }
         let Some(newest) = newest else { return Err(Self::no_such_version(storage, wanted)) };
-        if wanted.is_some_and(|wanted| wanted != newest) {
-            // A gap below the version asked for would otherwise be taken for the end of the log.
-            check_contiguous(storage, first, newest, &commits)?;
+        // The log begins after the version asked for, or with commits whose checkpoint is newer than it.
+        if wanted.is_some() && checkpoint.is_none() && oldest != Some(0) && storage.head(&LogFileName::Commit(0).path())?.is_none() {
             return Err(Self::no_such_version(storage, wanted));
         }
-        check_contiguous(storage, first, newest, &commits)?;
+        if wanted.is_some_and(|wanted| wanted != newest) {
+            // A gap below the version asked for would otherwise be taken for the end of the log.
+            fill_gaps(storage, first, newest, &mut commits)?;
+            return Err(Self::no_such_version(storage, wanted));
+        }
+        fill_gaps(storage, first, newest, &mut commits)?;
         Ok(Self { version: newest, checkpoint, commits })
     }
 
@@ -170,15 +177,17 @@ impl LogSegment {
                 let Some(newest) = newest else {
                     return Error::corrupt_log("the log holds neither a commit nor a complete checkpoint").in_table(storage.url());
                 };
-                match wanted {
-                    None => error("the newest version cannot be found".to_owned()).at_version(newest),
-                    Some(wanted) if wanted > newest => error(format!("version {wanted} does not exist yet: the newest is {newest}")),
-                    Some(wanted) => {
-                        let oldest = oldest_readable(&listing);
-                        let range = oldest.map_or_else(|| "none".to_owned(), |oldest| format!("{oldest} to {newest}"));
-                        error(format!("version {wanted} can no longer be read: the readable versions are {range}"))
-                            .with_hint("the log before them was cleaned up")
-                    }
+                let Some(wanted) = wanted else { return error("the newest version cannot be found".to_owned()).at_version(newest) };
+                let oldest = oldest_readable(&listing);
+                let range = oldest.map_or_else(|| "none".to_owned(), |oldest| format!("{oldest} to {newest}"));
+                if wanted > newest {
+                    error(format!("version {wanted} does not exist yet: the readable versions are {range}"))
+                } else if oldest.is_some_and(|oldest| oldest <= wanted) {
+                    // Neither the end of the log nor cleaned up: its commit is gone from the middle.
+                    missing_commit(storage, wanted)
+                } else {
+                    error(format!("version {wanted} can no longer be read: the readable versions are {range}"))
+                        .with_hint("the log before them was cleaned up")
                 }
             }
         }
@@ -206,20 +215,24 @@ fn not_a_table(storage: &Storage) -> Error {
         .with_hint("check the path, or create the table first")
 }
 
-fn check_contiguous(storage: &Storage, first: u64, last: u64, commits: &[CommitFile]) -> Result<()> {
+/// Makes `commits` those of `first` to `last` without a gap: a commit that the listing does not show is asked for by name.
+fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitFile>) -> Result<()> {
     let mut expected = first;
-    for commit in commits {
-        if commit.version != expected {
-            break;
+    while expected <= last {
+        let index = usize::try_from(expected - first).unwrap_or(usize::MAX);
+        if commits.get(index).is_none_or(|commit| commit.version != expected) {
+            let file = storage.head(&LogFileName::Commit(expected).path())?.ok_or_else(|| missing_commit(storage, expected))?;
+            commits.insert(index.min(commits.len()), CommitFile { version: expected, size: file.size, modified_ms: file.modified_ms });
         }
         expected += 1;
     }
-    if expected == last + 1 {
-        return Ok(());
-    }
-    Err(Error::corrupt_log(format!("the commit of version {expected} is missing"))
+    Ok(())
+}
+
+fn missing_commit(storage: &Storage, version: u64) -> Error {
+    Error::corrupt_log(format!("the commit of version {version} is missing"))
         .in_table(storage.url())
-        .at_version(expected)
-        .at_path(LogFileName::Commit(expected).path())
-        .with_hint("restore the file, or read a version before it"))
+        .at_version(version)
+        .at_path(LogFileName::Commit(version).path())
+        .with_hint("restore the file, or read a version before it")
 }

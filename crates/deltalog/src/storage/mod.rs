@@ -162,6 +162,18 @@ impl Storage {
         Ok(files)
     }
 
+    /// Size and time of a file, or `None` if the store says that it is not there. The name is `path`.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    pub fn head(&self, path: &str) -> Result<Option<FileMeta>> {
+        match block_on(self.store.head(&self.path(path)?)) {
+            Ok(meta) => Ok(Some(FileMeta { name: path.to_owned(), size: meta.size, modified_ms: meta.last_modified.timestamp_millis() })),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(self.error(path, error)),
+        }
+    }
+
     /// The whole file, or `None` if the store says that it is not there.
     ///
     /// # Errors
@@ -234,18 +246,16 @@ impl Storage {
         match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
             Ok(_) => Ok(PutOutcome::Created),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
-            Err(error) => {
-                let error = self.error(path, error);
-                match error.kind() {
-                    ErrorKind::PermissionDenied => Err(error),
-                    // There is no directory, or bucket, that the file could be in.
-                    ErrorKind::FileNotFound => {
-                        let refused = Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
-                        Err(refused.in_table(self.url()).with_hint("check the table's location"))
-                    }
-                    _ => Ok(PutOutcome::Unknown(error)),
-                }
+            Err(error @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
+                Err(self.error(path, error))
             }
+            // There is no directory, or bucket, that the file could be in.
+            Err(object_store::Error::NotFound { .. }) => {
+                let refused = Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
+                Err(refused.in_table(self.url()).with_hint("check the table's location"))
+            }
+            // Also what the operating system refuses: it may be the syncing of the directory, with the file in it already.
+            Err(error) => Ok(PutOutcome::Unknown(self.error(path, error))),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Storage;
 use crate::error::{Error, ErrorKind, Result};
@@ -28,16 +28,50 @@ pub struct FileWriter {
 
 #[derive(Debug)]
 enum Sink {
-    Local(BufWriter<File>),
+    Local(BufWriter<File>, DirectoriesToSync),
     Memory(Storage, Vec<u8>),
+}
+
+/// The directories whose entries must be durable for a file to be: a synced file in a directory that was not is lost with the power.
+///
+/// - All from the file's own up to the table's root, also those that were there: another writer may have made them a moment ago and not synced them yet.
+/// - Beyond the root, those that this writer makes, and the one in which it makes them.
+#[derive(Debug)]
+struct DirectoriesToSync(Vec<PathBuf>);
+
+impl DirectoriesToSync {
+    /// For `file`, which is at `path` relative to the table's root. To be asked before its directories are made.
+    fn of(file: &Path, path: &str) -> Self {
+        let within_table = path.split('/').count();
+        let mut directories = Vec::new();
+        for (level, directory) in file.ancestors().skip(1).enumerate() {
+            directories.push(directory.to_owned());
+            if level + 1 >= within_table && directory.exists() {
+                break;
+            }
+        }
+        Self(directories)
+    }
+
+    /// Syncs each by `sync`, the innermost first.
+    fn sync(&self, sync: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
+        // Elsewhere a directory cannot be opened as a file, and its entries are journalled.
+        if cfg!(unix) {
+            for directory in &self.0 {
+                sync(&File::open(directory)?)?;
+            }
+        }
+        Ok(())
+    }
 }
 
 impl FileWriter {
     pub(super) fn create_local(file: &Path, path: &str) -> io::Result<Self> {
+        let directories = DirectoriesToSync::of(file, path);
         if let Some(directory) = file.parent() {
             fs::create_dir_all(directory)?;
         }
-        let sink = Sink::Local(BufWriter::with_capacity(1 << 20, File::create_new(file)?));
+        let sink = Sink::Local(BufWriter::with_capacity(1 << 20, File::create_new(file)?), directories);
         Ok(Self { sink, path: path.to_owned(), written: 0 })
     }
 
@@ -59,9 +93,9 @@ impl FileWriter {
             Error::new(ErrorKind::Unavailable, "the file could not be written").at_path(path).with_source(error)
         };
         match self.sink {
-            Sink::Local(buffer) => {
+            Sink::Local(buffer, directories) => {
                 let file = buffer.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
-                file.sync_all().map_err(|error| failed(&self.path, error))?;
+                file.sync_all().and_then(|()| directories.sync(File::sync_all)).map_err(|error| failed(&self.path, error))?;
             }
             Sink::Memory(storage, bytes) => storage.put(&self.path, bytes.into())?,
         }
@@ -72,7 +106,7 @@ impl FileWriter {
 impl Write for FileWriter {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let written = match &mut self.sink {
-            Sink::Local(file) => file.write(buffer)?,
+            Sink::Local(file, _) => file.write(buffer)?,
             Sink::Memory(_, bytes) => bytes.write(buffer)?,
         };
         self.written += written as u64;
@@ -81,8 +115,41 @@ impl Write for FileWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
-            Sink::Local(file) => file.flush(),
+            Sink::Local(file, _) => file.flush(),
             Sink::Memory(..) => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_directories_up_to_the_root_are_synced_and_those_that_are_new() {
+        let above = tempfile::tempdir().unwrap();
+        let root = above.path().join("x/table");
+        let of = |path: &str| DirectoriesToSync::of(&root.join(path), path).0;
+        // Nothing is there: up to the one in which the first new one is made.
+        let all = [root.join("a=1/b=2"), root.join("a=1"), root.clone(), above.path().join("x"), above.path().to_owned()];
+        assert_eq!(of("a=1/b=2/f"), all);
+        fs::create_dir_all(&root).unwrap();
+        assert_eq!(of("a=1/b=2/f"), all[..3]);
+        // Somebody else's, perhaps not synced yet.
+        fs::create_dir_all(root.join("a=1/b=2")).unwrap();
+        assert_eq!(of("a=1/b=2/f"), all[..3]);
+        assert_eq!(of("f"), [root.clone()]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn each_is_synced_and_a_failure_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let directories = DirectoriesToSync::of(&root.path().join("a/f"), "a/f");
+        fs::create_dir(root.path().join("a")).unwrap();
+        let synced = std::cell::Cell::new(0);
+        directories.sync(|file| Ok(synced.set(synced.get() + usize::from(file.metadata()?.is_dir())))).unwrap();
+        assert_eq!(synced.get(), 2);
+        assert!(directories.sync(|_| Err(io::Error::other("disk"))).is_err());
     }
 }

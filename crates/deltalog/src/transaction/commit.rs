@@ -93,7 +93,13 @@ impl Attempt<'_> {
         let path = LogFileName::Commit(version).path();
         let mut last = None;
         for attempt in 0..PUTS_WITHOUT_ANSWER {
-            match self.storage.put_if_absent(&path, self.bytes.clone()).map_err(|error| error.at_version(version))? {
+            let outcome = match self.storage.put_if_absent(&path, self.bytes.clone()) {
+                Ok(outcome) => outcome,
+                // A put without an answer may still be under way: what is not there now may be there soon.
+                Err(error) if last.is_some() => return Err(self.unknown(version, error)),
+                Err(error) => return Err(error.at_version(version)),
+            };
+            match outcome {
                 PutOutcome::Created => return Ok(Found::Nothing),
                 PutOutcome::AlreadyExists => match self.look(version) {
                     // It was there and is not any more, or the listing lags: ask again.
@@ -106,6 +112,10 @@ impl Attempt<'_> {
                 PutOutcome::Unknown(error) => {
                     tracing::warn!(table = self.storage.url(), version, %error, "the store gave no answer to a commit: reading it back");
                     match self.look(version) {
+                        // The operating system's word, and nothing came of it.
+                        Ok(Found::Nothing) if error.kind() == ErrorKind::PermissionDenied && last.is_none() => {
+                            return Err(error.at_version(version));
+                        }
                         Ok(Found::Nothing) => last = Some(error),
                         Ok(found) => return Ok(found),
                         Err(_) => return Err(self.unknown(version, error)),

@@ -1,0 +1,192 @@
+//! An acknowledged commit is in the log exactly once, whatever becomes of the store's answers. Protocol: "Creation of New Log Entries".
+
+use deltalog::{ErrorKind, Snapshot, Storage};
+
+use crate::common::store::{Call, Fault, FaultyStore, Op};
+use crate::common::{append, creation, empty, environment, paths, table, versions_of, versions_with};
+
+const FIRST_ID: &str = "00000000-0000-0000-0000-000000000001";
+
+/// Fails the first `times` creates.
+fn fail_creates(store: &FaultyStore, times: usize, fault: Fault) {
+    let mut left = times;
+    store.fail(move |_, call| {
+        let fails = call.op == Op::Create && left > 0;
+        left -= usize::from(fails);
+        fails.then_some(fault)
+    });
+}
+
+/// Appends under `fault` of the first `times` creates, and expects the commit to stand at version 2, once.
+fn stands_after(times: usize, fault: Fault) {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
+    fail_creates(&store, times, fault);
+    let committed = transaction.commit_or_fail().unwrap();
+    store.heal();
+    assert_eq!(committed.version, 2);
+    assert_eq!(versions_of(&storage, &committed), [2]);
+    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), ["a", "b"]);
+}
+
+#[test]
+fn an_answer_lost_after_the_effect_is_read_back() {
+    stands_after(1, Fault::LostAfter);
+}
+
+#[test]
+fn an_answer_lost_before_the_effect_is_put_again() {
+    stands_after(1, Fault::LostBefore);
+    stands_after(3, Fault::LostBefore);
+}
+
+/// A client that repeats its own put is told "already exists" by its own first put.
+#[test]
+fn already_exists_from_an_own_put_is_a_victory() {
+    stands_after(1, Fault::ExistsAfter);
+}
+
+/// A 409 that is taken for "exists" while nobody holds the version.
+#[test]
+fn already_exists_without_a_commit_is_put_again() {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
+    let mut hidden = 1;
+    // The first create has its effect, and the read-back does not see it yet.
+    store.fail(move |_, call| match call.op {
+        Op::Create if hidden == 1 => Some(Fault::ExistsAfter),
+        Op::Get if hidden > 0 && call.path.ends_with("02.json") => {
+            hidden -= 1;
+            Some(Fault::LostBefore)
+        }
+        _ => None,
+    });
+    let committed = transaction.commit_or_fail().unwrap();
+    store.heal();
+    assert_eq!(versions_of(&storage, &committed), [2]);
+}
+
+#[test]
+fn the_same_for_the_first_commit() {
+    for fault in [Fault::LostAfter, Fault::LostBefore, Fault::ExistsAfter] {
+        let (store, storage) = empty();
+        let transaction = creation(&storage, &environment());
+        fail_creates(&store, 1, fault);
+        let committed = transaction.commit_or_fail().unwrap();
+        store.heal();
+        assert_eq!(committed.version, 0);
+        assert_eq!(versions_of(&storage, &committed), [0]);
+    }
+}
+
+/// The answer is lost, and another writer's commit is what stands there: rebase.
+#[test]
+fn a_lost_answer_may_hide_a_defeat() {
+    let (store, storage) = table(&["a"]);
+    let base = Snapshot::open(&storage, None).unwrap();
+    append(&base, "winner", &environment()).commit_or_fail().unwrap();
+    let transaction = append(&base, "b", &uuids_from(100));
+    fail_creates(&store, 1, Fault::LostAfter);
+    let committed = transaction.commit_or_fail().unwrap();
+    store.heal();
+    assert_eq!(committed.version, 3);
+    assert_eq!(versions_of(&storage, &committed), [3]);
+    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), ["a", "b", "winner"]);
+}
+
+fn uuids_from(first: u128) -> deltalog::Environment {
+    deltalog::Environment::new(|| crate::common::NOW_MS, move || uuid::Uuid::from_u128(first))
+}
+
+/// The answer is lost and so is every read-back: the one error after which nobody knows.
+fn unknown(fault: Fault, reads: Fault) -> (FaultyStore, Storage, deltalog::Error) {
+    let (store, storage) = table(&["a"]);
+    storage.put("b", "data".into()).unwrap();
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &uuids_from(1));
+    let mut created = false;
+    store.fail(move |_, call| {
+        let first = call.op == Op::Create && !created;
+        created |= first;
+        match call.op {
+            Op::Create if first => Some(fault),
+            Op::Get if created && call.path.ends_with("02.json") => Some(reads),
+            _ => None,
+        }
+    });
+    let error = transaction.commit_or_fail().unwrap_err();
+    store.heal();
+    (store, storage, error)
+}
+
+#[test]
+fn when_reading_back_fails_the_state_is_unknown() {
+    for (fault, stands) in [(Fault::LostAfter, true), (Fault::LostBefore, false)] {
+        for reads in [Fault::LostBefore, Fault::Denied] {
+            let (_, storage, error) = unknown(fault, reads);
+            assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
+            assert_eq!(error.version(), Some(2));
+            assert!(error.to_string().contains(FIRST_ID), "{error}");
+            assert!(error.hint().unwrap().contains("_delta_log/00000000000000000002.json"), "{error}");
+            // What the hint says is how to find out.
+            assert_eq!(versions_with(&storage, FIRST_ID), if stands { vec![2] } else { vec![] });
+            assert_eq!(storage.read("b").unwrap(), "data", "no data file is deleted while the outcome is unknown");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_never_answers_leaves_it_unknown() {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
+    fail_creates(&store, usize::MAX, Fault::LostBefore);
+    let error = transaction.commit_or_fail().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "a put in flight may still land: {error:?}");
+}
+
+#[test]
+fn permission_denied_means_that_nothing_was_committed() {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
+    fail_creates(&store, usize::MAX, Fault::Denied);
+    let error = transaction.commit_or_fail().unwrap_err();
+    let creates = store.take_calls().into_iter().filter(|call: &Call| call.op == Op::Create).count();
+    store.heal();
+    assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error:?}");
+    assert_eq!(creates, 1, "a refusal is not tried again");
+    assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 1);
+}
+
+/// The first put's answer was lost, and it may still be under way when the second is refused.
+#[test]
+fn permission_denied_after_a_lost_answer_leaves_it_unknown() {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
+    let mut creates = 0;
+    store.fail(move |_, call| {
+        creates += usize::from(call.op == Op::Create);
+        (call.op == Op::Create).then_some(if creates == 1 { Fault::LostBefore } else { Fault::Denied })
+    });
+    let error = transaction.commit_or_fail().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
+}
+
+/// On a local file system the refusal may come from syncing the directory, after the commit was linked into it.
+#[cfg(unix)]
+#[test]
+fn a_local_refusal_is_read_back() {
+    use std::os::unix::fs::PermissionsExt;
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    let environment = environment();
+    creation(&storage, &environment).commit_or_fail().unwrap();
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "a", &environment);
+    let log = directory.path().join("_delta_log");
+    let mode = |mode| std::fs::set_permissions(&log, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o333);
+    let can_be_read = std::fs::read_dir(&log).is_ok();
+    let result = transaction.commit_or_fail();
+    mode(0o755);
+    // Whoever may read everything, as root may, is refused nothing.
+    assert!(result.is_ok() || !can_be_read);
+    assert_eq!(result.is_ok(), Snapshot::open(&storage, None).unwrap().version() == 1, "{result:?}");
+}

@@ -1,0 +1,167 @@
+//! What the tests share: a table in a store that fails on demand, a clock that stands still, and logs built by hand.
+
+pub mod oracle;
+pub mod store;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Int32Type, Int64Type};
+use deltalog::log::name::LogFileName;
+use deltalog::protocol::{Add, StructType};
+use deltalog::replay::{FileColumn, FileColumns};
+use deltalog::transaction::{Committed, Operation, TableDefinition, Transaction};
+use deltalog::{Environment, Result, Snapshot, Storage};
+use url::Url;
+use uuid::Uuid;
+
+use self::store::FaultyStore;
+
+/// What the clock of [`environment`] shows.
+pub const NOW_MS: i64 = 1_700_000_000_000;
+
+/// A clock that stands still and ids that are counted.
+pub fn environment() -> Environment {
+    counting_from(1)
+}
+
+fn counting_from(first: u64) -> Environment {
+    let count = AtomicU64::new(first);
+    Environment::new(|| NOW_MS, move || Uuid::from_u128(count.fetch_add(1, Ordering::Relaxed).into()))
+}
+
+/// An empty place for a table.
+pub fn empty() -> (FaultyStore, Storage) {
+    let store = FaultyStore::default();
+    let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store.clone())).unwrap();
+    (store, storage)
+}
+
+/// One column, `id: long`.
+pub fn schema() -> StructType {
+    StructType::from_json(&schema_json()).unwrap()
+}
+
+fn schema_json() -> String {
+    r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#.to_owned()
+}
+
+/// A file that nobody will read.
+pub fn add(path: &str) -> Add {
+    Add { path: path.to_owned(), size: 1, modification_time: NOW_MS, data_change: true, ..Add::default() }
+}
+
+/// A transaction that makes the table.
+pub fn creation(storage: &Storage, environment: &Environment) -> Transaction {
+    Transaction::create(storage, &TableDefinition::new(schema()), Operation::new("CREATE TABLE"), environment).unwrap()
+}
+
+/// A transaction that adds the file `path` to `base`.
+pub fn append(base: &Snapshot, path: &str, environment: &Environment) -> Transaction {
+    let mut transaction = Transaction::append(base, Operation::new("WRITE"), environment).unwrap();
+    transaction.add_files([add(path)]);
+    transaction
+}
+
+/// A transaction that replaces everything in `base` by the file `path`.
+pub fn overwrite(base: &Snapshot, path: &str, environment: &Environment) -> Result<Transaction> {
+    let mut transaction = Transaction::overwrite(base, Operation::new("WRITE"), environment)?;
+    transaction.add_files([add(path)]);
+    Ok(transaction)
+}
+
+/// A table with one file for each of `files`, each in a commit of its own, from version 1 on.
+pub fn table(files: &[&str]) -> (FaultyStore, Storage) {
+    let (store, storage) = empty();
+    // No id of this table is one of a test's own.
+    let environment = counting_from(1_000_000);
+    creation(&storage, &environment).commit_or_fail().unwrap();
+    for file in files {
+        append(&Snapshot::open(&storage, None).unwrap(), file, &environment).commit_or_fail().unwrap();
+    }
+    store.take_calls();
+    (store, storage)
+}
+
+/// Writes a commit of these lines.
+pub fn write_commit(storage: &Storage, version: u64, lines: &[String]) {
+    storage.put(&LogFileName::Commit(version).path(), (lines.join("\n") + "\n").into()).unwrap();
+}
+
+/// The two lines that every first commit needs.
+pub fn first_lines(configuration: &BTreeMap<String, String>) -> Vec<String> {
+    vec![r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(), metadata_line(configuration)]
+}
+
+/// A `metaData` line with these properties.
+pub fn metadata_line(configuration: &BTreeMap<String, String>) -> String {
+    serde_json::json!({"metaData": {
+        "id": "00000000-0000-0000-0000-000000000000",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": schema_json(),
+        "partitionColumns": [],
+        "configuration": configuration,
+    }})
+    .to_string()
+}
+
+/// An `add` line of the file `path`.
+pub fn add_line(path: &str) -> String {
+    serde_json::json!({"add": {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true}}).to_string()
+}
+
+/// A log by hand: the first commit, then one with one file, named after its version, for each further version.
+pub fn write_log(storage: &Storage, versions: u64) {
+    write_commit(storage, 0, &first_lines(&BTreeMap::new()));
+    for version in 1..versions {
+        write_commit(storage, version, &[add_line(&format!("{version}.parquet"))]);
+    }
+}
+
+/// The live logical files, path as in the log and deletion vector, each with its size.
+pub fn live(snapshot: &Snapshot) -> Result<Vec<(String, Option<String>, i64)>> {
+    let columns = FileColumns::of(&[FileColumn::Path, FileColumn::Size, FileColumn::DeletionVector]);
+    let mut files = Vec::new();
+    for batch in snapshot.replay_files(columns)? {
+        let batch = batch?;
+        let sizes = batch.column_by_name("size").unwrap().as_primitive::<Int64Type>();
+        for row in 0..batch.num_rows() {
+            let path = batch.column_by_name("path").unwrap().as_string::<i32>().value(row).to_owned();
+            files.push((path, deletion_vector(&batch, row), sizes.value(row)));
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The unique id of the deletion vector of a row. Protocol: "Derived Fields".
+pub fn deletion_vector(batch: &arrow::array::RecordBatch, row: usize) -> Option<String> {
+    let vectors = batch.column_by_name("deletionVector").unwrap().as_struct();
+    let text = |name: &str| vectors.column_by_name(name).unwrap().as_string::<i32>().value(row);
+    vectors.is_valid(row).then(|| {
+        let offset = vectors.column_by_name("offset").unwrap().as_primitive::<Int32Type>();
+        let offset = if offset.is_valid(row) { format!("@{}", offset.value(row)) } else { String::new() };
+        format!("{}{}{offset}", text("storageType"), text("pathOrInlineDv"))
+    })
+}
+
+/// The paths of the live files, sorted.
+pub fn paths(snapshot: &Snapshot) -> Vec<String> {
+    live(snapshot).unwrap().into_iter().map(|(path, _, _)| path).collect()
+}
+
+/// The versions whose commit carries the id of `committed`.
+pub fn versions_of(storage: &Storage, committed: &Committed) -> Vec<u64> {
+    versions_with(storage, &committed.txn_id)
+}
+
+/// The versions whose commit carries the id `txn_id`, by the text of the log.
+pub fn versions_with(storage: &Storage, txn_id: &str) -> Vec<u64> {
+    (0..)
+        .map_while(|version| Some((version, storage.get(&LogFileName::Commit(version).path()).unwrap()?)))
+        .filter(|(_, bytes)| String::from_utf8_lossy(bytes).contains(&format!(r#""txnId":"{txn_id}""#)))
+        .map(|(version, _)| version)
+        .collect()
+}

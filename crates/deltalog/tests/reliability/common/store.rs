@@ -1,0 +1,170 @@
+//! A store in memory that counts its calls and fails where a test says so.
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions,
+    PutOptions, PutPayload, PutResult, Result,
+};
+
+/// What is asked of the store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    Get,
+    List,
+    /// Put that replaces.
+    Put,
+    /// Put-if-absent.
+    Create,
+}
+
+/// One request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Call {
+    pub op: Op,
+    pub path: String,
+}
+
+/// How a request fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing is done, and the answer is lost.
+    LostBefore,
+    /// It is done, and the answer is lost.
+    LostAfter,
+    /// It is done, and the answer says that the file was there.
+    ExistsAfter,
+    /// Nothing is done, and the store says that it is not allowed.
+    Denied,
+}
+
+type Script = Box<dyn FnMut(usize, &Call) -> Option<Fault> + Send>;
+
+#[derive(Default)]
+struct State {
+    calls: Vec<Call>,
+    script: Option<Script>,
+}
+
+/// See the module.
+#[derive(Clone, Default)]
+pub struct FaultyStore {
+    inner: Arc<InMemory>,
+    state: Arc<Mutex<State>>,
+}
+
+impl FaultyStore {
+    /// From now on `script` decides about each call, which it is told with its number, from 0.
+    pub fn fail(&self, script: impl FnMut(usize, &Call) -> Option<Fault> + Send + 'static) {
+        let mut state = self.state.lock().unwrap();
+        state.calls.clear();
+        state.script = Some(Box::new(script));
+    }
+
+    /// No more failures.
+    pub fn heal(&self) {
+        self.state.lock().unwrap().script = None;
+    }
+
+    /// The calls since the last time.
+    pub fn take_calls(&self) -> Vec<Call> {
+        std::mem::take(&mut self.state.lock().unwrap().calls)
+    }
+
+    fn call(&self, op: Op, path: &Path) -> Option<Fault> {
+        let state = &mut *self.state.lock().unwrap();
+        let call = Call { op, path: path.to_string() };
+        let number = state.calls.len();
+        let fault = state.script.as_mut().and_then(|script| script(number, &call));
+        state.calls.push(call);
+        fault
+    }
+}
+
+fn lost() -> Error {
+    Error::Generic { store: "faulty", source: "connection reset".into() }
+}
+
+fn denied(path: &Path) -> Error {
+    Error::PermissionDenied { path: path.to_string(), source: "403".into() }
+}
+
+/// The answer that `fault` makes of one that was given after the effect; the effect must not be had for the other faults.
+fn disturbed<T>(fault: Option<Fault>, path: &Path, answer: Result<T>) -> Result<T> {
+    match fault {
+        None => answer,
+        Some(Fault::LostBefore | Fault::LostAfter) => Err(lost()),
+        Some(Fault::ExistsAfter) => Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() }),
+        Some(Fault::Denied) => Err(denied(path)),
+    }
+}
+
+fn has_effect(fault: Option<Fault>) -> bool {
+    !matches!(fault, Some(Fault::LostBefore | Fault::Denied))
+}
+
+impl std::fmt::Debug for FaultyStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FaultyStore")
+    }
+}
+
+impl std::fmt::Display for FaultyStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("FaultyStore")
+    }
+}
+
+#[async_trait]
+impl ObjectStore for FaultyStore {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        let fault = self.call(if opts.mode == PutMode::Create { Op::Create } else { Op::Put }, location);
+        let answer = if has_effect(fault) { self.inner.put_opts(location, payload, opts).await } else { Err(lost()) };
+        disturbed(fault, location, answer)
+    }
+
+    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let fault = self.call(Op::Get, location);
+        let answer = self.inner.get_opts(location, options).await;
+        disturbed(fault, location, answer)
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        self.inner.delete_stream(locations)
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.list_with_offset(prefix, &Path::default())
+    }
+
+    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+        match self.call(Op::List, prefix.unwrap_or(&Path::default())) {
+            None => self.inner.list_with_offset(prefix, offset),
+            Some(Fault::Denied) => stream::once(std::future::ready(Err(denied(offset)))).boxed(),
+            Some(_) => stream::once(std::future::ready(Err(lost()))).boxed(),
+        }
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.inner.copy_opts(from, to, options).await
+    }
+}

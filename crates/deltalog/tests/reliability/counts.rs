@@ -1,0 +1,74 @@
+//! What opening and refreshing cost, in requests.
+
+use deltalog::Snapshot;
+
+use crate::common::store::{Call, Op};
+use crate::common::{add_line, empty, environment, live, write_commit, write_log};
+
+fn summary(calls: &[Call]) -> (usize, usize) {
+    let of = |op: Op| calls.iter().filter(|call| call.op == op).count();
+    assert_eq!(of(Op::Put) + of(Op::Create), 0, "a reader writes nothing");
+    let mut paths: Vec<_> = calls.iter().filter(|call| call.op == Op::Get).map(|call| &call.path).collect();
+    paths.sort();
+    assert!(paths.windows(2).all(|pair| pair[0] != pair[1]), "a file is read twice: {paths:?}");
+    (of(Op::List), of(Op::Get))
+}
+
+#[test]
+fn opening_reads_the_hint_a_list_and_each_commit() {
+    for versions in [1, 5, 40] {
+        let (store, storage) = empty();
+        write_log(&storage, versions);
+        store.take_calls();
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        assert_eq!(summary(&store.take_calls()), (1, 1 + versions as usize));
+        live(&snapshot).unwrap();
+        assert_eq!(store.take_calls(), [], "the file list is there already");
+    }
+}
+
+#[test]
+fn with_a_checkpoint_only_the_commits_after_it_are_read() {
+    let (store, storage) = empty();
+    write_log(&storage, 8);
+    deltalog::checkpoint::write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment()).unwrap();
+    store.take_calls();
+    Snapshot::open(&storage, None).unwrap();
+    let calls = store.take_calls();
+    let commits: Vec<_> = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with("json")).map(|call| &call.path).collect();
+    assert_eq!(commits, ["t/_delta_log/00000000000000000007.json", "t/_delta_log/00000000000000000006.json"]);
+    assert_eq!(calls.iter().filter(|call| call.op == Op::List).count(), 1);
+}
+
+#[test]
+fn refreshing_costs_a_list_and_the_news() {
+    let (store, storage) = empty();
+    write_log(&storage, 5);
+    let snapshot = Snapshot::open(&storage, None).unwrap();
+    store.take_calls();
+    let same = snapshot.refresh().unwrap();
+    assert_eq!(summary(&store.take_calls()), (1, 0));
+    assert_eq!(same.version(), 4);
+    write_commit(&storage, 5, &[add_line("5.parquet")]);
+    store.take_calls();
+    let newer = snapshot.refresh().unwrap();
+    assert_eq!(summary(&store.take_calls()), (1, 1));
+    assert_eq!(newer.version(), 5);
+}
+
+/// The checkpoint of a version appears after its commit: a handle that keeps up must find it all the same, or its tail grows for ever.
+#[test]
+fn a_handle_that_keeps_up_finds_the_checkpoints() {
+    let (_, storage) = empty();
+    write_log(&storage, 1);
+    let mut snapshot = Snapshot::open(&storage, None).unwrap();
+    for version in 1..50 {
+        write_commit(&storage, version, &[add_line(&format!("{version}.parquet"))]);
+        snapshot = snapshot.refresh().unwrap();
+        assert_eq!(snapshot.version(), version);
+        if version % 10 == 0 {
+            deltalog::checkpoint::write_checkpoint(&snapshot, &environment()).unwrap();
+        }
+        assert!(snapshot.segment().commits.len() <= 11, "{}", snapshot.segment().commits.len());
+    }
+}

@@ -1,0 +1,15 @@
+//! What the crate promises about commits, replay and the log, tried with a store that fails, with many writers, and against a naive replay.
+//!
+//! One binary, because linking is what such tests wait for.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, missing_docs, reason = "tests")]
+
+mod commit_rule;
+mod common;
+mod conflicts;
+mod counts;
+mod crash_points;
+mod histories;
+mod log_files;
+mod many_writers;
+mod threads;

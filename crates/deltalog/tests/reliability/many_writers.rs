@@ -1,0 +1,55 @@
+//! Many writers of one local table: every append lands, each once.
+
+use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
+
+use deltalog::transaction::{Operation, SaveMode};
+use deltalog::{Environment, PendingWrite, Snapshot, Storage, WriteRequest};
+
+use crate::common::{add, creation, paths, schema, versions_of};
+
+const WRITERS: usize = 64;
+const APPENDS: usize = 20;
+
+fn request() -> WriteRequest {
+    WriteRequest { schema: schema(), mode: SaveMode::Append, partition_by: None, configuration: [].into(), name: None, description: None }
+}
+
+#[test]
+fn all_appends_land_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    let environment = Environment::system();
+    creation(&storage, &environment).commit_or_fail().unwrap();
+    let start = Instant::now();
+    let commits: Vec<_> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (storage, environment) = (&storage, &environment);
+                scope.spawn(move || {
+                    let append = |number| {
+                        let write = PendingWrite::begin(storage, request(), environment).unwrap().unwrap();
+                        write.commit(vec![add(&format!("{writer}-{number}"))], Operation::new("WRITE")).unwrap()
+                    };
+                    (0..APPENDS).map(append).collect::<Vec<_>>()
+                })
+            })
+            .collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    let took = start.elapsed();
+    for own in &commits {
+        assert!(own.is_sorted_by(|a, b| a.version < b.version), "a writer's commits are in its order");
+    }
+    let versions: BTreeSet<u64> = commits.iter().flatten().map(|committed| committed.version).collect();
+    let last = (WRITERS * APPENDS) as u64;
+    assert!(versions.into_iter().eq(1..=last), "the versions are contiguous and each has one owner");
+    let some = commits[WRITERS / 2].last().unwrap();
+    assert_eq!(versions_of(&storage, some), [some.version]);
+    let snapshot = Snapshot::open(&storage, None).unwrap();
+    assert_eq!(snapshot.version(), last);
+    let mut expected: Vec<String> = (0..WRITERS).flat_map(|writer| (0..APPENDS).map(move |number| format!("{writer}-{number}"))).collect();
+    expected.sort();
+    assert_eq!(paths(&snapshot), expected);
+    assert!(took < Duration::from_secs(30), "{took:?}");
+}
