@@ -130,6 +130,7 @@ def test_a_stream_is_taken_once(tmp_path: Any) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1]}))
     stream = DeltaTable(tmp_path).to_arrow()
     assert pa.schema(stream).names == ["a"]
+    assert repr(stream) == "ArrowStream(a: Int64): hand it to pyarrow.table, polars.DataFrame or alike, once"
     assert pa.table(stream).num_rows == 1
     with pytest.raises(ValueError, match="read already"):
         pa.table(stream)

@@ -5,7 +5,7 @@
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
-//! | `write` | `append_stream`: data from Arrow to a committed version |
+//! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
 //! | `spark_plan` | the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_write` | `SparkWrite` |
 //! | `fragment` | pieces of scans and writes for other processes |

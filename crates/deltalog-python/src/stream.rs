@@ -57,6 +57,11 @@ impl ArrowStream {
         Ok(to_schema_pycapsule(py, self.schema.as_ref())?)
     }
 
+    fn __repr__(&self) -> String {
+        let columns: Vec<String> = self.schema.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type())).collect();
+        format!("ArrowStream({}): hand it to pyarrow.table, polars.DataFrame or alike, once", columns.join(", "))
+    }
+
     #[pyo3(signature = (requested_schema = None))]
     fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyCapsule>>) -> PyResult<Bound<'py, PyCapsule>> {
         let taken = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
