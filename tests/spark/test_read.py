@@ -61,15 +61,14 @@ def test_partitions_are_pruned(spark: SparkSession, table: str) -> None:
 
 
 def test_versions_and_timestamps(spark: SparkSession, table: str) -> None:
-    reader = spark.read.format("deltalog")
-    assert reader.option("versionAsOf", 0).load(table).count() == 2
+    assert spark.read.format("deltalog").option("versionAsOf", 0).load(table).count() == 2
     assert spark.sql(f"SELECT * FROM deltalog.`{table}` VERSION AS OF 0").count() == 2
     with pytest.raises(VersionNotFoundError, match="versions 0 to 1"):
         spark.read.format("deltalog").option("timestampAsOf", "2100-01-01").load(table)
     newest = datetime.datetime.fromtimestamp(
         deltalog.DeltaTable(table).history(1)[0]["timestamp"] / 1000, datetime.timezone.utc
     ).isoformat()
-    assert reader.option("timestampAsOf", newest).load(table).count() == 3
+    assert spark.read.format("deltalog").option("timestampAsOf", newest).load(table).count() == 3
     assert spark.sql(f"SELECT * FROM deltalog.`{table}` TIMESTAMP AS OF '{newest}'").count() == 3
     both = spark.sql(f"SELECT count(*) FROM deltalog.`{table}` VERSION AS OF 0 UNION ALL SELECT count(*) FROM deltalog.`{table}`")
     assert rows(both) == [(2,), (3,)]
