@@ -157,7 +157,9 @@ def test_nothing_to_write(spark: SparkSession, path: str) -> None:
 def test_nested_data_of_another_writer(spark: SparkSession, path: str) -> None:
     deep = pa.struct([("x", pa.list_(pa.struct([("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])))])
     value = {"x": [{"day": datetime.date(1500, 1, 1), "at": datetime.datetime(1500, 1, 1, tzinfo=UTC)}, None]}
-    data = pa.table({"s": pa.array([value, None], deep), "m": pa.array([[("k", Decimal("-1.50"))], None], pa.map_(pa.string(), pa.decimal128(5, 2)))})
+    data = pa.table(
+        {"s": pa.array([value, None], deep), "m": pa.array([[("k", Decimal("-1.50"))], None], pa.map_(pa.string(), pa.decimal128(5, 2)))}
+    )
     deltalake.write_deltalake(path, data)
     found = spark.read.format("deltalog").load(path)
     assert found.where("s IS NULL AND m IS NULL").count() == 1
