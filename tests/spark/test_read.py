@@ -97,7 +97,7 @@ def test_file_metadata(spark: SparkSession, table: str) -> None:
     assert len(frame.inputFiles()) == 3
 
 
-PARTITION_VALUES = [
+PARTITION_VALUES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.bool_(), [True, False]),
     (pa.int8(), [-128, 127]),
     (pa.int16(), [-32768, 32767]),
