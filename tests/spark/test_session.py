@@ -8,6 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pytest
 from pyspark.sql import SparkSession
 
@@ -42,6 +43,7 @@ def test_new_sessions(spark: SparkSession, path: str) -> None:
     assert other.sql(f"SELECT * FROM deltalog.`{path}`").count() == 2
     other.sql(f"INSERT INTO deltalog.`{path}` VALUES (7)")
     assert spark.table(f"deltalog.`{path}`").count() == 3
+    assert spark.newSession().read.format("deltalog").load(path).count() == 3  # the name is the application's, also without enable
 
 
 def test_threads(spark: SparkSession, path: str) -> None:
@@ -114,47 +116,79 @@ def test_options_that_cannot_be_right(spark: SparkSession, path: str) -> None:
         spark.read.schema("z int").format("deltalog").load(path)
 
 
-def test_a_session_without_enable_gets_sparks_own_error_and_every_process_ends(path: str) -> None:
+def test_a_session_without_enable_and_a_spark_that_lacks_what_we_use(path: str) -> None:
     done = run_python(
         f"""
+        import warnings
         from pyspark.sql import SparkSession
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         try:
             spark.read.format("deltalog").load({path!r})
         except Exception as error:
-            assert "DATA_SOURCE_NOT_FOUND" in str(error), error
+            print("own error", "DATA_SOURCE_NOT_FOUND" in str(error))
         import deltalog.spark
-        deltalog.spark.enable(spark)
-        spark.range(3).write.format("deltalog").save({path!r})
+        from deltalog.spark import probe
+        probe._CLASSES += ("org.apache.spark.Gone",)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            deltalog.spark.enable(spark)
+        print("warned", [w.category.__name__ for w in caught if "org.apache.spark.Gone is missing" in str(w.message)])
+        spark.range(3).write.format("deltalog").mode("append").save({path!r})
         print("rows", spark.read.format("deltalog").load({path!r}).count())
         """
     )
     assert done.returncode == 0, done.stderr
-    assert "rows 3" in done.stdout
+    assert done.stdout.splitlines() == ["own error True", "warned ['RuntimeWarning']", "rows 3"], done.stderr
+    assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
 
 
-def test_an_interrupted_write_commits_nothing(path: str) -> None:
+def test_executors_in_other_processes_an_interrupt_and_a_process_that_ends(path: str) -> None:
     done = run_python(
         f"""
-        import os, signal, threading, time
+        import os, pathlib, signal, threading, time
         from pyspark.sql import SparkSession
-        spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+        builder = SparkSession.builder.master("local-cluster[2,1,512]").config("spark.executor.memory", "512m")
+        spark = builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "1").getOrCreate()
         import deltalog.spark
         deltalog.spark.enable(spark)
-        spark.range(3).write.format("deltalog").save({path!r})
-        slow = spark.range(0, 10**12, numPartitions=2)
-        threading.Timer(4, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        path = {path!r}
+        spark.range(0, 6, numPartitions=2).selectExpr("id", "id % 2 AS p").write.format("deltalog").partitionBy("p").save(path)
+        print("rows", spark.read.format("deltalog").load(path).where("p = 1").count())
+        before = set(pathlib.Path(path).rglob("*"))
+
+        def interrupt():
+            while set(pathlib.Path(path).rglob("*")) == before:
+                time.sleep(0.1)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt, daemon=True).start()
         try:
-            slow.write.format("deltalog").mode("append").save({path!r})
+            spark.range(0, 10**12, numPartitions=2).selectExpr("id", "id % 2 AS p").write.format("deltalog").mode("append").save(path)
             print("finished")
         except KeyboardInterrupt:
             print("interrupted")
-        print("rows", spark.read.format("deltalog").load({path!r}).count())
+        print("rows", spark.read.format("deltalog").load(path).count())
         """
     )
-    assert "interrupted" in done.stdout, done.stdout + done.stderr
-    assert "rows 3" in done.stdout
+    assert done.stdout.splitlines() == ["rows 3", "interrupted", "rows 6"], done.stderr
+    assert done.returncode == 0, done.stderr
     assert sorted(file.name for file in Path(path, "_delta_log").glob("*.json")) == ["00000000000000000000.json"]
+
+
+def test_without_java() -> None:
+    done = run_python(
+        """
+        import deltalog, deltalog.spark
+        from pyspark.sql import SparkSession
+        try:
+            SparkSession.builder.getOrCreate()
+        except deltalog.DeltaError as error:
+            print(error)
+        """,
+        JAVA_HOME="/nonexistent",
+    )
+    assert "JAVA_HOME is /nonexistent" in done.stdout, done.stderr
+    assert "install openjdk" in done.stdout
 
 
 @pytest.mark.parametrize(

@@ -140,35 +140,46 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("statement", REFUSED)
-def test_what_is_not_supported_is_refused_and_changes_nothing(spark: SparkSession, sql_table: str, statement: str) -> None:
+def test_what_is_not_supported_is_refused_and_changes_nothing(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
     before = everything_under(sql_table)
-    with pytest.raises((DeltaError, AnalysisException)):
-        spark.sql(statement.format(path=sql_table)).collect()
-    assert everything_under(sql_table) == before
+    for statement in REFUSED:
+        with pytest.raises((DeltaError, AnalysisException)):
+            spark.sql(statement.format(path=sql_table)).collect()
+        assert everything_under(sql_table) == before, statement
     assert rows(spark, "SELECT a, v, string(p) FROM t") == [(1, "x", "2024-01-01")]
 
 
-@pytest.mark.parametrize("statement", ["DELETE FROM t", "UPDATE t SET a = 2", "TRUNCATE TABLE t", "ALTER TABLE t ADD COLUMNS (z INT)"])
-def test_a_refusal_names_us_and_the_statement(spark: SparkSession, sql_table: str, statement: str) -> None:
-    with pytest.raises(DeltaError, match="not supported yet by deltalog"):
-        spark.sql(statement)
+NAMED = {
+    "DELETE FROM t": "DELETE",
+    "UPDATE t SET a = 2": "UPDATE",
+    "TRUNCATE TABLE t": "TRUNCATE TABLE",
+    "ALTER TABLE t ADD COLUMNS (z INT)": "ALTER TABLE",
+    "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'": "INSERT with a PARTITION clause",
+    "INSERT OVERWRITE t PARTITION (p) SELECT 1, 'x', NULL": "INSERT with a PARTITION clause",
+}
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "INSERT INTO t VALUES (9, 'x', NULL)",
-        "INSERT OVERWRITE t VALUES (9, 'x', NULL)",
-        "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
-        "INSERT OVERWRITE t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
-        "TRUNCATE TABLE t",
-    ],
-)
-def test_a_session_without_enable_cannot_write_past_the_log(spark: SparkSession, sql_table: str, statement: str) -> None:
+def test_a_refusal_names_us_and_the_statement(spark: SparkSession, sql_table: str) -> None:
+    for statement, name in NAMED.items():
+        with pytest.raises(DeltaError, match=f"{name}.* not supported yet by deltalog"):
+            spark.sql(statement)
+
+
+PAST_THE_LOG = [
+    "INSERT INTO t VALUES (9, 'x', NULL)",
+    "INSERT OVERWRITE t VALUES (9, 'x', NULL)",
+    "INSERT INTO t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
+    "INSERT OVERWRITE t PARTITION (p = '2024-01-01') SELECT 1, 'x'",
+    "TRUNCATE TABLE t",
+]
+
+
+def test_a_session_without_enable_cannot_write_past_the_log(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
     before = everything_under(sql_table)
-    with pytest.raises(Exception, match=r"."):
-        spark.newSession().sql(statement)
-    assert everything_under(sql_table) == before
+    other = spark.newSession()
+    for statement in PAST_THE_LOG:
+        with pytest.raises(Exception, match=r"."):
+            other.sql(statement)
+        assert everything_under(sql_table) == before, statement

@@ -17,6 +17,8 @@ JAVA_EXCEPTION = "io.deltalog.spark.DeltalogException"
 # Exceptions hold on to their frames. An exception that nobody fetched (a failed query in a thread that was given up) must not stay forever.
 _KEPT = 64
 _DEEPEST_CAUSE = 20
+# What TableDefinition.java names the catalog of a table that is about to be written to.
+WRITE_CATALOG = "`SPARK_CATALOG`."
 
 _lock = threading.Lock()
 _tokens = itertools.count(1)
@@ -45,6 +47,19 @@ def original(java_exception: Any) -> BaseException | None:
     return None
 
 
+def _in_our_words(error: Any) -> Any:
+    """Spark refuses a PARTITION clause by itself, because the target of our INSERT shows no partitions to it; its words would mislead."""
+    condition = getattr(error, "getCondition", lambda: None)()
+    if condition != "PARTITIONS_NOT_FOUND" or WRITE_CATALOG not in str(error):
+        return error
+    refusal = UnsupportedFeatureError(
+        "INSERT with a PARTITION clause is not supported yet by deltalog: give the partition columns as columns of the rows, "
+        "as in INSERT INTO t (a, p) SELECT …"
+    )
+    refusal.__cause__ = error
+    return refusal
+
+
 def install_conversion() -> None:
     """Makes PySpark raise the original exception. Harmless when done twice; every other exception is converted as before."""
     from pyspark.errors.exceptions import captured
@@ -55,7 +70,7 @@ def install_conversion() -> None:
 
     def convert_exception(e: Any) -> Any:
         found = original(e)
-        return convert(e) if found is None else found.with_traceback(None)
+        return _in_our_words(convert(e)) if found is None else found.with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]
     captured.convert_exception = convert_exception

@@ -53,10 +53,7 @@ def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
     columns = []
     for attribute in jvm.sequence(data.queryExecution().analyzed().output()):
         name = attribute.name()
-        column = utilities.column(attribute)
-        if name.lower() in partitions:
-            column = utilities.column(_text(jvm, attribute)).alias(name)
-        columns.append(column)
+        columns.append(_text(jvm, utilities, attribute).alias(name) if name.lower() in partitions else utilities.column(attribute))
     return data.select(jvm.seq(columns))
 
 
@@ -65,17 +62,20 @@ def dataset(jvm: Jvm, session: Any, plan: Any) -> Any:
     return jvm.root.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
 
 
-def _text(jvm: Jvm, attribute: Any) -> Any:
+def _text(jvm: Jvm, utilities: Any, attribute: Any) -> Any:
+    """The column as the log writes it, PROTOCOL.md, "Partition Value Serialization". Spark has the text of bytes checked, because the
+    name of a directory would silently replace what is not UTF-8."""
     catalyst = jvm.root.org.apache.spark.sql.catalyst.expressions
     kind = attribute.dataType().typeName()
     types = jvm.root.org.apache.spark.sql.types.DataTypes
     if kind == "string":
-        return attribute
+        return utilities.column(attribute)
     if kind == "timestamp":
         pattern = catalyst.Literal.create(_TIMESTAMP_FORMAT, types.StringType)
-        return catalyst.DateFormatClass(attribute, pattern, jvm.some("UTC"))
+        return utilities.column(catalyst.DateFormatClass(attribute, pattern, jvm.some("UTC")))
     ansi = jvm.singleton(f"{_CATALYST}.expressions.EvalMode").ANSI()
-    return catalyst.Cast(attribute, types.StringType, jvm.some("UTC"), ansi)
+    text = utilities.column(catalyst.Cast(attribute, types.StringType, jvm.some("UTC"), ansi))
+    return jvm.root.org.apache.spark.sql.functions.validate_utf8(text) if kind == "binary" else text
 
 
 def _fill_missing_with_default(jvm: Jvm) -> Any:

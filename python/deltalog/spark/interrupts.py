@@ -65,7 +65,11 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
     with _lock:
         for write in list(_running):
             write.interrupt()
-    _previous(number, frame)
+    try:
+        _previous(number, frame)
+    except Exception as error:
+        # That of PySpark 4.0 fails when it cancels over the connection in use; the newer ones raise this one then, too.
+        raise KeyboardInterrupt from error
 
 
 _previous: Any = signal.default_int_handler
