@@ -78,7 +78,7 @@ mod tests {
             let ours = storage.list_after("log", after).unwrap();
             storage.local = false;
             assert_eq!(ours, storage.list_after("log", after).unwrap(), "{after}");
-            assert!(after != "" || ours.len() == 8, "{ours:?}");
+            assert!(!after.is_empty() || ours.len() == 8, "{ours:?}");
         }
         storage.local = true;
         assert!(storage.list_after("nothing", "").unwrap().is_empty());
