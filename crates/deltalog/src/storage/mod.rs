@@ -7,6 +7,7 @@
 //! - "Not there" is said only when the store said so. Every other failure is `Unavailable` or `PermissionDenied`.
 //! - On a local file system a finished put has synced the file and its directory.
 
+mod list;
 mod location;
 mod read;
 mod sync;
@@ -143,6 +144,14 @@ impl Storage {
     /// `Unavailable`, `PermissionDenied`.
     pub fn list_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
         let prefix = self.path(directory)?;
+        if self.local {
+            let failed = |source: std::io::Error| {
+                self.error(directory, object_store::Error::Generic { store: "LocalFileSystem", source: source.into() })
+            };
+            let path =
+                object_store::local::LocalFileSystem::new().path_to_filesystem(&prefix).map_err(|error| self.error(directory, error))?;
+            return list::list_local(&path, after).map_err(failed);
+        }
         let offset = if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
         let skip = prefix.as_ref().len() + 1;
         let listing = block_on(self.store.list_with_offset(Some(&prefix), &offset).try_collect::<Vec<_>>());

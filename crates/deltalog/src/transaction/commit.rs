@@ -21,6 +21,12 @@ const PUTS_WITHOUT_ANSWER: u32 = 5;
 /// How often reading back is tried while the store gives no answer.
 const READS_WITHOUT_ANSWER: u32 = 5;
 
+/// How long a writer stands back at most after its first defeat; each further one doubles it.
+const LONGEST_FIRST_PAUSE_MICROS: u64 = 4_000;
+
+/// After how many defeats the pause no longer grows.
+const MOST_DOUBLINGS: u32 = 6;
+
 /// What became of a transaction.
 #[derive(Debug)]
 pub enum Outcome {
@@ -59,6 +65,7 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
     }
     let attempt = Attempt { storage: &storage, bytes: text.into(), txn_id: &txn_id };
     let mut version = base.as_ref().map_or(0, |base| base.version() + 1);
+    let mut defeats = 0;
     loop {
         let winner = match attempt.put(version)? {
             Found::Own | Found::Nothing => {
@@ -71,6 +78,9 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
             return Ok(Outcome::Conflict(conflict));
         }
         version += 1;
+        // All who lost this version would put the next one in the same moment, and all but one lose again.
+        std::thread::sleep(pause(&txn_id, defeats));
+        defeats += 1;
         // Reading is cheaper than a put that loses: go past everything that is there already.
         while let Found::Foreign(winner) = attempt.look(version)? {
             if let Some(conflict) = conflict(read, &actions, base.is_none(), &winner) {
@@ -170,4 +180,26 @@ impl Attempt<'_> {
 
 fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(20 << attempt.min(6))
+}
+
+/// How long to stand back after a defeat: anything up to a limit that grows. The id of the transaction is what differs between writers.
+fn pause(txn_id: &str, defeats: u32) -> Duration {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    (txn_id, defeats).hash(&mut hasher);
+    Duration::from_micros(hasher.finish() % (LONGEST_FIRST_PAUSE_MICROS << defeats.min(MOST_DOUBLINGS)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_differ_grow_and_are_bounded() {
+        let longest = |defeats| (0..1000).map(|writer| pause(&format!("{writer}"), defeats)).max().unwrap_or_default();
+        assert!(longest(0) <= Duration::from_micros(LONGEST_FIRST_PAUSE_MICROS));
+        assert!(longest(3) > longest(0));
+        assert!(longest(u32::MAX) <= Duration::from_micros(LONGEST_FIRST_PAUSE_MICROS << MOST_DOUBLINGS));
+        assert_ne!(pause("a", 1), pause("b", 1));
+    }
 }

@@ -49,6 +49,23 @@ fn a_refresh_does_not_step_over_a_gap() {
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(4)));
 }
 
+/// A directory that is listed while commits are added may show N + 1 and not N.
+#[test]
+fn a_commit_that_only_the_listing_lacks_is_not_missing() {
+    for hidden in [&["0.json"][..], &["3.json"], &["5.json", "6.json"], &["1.json", "5.json", "6.json"]] {
+        let (store, storage) = empty();
+        write_log(&storage, 3);
+        let held = Snapshot::open(&storage, None).unwrap();
+        write_log(&storage, 8);
+        let expected = paths(&Snapshot::open(&storage, None).unwrap());
+        hidden.iter().for_each(|ending| store.hide(ending));
+        for snapshot in [Snapshot::open(&storage, None).unwrap(), held.refresh().unwrap(), Snapshot::open(&storage, Some(7)).unwrap()] {
+            assert_eq!((snapshot.version(), paths(&snapshot)), (7, expected.clone()), "{hidden:?}");
+        }
+        assert_eq!(Snapshot::open(&storage, Some(4)).unwrap().version(), 4, "{hidden:?}");
+    }
+}
+
 #[test]
 fn torn_and_empty_commits_are_named() {
     for (text, line) in [("{\"commitInfo\":{}}\n{\"add\":{\"path\":\"x", Some(2)), ("", None), ("\n\n", None)] {

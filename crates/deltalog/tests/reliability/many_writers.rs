@@ -51,5 +51,6 @@ fn all_appends_land_once() {
     let mut expected: Vec<String> = (0..WRITERS).flat_map(|writer| (0..APPENDS).map(move |number| format!("{writer}-{number}"))).collect();
     expected.sort();
     assert_eq!(paths(&snapshot), expected);
-    assert!(took < Duration::from_secs(30), "{took:?}");
+    // A guard against writers that starve; how long it takes is mostly the disk and what else the machine does.
+    assert!(took < Duration::from_secs(90), "{took:?}");
 }

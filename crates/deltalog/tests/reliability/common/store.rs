@@ -51,6 +51,7 @@ type Script = Box<dyn FnMut(usize, &Call) -> Option<Fault> + Send>;
 struct State {
     calls: Vec<Call>,
     script: Option<Script>,
+    hidden: Vec<String>,
 }
 
 /// See the module.
@@ -66,6 +67,11 @@ impl FaultyStore {
         let mut state = self.state.lock().unwrap();
         state.calls.clear();
         state.script = Some(Box::new(script));
+    }
+
+    /// Listings no longer show the files whose name ends so; asked for by name they are there.
+    pub fn hide(&self, ending: &str) {
+        self.state.lock().unwrap().hidden.push(ending.to_owned());
     }
 
     /// No more failures.
@@ -154,7 +160,13 @@ impl ObjectStore for FaultyStore {
 
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
         match self.call(Op::List, prefix.unwrap_or(&Path::default())) {
-            None => self.inner.list_with_offset(prefix, offset),
+            None => {
+                let hidden = self.state.lock().unwrap().hidden.clone();
+                let shown = move |meta: &Result<ObjectMeta>| {
+                    !meta.as_ref().is_ok_and(|meta| hidden.iter().any(|ending| meta.location.as_ref().ends_with(ending)))
+                };
+                self.inner.list_with_offset(prefix, offset).filter(move |meta| std::future::ready(shown(meta))).boxed()
+            }
             Some(Fault::Denied) => stream::once(std::future::ready(Err(denied(offset)))).boxed(),
             Some(_) => stream::once(std::future::ready(Err(lost()))).boxed(),
         }
