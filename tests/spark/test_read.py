@@ -135,3 +135,13 @@ def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: st
         assert spark.read.format("deltalog").load(table).agg(sf.max("a")).collect()[0][0] == 3
     finally:
         old.unpersist()
+
+
+def test_a_missing_file_is_an_error_whatever_the_session_says(spark: SparkSession, table: str) -> None:
+    next(Path(table, "p=x").glob("*.parquet")).unlink()
+    spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
+    try:
+        with pytest.raises(Exception, match="(?i)not exist"):
+            spark.read.format("deltalog").load(table).collect()
+    finally:
+        spark.conf.unset("spark.sql.files.ignoreMissingFiles")

@@ -27,7 +27,15 @@ def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options:
     identity = f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}"
     index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, Planner(jvm, snapshot))
     parquet = jvm.root.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat()
-    return jvm.new("DeltalogRelation", index, partition_schema, schema, parquet, scala_options, session)
+    return jvm.new("DeltalogRelation", index, partition_schema, schema, parquet, _strict(scala_options), session)
+
+
+def _strict(scala_options: Any) -> Any:
+    """A file that is missing or damaged is an error, whatever the session's settings for plain files say: rows would be lost without a word."""
+    for name in ("ignoreMissingFiles", "ignoreCorruptFiles"):
+        if not scala_options.contains(name) and not scala_options.contains(name.lower()):
+            scala_options = scala_options.updated(name, "false")
+    return scala_options
 
 
 def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
