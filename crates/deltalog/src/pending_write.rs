@@ -151,11 +151,24 @@ impl PendingWrite {
         Ok(adopted.adds)
     }
 
-    /// Commits `files` as this write.
+    /// Commits `files` as this write. If that is impossible, the files are deleted; while it is not known, they stay.
     ///
     /// # Errors
     /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and the store's own; all but `CommitStateUnknown` mean that nothing was committed.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+        let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+        let storage = self.storage.clone();
+        let committed = self.try_commit(files, operation);
+        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
+            for path in paths {
+                // Whatever stays is for clean-up: the error to tell is that of the commit.
+                let _ = path::decode(&path).and_then(|path| storage.delete(&path));
+            }
+        }
+        committed
+    }
+
+    fn try_commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let operation = with_metrics(operation, &files);
         let mut transaction = match (&self.base, self.mode) {
             (None, _) => Transaction::create(&self.storage, &self.definition, operation, &self.environment)?,

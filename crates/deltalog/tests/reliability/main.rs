@@ -12,4 +12,5 @@ mod crash_points;
 mod histories;
 mod log_files;
 mod many_writers;
+mod pending_writes;
 mod threads;
