@@ -141,7 +141,7 @@ def test_a_missing_file_is_an_error_whatever_the_session_says(spark: SparkSessio
     next(Path(table, "p=x").glob("*.parquet")).unlink()
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     try:
-        with pytest.raises(Exception, match="(?i)not exist"):
+        with pytest.raises(Exception, match=r"(?i)not exist"):
             spark.read.format("deltalog").load(table).collect()
     finally:
         spark.conf.unset("spark.sql.files.ignoreMissingFiles")
