@@ -7,11 +7,14 @@ registered here, and the signal marks it before PySpark's handler goes on as usu
 
 import signal
 import threading
+import time
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
+
+_CANCEL_EVERY_SECONDS = 0.2
 
 _lock = threading.RLock()  # the signal may arrive in a thread that holds it
 _running: set["RunningWrite"] = set()
@@ -41,7 +44,10 @@ class RunningWrite:
         threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
 
     def _cancel(self) -> None:
-        self._spark_context.cancelJobsWithTag(self.tag)
+        """Until the write is over: the interrupt may come before its job has started, and jobs may follow one another."""
+        while self in _running:
+            self._spark_context.cancelJobsWithTag(self.tag)
+            time.sleep(_CANCEL_EVERY_SECONDS)
 
 
 @contextmanager
