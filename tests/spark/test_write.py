@@ -159,7 +159,7 @@ def test_partition_values_are_exact_and_independent_of_the_time_zone(spark: Spar
     data.write.format("deltalog").partitionBy(*names).save(path)
     found = spark.read.format("deltalog").load(path)
     assert found.schema.simpleString() == data.schema.simpleString()
-    assert sorted(found.toJSON().collect()) == sorted(data.toJSON().collect())
+    assert sorted(found.selectExpr("string(struct(*))").collect()) == sorted(data.selectExpr("string(struct(*))").collect())
     both = found.join(data.withColumnsRenamed({name: f"wanted_{name}" for name in names}), "n")
     assert both.where(" AND ".join(f"{name} <=> wanted_{name}" for name in names)).count() == longest + 1
     if kinds != ["decimal(38,18)"]:  # the independent reader fails on negative decimals with a fraction of leading zeros
