@@ -22,7 +22,8 @@ pub(super) fn list_local(directory: &Path, after: &str) -> io::Result<Vec<FileMe
 fn walk(directory: &Path, prefix: &str, after: &str, files: &mut Vec<FileMeta>) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        // Below a file there is nothing, either.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
         Err(error) => return Err(error),
     };
     for entry in entries {

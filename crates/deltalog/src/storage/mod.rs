@@ -258,13 +258,15 @@ impl Storage {
             Err(error @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
                 Err(self.error(path, error))
             }
-            // There is no directory, or bucket, that the file could be in.
-            Err(object_store::Error::NotFound { .. }) => {
-                let refused = Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
-                Err(refused.in_table(self.url()).with_hint("check the table's location"))
-            }
-            // Also what the operating system refuses: it may be the syncing of the directory, with the file in it already.
-            Err(error) => Ok(PutOutcome::Unknown(self.error(path, error))),
+            Err(error) => match self.error(path, error) {
+                // There is no directory, or bucket, that the file could be in.
+                error if error.kind() == ErrorKind::FileNotFound => {
+                    let refused = Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
+                    Err(refused.in_table(self.url()).with_hint("check the table's location"))
+                }
+                // Also what the operating system refuses: it may be the syncing of the directory, with the file in it already.
+                error => Ok(PutOutcome::Unknown(error)),
+            },
         }
     }
 
