@@ -9,6 +9,9 @@ SPARKS := 4.0 4.1 4.2 4.3
 # The Spark minor that the JVM connector of scripts/jvm_connector.py is built for.
 JVM_SPARK := 4.2
 
+# PySpark comes as a source archive, of which uv keeps the download, the wheel and the unpacked wheel: 1.5 GB a version, so only what is installed is kept.
+export UV_CACHE_DIR := $(CURDIR)/.cache/uv
+
 bin := .venv/bin
 uv := $(bin)/uv
 wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(shell find crates python -type f -not -name '*.pyc' -not -name '*.so')
@@ -19,6 +22,7 @@ wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(shell 
 	PYTHON=$(PYTHON) scripts/prerequisites.sh
 	test -x $(uv) || { $(PYTHON) -m venv .venv && $(bin)/python -m pip install --quiet uv; }
 	$(uv) pip install --quiet --python .venv --upgrade --group dev
+	$(uv) cache clean --quiet pyspark
 	touch $@
 
 dist/.wheel: $(wheel_sources) | .venv/.deps
@@ -33,6 +37,7 @@ dist/.wheel: $(wheel_sources) | .venv/.deps
 .venvs/%/.deps: pyproject.toml | .venv/.deps
 	$(uv) venv --quiet --allow-existing --python $(bin)/python .venvs/$*
 	$(uv) pip install --quiet --python .venvs/$* --upgrade --group spark-$*
+	$(uv) cache clean --quiet pyspark
 	touch $@
 
 .venvs/%/.wheel: dist/.wheel .venvs/%/.deps
