@@ -13,7 +13,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceWriter, InputPartition, WriterCommitMessage
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceArrowWriter,
+    DataSourceReader,
+    DataSourceWriter,
+    InputPartition,
+    WriterCommitMessage,
+)
 from pyspark.sql.types import StructType
 
 from deltalog._internal import Snapshot, SparkWrite, __version__, read_fragment, write_fragment
@@ -23,16 +30,10 @@ from deltalog.spark.filters import filter_text
 from deltalog.spark.names import connect_uri
 from deltalog.spark.options import Options
 
-try:
-    from pyspark.sql.datasource import DataSourceArrowWriter as _ArrowWriter
-except ImportError:  # before 4.1
-    _ArrowWriter = None  # type: ignore[assignment,misc]
-
 # Spark refuses a reader that takes filters unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
 _DEFAULT_PARTITIONS = 16
-_ROWS_PER_BATCH = 10_000  # where Spark hands on rows instead of Arrow
 
 
 def enable(spark: SparkSession) -> None:
@@ -79,8 +80,7 @@ class DeltalogDataSource(DataSource):
         )
         if pending is None:
             raise InvalidArgumentError(f"the mode {mode} cannot be nothing to do")
-        kind = DeltalogRowWriter if _ArrowWriter is None else DeltalogArrowWriter
-        return kind(pending.token(), schema, {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])})
+        return DeltalogWriter(pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])})
 
     def _snapshot(self) -> Snapshot:
         self._options.check_read()
@@ -142,13 +142,22 @@ class FragmentMessage(WriterCommitMessage):
         self.fragment = fragment
 
 
-class _Writer:
-    """What both kinds of writer share: the token goes to the workers, the driver commits what they bring back."""
+class DeltalogWriter(DataSourceArrowWriter):
+    """The token goes to the workers, which get Arrow batches; the driver commits what they bring back."""
 
-    def __init__(self, token: bytes, schema: StructType, parameters: dict[str, str]) -> None:
+    def __init__(self, token: bytes, parameters: dict[str, str]) -> None:
         self._token = token
-        self._schema = schema
         self._parameters = parameters
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        import pyarrow
+
+        first = next(iterator, None)
+        if first is None:
+            return WriterCommitMessage()
+        batches = (batch for part in ([first], iterator) for batch in part)
+        reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
+        return FragmentMessage(write_fragment(self._token, reader))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         fragments = [message.fragment for message in messages if isinstance(message, FragmentMessage)]
@@ -156,43 +165,6 @@ class _Writer:
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         SparkWrite.resume(self._token).abort()
-
-
-class DeltalogRowWriter(_Writer, DataSourceWriter):
-    """For Spark 4.0, which hands rows to Python writers."""
-
-    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-        import pyarrow
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        arrow_schema = to_arrow_schema(self._schema)
-        reader = pyarrow.RecordBatchReader.from_batches(arrow_schema, _batches(iterator, arrow_schema))
-        return FragmentMessage(write_fragment(self._token, reader))
-
-
-def _batches(rows: Iterator[Any], arrow_schema: Any) -> Iterator[Any]:
-    import itertools
-
-    import pyarrow
-
-    while chunk := list(itertools.islice(rows, _ROWS_PER_BATCH)):
-        yield pyarrow.RecordBatch.from_pylist([row.asDict(recursive=True) for row in chunk], schema=arrow_schema)
-
-
-if _ArrowWriter is not None:
-
-    class DeltalogArrowWriter(_Writer, _ArrowWriter):
-        """For Spark 4.1 and newer, which hands Arrow batches on."""
-
-        def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
-            import pyarrow
-
-            first = next(iterator, None)
-            if first is None:
-                return WriterCommitMessage()
-            batches = (batch for part in ([first], iterator) for batch in part)
-            reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
-            return FragmentMessage(write_fragment(self._token, reader))
 
 
 def _wanted(options: Options) -> tuple[int | None, int | None]:
