@@ -12,7 +12,7 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::{cast, filter_record_batch, is_not_null};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::columns::{FileColumns, remove_fields};
@@ -139,9 +139,14 @@ impl Iterator for CheckpointReader {
 pub(crate) fn read_table_actions(storage: &Storage, checkpoint: &CheckpointFiles, kinds: &[TableAction]) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
     for path in paths(checkpoint) {
+        let located = |error: Error| error.at_path(&path).at_version(checkpoint.version).in_table(storage.url());
+        let file = storage.open_file(&path).map_err(located)?;
+        // The footer is read once, however many kinds are asked for.
+        let footer =
+            ArrowReaderMetadata::load(&file, ArrowReaderOptions::default()).map_err(|error| located(damaged().with_source(error)))?;
         for kind in kinds {
-            read_kind(storage, &path, *kind, &mut actions)
-                .map_err(|error| error.at_path(&path).at_version(checkpoint.version).in_table(storage.url()))?;
+            let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file.clone(), footer.clone());
+            read_kind(builder, *kind, &mut actions).map_err(located)?;
         }
     }
     Ok(actions)
@@ -168,9 +173,8 @@ impl TableAction {
     }
 }
 
-fn read_kind(storage: &Storage, path: &str, kind: TableAction, actions: &mut Vec<Action>) -> Result<()> {
+fn read_kind(builder: ParquetRecordBatchReaderBuilder<FileReader>, kind: TableAction, actions: &mut Vec<Action>) -> Result<()> {
     let (column, required) = kind.column();
-    let builder = open(storage, path)?;
     let leaves = leaves(&builder, |root, _| root == column);
     if leaves.is_empty() {
         return Ok(());
