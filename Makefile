@@ -48,6 +48,11 @@ dist/.wheel: $(wheel_sources) | .venv/.deps
 	.venvs/$(JVM_SPARK)/bin/python scripts/jvm_connector.py .cache/jars
 	touch $@
 
+# A peer of the benches, in a workspace of its own.
+.cache/kernel-target/release/bench-kernel: benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/src/main.rs
+	cargo build --release --locked --quiet --manifest-path $< --target-dir .cache/kernel-target
+	touch $@
+
 # Keep what make would take for intermediate files.
 .SECONDARY:
 
@@ -73,6 +78,12 @@ test: test-rust test-python test-matrix ## all tests: Rust, Python, every Spark
 test-rust: .venv/.deps ## cargo test
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
 
+FUZZ_SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: ## damaged files for every parser of bytes, all at once, a minute each
+	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test -p deltalog --locked --test hostile -- --test-threads 32
+
 .PHONY: test-python
 test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## pytest without the Spark layer: API, golden tables, interop, README
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
@@ -92,6 +103,7 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel
 .PHONY: lint
 lint: .venv/.deps ## formatters, clippy, ruff, mypy; warnings are errors
 	cargo fmt --all --check
+	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
@@ -100,11 +112,12 @@ lint: .venv/.deps ## formatters, clippy, ruff, mypy; warnings are errors
 .PHONY: format
 format: .venv/.deps ## let the formatters write
 	cargo fmt --all
+	cargo fmt --manifest-path benches/kernel/Cargo.toml
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 
 .PHONY: bench
-bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## ours against its peers, as ratios
+bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete .cache/kernel-target/release/bench-kernel ## ours against its peers, as ratios
 	$(bin)/python benches/run.py $(BENCH)
 
 .PHONY: demo

@@ -9,7 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benches.contender import DELTALAKE, JVM_PARQUET, OURS, SPARK_JVM, SPARK_OURS, SPARK_PARQUET, Contender
+from benches.contender import (
+    ARROW_DATASET,
+    DELTALAKE,
+    DUCKDB,
+    JVM_PARQUET,
+    KERNEL,
+    KERNEL_LEAN,
+    OURS,
+    POLARS,
+    SPARK_JVM,
+    SPARK_OURS,
+    SPARK_PARQUET,
+    Contender,
+)
 from benches.tables import Checkpointed, Commits, Data, TableSpec
 from benches.tables.actions import MONTHS, ROWS_PER_FILE
 from benches.tables.checkpointed import TAIL, VERSION, commit
@@ -30,6 +43,8 @@ class Ratio:
     peer: str
     time: float | None = None
     memory: float | None = None
+    peer_measure: str | None = None
+    """The lap of the peer, where it has another name than the subject's."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +55,8 @@ class Limit:
     contender: str
     seconds: float | None = None
     peak_bytes: int | None = None
+    heap_bytes: int | None = None
+    """What a driver's heap may grow by, garbage aside."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +103,9 @@ def _with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, An
 
 _MANY_FILES: Mapping[str, TableSpec] = {"small": Checkpointed(10_000), "medium": Checkpointed(100_000), "full": Checkpointed(1_000_000)}
 _ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
+_DELETED_ROWS: Mapping[str, TableSpec] = {
+    scale: Data(spec.rows, deleted_percent=10) for scale, spec in _ROWS.items() if isinstance(spec, Data)
+}
 _MEBI = 1 << 20
 
 CASES = (
@@ -95,8 +115,14 @@ CASES = (
         operation="open_list",
         setup=_table_alone,
         tables=_MANY_FILES,
-        contenders=(OURS, DELTALAKE),
-        ratios=(Ratio("open", "ours", "deltalake"), Ratio("open + list", "ours", "deltalake", time=0.25, memory=0.5)),
+        contenders=(OURS, KERNEL, KERNEL_LEAN, DELTALAKE),
+        ratios=(
+            Ratio("open", "ours", "deltalake"),
+            Ratio("open", "ours", "delta_kernel"),
+            Ratio("open + list", "ours", "deltalake", time=0.07, memory=0.5),
+            Ratio("open + list", "ours", "delta_kernel", time=0.25),
+            Ratio("open + list", "ours", "delta_kernel lean"),
+        ),
         limits=(Limit("open", "ours", seconds=0.005), Limit("open + list", "ours", peak_bytes=120 * _MEBI)),
     ),
     Case(
@@ -105,8 +131,12 @@ CASES = (
         operation="open_list",
         setup=_table_alone,
         tables={"small": Commits(50, 50), "medium": Commits(200, 500), "full": Commits(1_000, 500)},
-        contenders=(OURS, DELTALAKE),
-        ratios=(Ratio("open + list", "ours", "deltalake", time=0.2),),
+        contenders=(OURS, KERNEL, KERNEL_LEAN, DELTALAKE),
+        ratios=(
+            Ratio("open + list", "ours", "deltalake", time=0.2),
+            Ratio("open + list", "ours", "delta_kernel", time=0.25),
+            Ratio("open + list", "ours", "delta_kernel lean"),
+        ),
         limits=(Limit("open + list", "ours", peak_bytes=200 * _MEBI),),
     ),
     Case(
@@ -115,8 +145,12 @@ CASES = (
         operation="open_list",
         setup=_table_alone,
         tables={"small": Commits(200, 5), "medium": Commits(2_000, 5), "full": Commits(10_000, 5)},
-        contenders=(OURS, DELTALAKE),
-        ratios=(Ratio("open + list", "ours", "deltalake", time=0.13),),
+        contenders=(OURS, KERNEL, KERNEL_LEAN, DELTALAKE),
+        ratios=(
+            Ratio("open + list", "ours", "deltalake", time=0.13),
+            Ratio("open + list", "ours", "delta_kernel", time=0.25),
+            Ratio("open + list", "ours", "delta_kernel lean"),
+        ),
     ),
     Case(
         name="plan",
@@ -138,6 +172,19 @@ CASES = (
         limits=(Limit("no-op", "ours", seconds=0.002), Limit("one commit", "ours", seconds=0.005)),
     ),
     Case(
+        name="scan",
+        about="the rows as Arrow, batch by batch: one column where another is in range; all 16 columns",
+        operation="scan",
+        setup=_table_alone,
+        tables=_ROWS,
+        contenders=(OURS, DELTALAKE, POLARS, DUCKDB, ARROW_DATASET),
+        ratios=tuple(
+            Ratio(measure, "ours", peer.name, time=1.0)
+            for measure in ("filter", "all columns")
+            for peer in (DELTALAKE, POLARS, DUCKDB, ARROW_DATASET)
+        ),
+    ),
+    Case(
         name="spark-scan",
         about="Spark: sum of one column where another is in range; all 16 columns",
         operation="scan",
@@ -151,6 +198,24 @@ CASES = (
                 Ratio(measure, "ours", "parquet", time=1.05),
                 Ratio(measure, "jvm", "parquet beside jvm"),
                 Ratio(measure, "ours", "jvm"),
+            )
+        ),
+        warm_up=2,
+    ),
+    Case(
+        name="spark-scan-dv",
+        about="Spark: the same two queries with a deletion vector on every file, 10 % of the rows deleted, and of the version without",
+        operation="scan_vectors",
+        setup=_table_alone,
+        tables=_DELETED_ROWS,
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=tuple(
+            ratio
+            for measure in ("filter + sum", "all columns")
+            for ratio in (
+                Ratio(f"{measure}, with vectors", "ours", "ours", time=1.25, peer_measure=f"{measure}, without vectors"),
+                Ratio(f"{measure}, with vectors", "jvm", "jvm", peer_measure=f"{measure}, without vectors"),
+                Ratio(f"{measure}, with vectors", "ours", "jvm", time=0.4),
             )
         ),
         warm_up=2,
@@ -174,6 +239,17 @@ CASES = (
         contenders=(SPARK_OURS, SPARK_JVM),
         ratios=(Ratio("plan", "ours", "jvm"),),
         limits=(Limit("plan", "ours", seconds=1.0),),
+        warm_up=1,
+    ),
+    Case(
+        name="spark-first-plan",
+        about="the same, of a table of a million files; what the heap of the driver grows by",
+        operation="plan",
+        setup=_table_alone,
+        tables=_MANY_FILES,
+        contenders=(SPARK_OURS, SPARK_JVM),
+        ratios=(Ratio("plan", "ours", "jvm", time=0.1),),
+        limits=(Limit("plan", "ours", heap_bytes=8 * _MEBI),),
         warm_up=1,
     ),
 )

@@ -36,7 +36,7 @@ def main() -> int:
         cache=arguments.cache.resolve(),
         seconds=arguments.timeout,
         contenders=arguments.contender,
-        places=Places(jvm_python=arguments.jvm_python, jars=arguments.jars),
+        places=Places(jvm_python=arguments.jvm_python, jars=arguments.jars, kernel=arguments.kernel),
     )
     failed = [case.name for case in chosen.values() if not _run(case, settings, arguments.results)]
     if failed:
@@ -82,4 +82,5 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="DIRECTORY", help="where the JSON goes")
     parser.add_argument("--jvm-python", type=Path, default=places.jvm_python, help="a Python with the PySpark of the JVM connector")
     parser.add_argument("--jars", type=Path, default=places.jars, metavar="DIRECTORY", help="the jars of the JVM connector")
+    parser.add_argument("--kernel", type=Path, default=places.kernel, metavar="PROGRAM", help="the program that `benches/kernel` makes")
     return parser

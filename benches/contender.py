@@ -1,4 +1,7 @@
-"""Names of the contenders: who they are and in which process they run."""
+"""Names of the contenders: who they are and in which process they run.
+
+A peer that is no Python package is a program: its module starts it, and the laps that it took of itself count.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,17 @@ class Contender:
     name: str
     module: str
     session: str | None = None
+    program: bool = False
+    """Runs the program of `benches/kernel`, whose place its process finds in `DELTALOG_BENCH_KERNEL`."""
 
 
 OURS = Contender("ours", "benches.contenders.ours")
 DELTALAKE = Contender("deltalake", "benches.contenders.delta_rs")
+KERNEL = Contender("delta_kernel", "benches.contenders.delta_kernel", program=True)
+KERNEL_LEAN = Contender("delta_kernel lean", "benches.contenders.delta_kernel_lean", program=True)
+POLARS = Contender("polars", "benches.contenders.polars_lazy")
+DUCKDB = Contender("duckdb", "benches.contenders.duck")
+ARROW_DATASET = Contender("pyarrow.dataset", "benches.contenders.arrow_dataset")
 SPARK_OURS = Contender("ours", "benches.contenders.spark_ours", OUR_SESSION)
 SPARK_PARQUET = Contender("parquet", "benches.contenders.spark_parquet", OUR_SESSION)
 SPARK_JVM = Contender("jvm", "benches.contenders.spark_jvm", JVM_SESSION)

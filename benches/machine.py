@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ def facts() -> dict[str, Any]:
         "memory_bytes": os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
         "load": os.getloadavg(),
         "commit": _git("rev-parse", "--short", "HEAD"),
+        "delta_kernel": _locked("delta_kernel"),
         "changed": bool(_git("status", "--porcelain", "--untracked-files=no")),
     }
 
@@ -28,6 +30,13 @@ def _processor() -> str:
     lines = information.read_text().splitlines() if information.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.processor() or platform.machine()
+
+
+def _locked(package: str) -> str | None:
+    """The version of a dependency of the program in `benches/kernel`."""
+    lock = (ROOT / "benches" / "kernel" / "Cargo.lock").read_text()
+    found = re.search(rf'^name = "{package}"\nversion = "(.+)"$', lock, re.MULTILINE)
+    return found[1] if found else None
 
 
 def _git(*arguments: str) -> str | None:

@@ -26,14 +26,19 @@ class CouldNotRun(Exception):  # noqa: N818 (an outcome of a contender, which th
 
 @dataclass(frozen=True)
 class Places:
-    """Where the environments and the connector of the Makefile are."""
+    """Where the environments, the connector and the program of the Makefile are."""
 
     python: Path = Path(sys.executable)
     jvm_python: Path = ROOT / ".venvs" / "4.2" / "bin" / "python"
     jars: Path = ROOT / ".cache" / "jars"
+    kernel: Path = ROOT / ".cache" / "kernel-target" / "release" / "bench-kernel"
 
     def command(self, contender: Contender) -> tuple[Path, dict[str, str]]:
         """The Python of a contender and what its environment has in addition."""
+        if contender.program:
+            if not self.kernel.exists():
+                raise CouldNotRun(f"no {self.kernel}; `make bench` builds it")
+            return self.python, {"DELTALOG_BENCH_KERNEL": str(self.kernel)}
         if contender.session != JVM_SESSION:
             return self.python, {}
         jars = sorted(str(jar) for jar in self.jars.glob("*.jar"))

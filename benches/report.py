@@ -41,12 +41,14 @@ def save(directory: Path, summary: Summary, outcomes: Sequence[Outcome], machine
 
 
 def _times(summary: Summary) -> Table:
-    table = _new("measure", "who", "-seconds", "-peak memory")
+    with_heap = any(each.heap_bytes for each in summary.measured)
+    table = _new("measure", "who", "-seconds", "-peak memory", *(["-heap grew by"] if with_heap else []))
     for each in summary.measured:
         if each.failure:
-            table.add_row(each.measure, each.contender, "not run", "")
+            table.add_row(each.measure, each.contender, "not run")
         else:
-            table.add_row(each.measure, each.contender, _text(each.seconds, _seconds), _text(each.peak_bytes, _bytes))
+            quantities = ((each.seconds, _seconds), (each.peak_bytes, _bytes), (each.heap_bytes, _bytes))[: 3 if with_heap else 2]
+            table.add_row(each.measure, each.contender, *(_text(*quantity) for quantity in quantities))
     return table
 
 
@@ -56,9 +58,9 @@ def _comparisons(summary: Summary) -> Table:
         # A ratio of memory that nobody has set a target for says little.
         if each.quantity == "memory" and each.at_most is None:
             continue
-        show_number = {"seconds": _seconds, "peak_bytes": _bytes}.get(each.quantity, _plain)
+        show_number = {"seconds": _seconds, "peak_bytes": _bytes, "heap_bytes": _bytes}.get(each.quantity, _plain)
         target = "" if each.at_most is None else f"≤ {show_number(each.at_most)}"
-        quantity = {"seconds": "time", "peak_bytes": "memory"}.get(each.quantity, each.quantity)
+        quantity = {"seconds": "time", "peak_bytes": "memory", "heap_bytes": "heap"}.get(each.quantity, each.quantity)
         table.add_row(each.measure, each.what, quantity, _text(each.found, show_number) or "not run", target, _verdict(summary, each))
     return table
 

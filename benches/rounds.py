@@ -31,8 +31,9 @@ class Outcome:
     failure: str | None = None
 
     def series(self, measure: str, quantity: str) -> list[float]:
-        """A quantity (`seconds`, `peak_bytes`) of a lap, by round."""
-        return [] if self.failure else [sample["laps"][measure][quantity] for sample in self.samples]
+        """A quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap, by round; empty where the lap does not have it."""
+        laps = [] if self.failure else [sample["laps"][measure] for sample in self.samples]
+        return [lap[quantity] for lap in laps if quantity in lap]
 
 
 @dataclass(frozen=True)

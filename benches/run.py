@@ -1,4 +1,4 @@
-"""The program that `make bench` runs; `python benches/run.py list` says what there is."""
+"""The program that `make bench` runs; `python benches/run.py list` says what there is, `… curve` draws a picture."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).parent.parent)
 
 if __name__ == "__main__":
-    from benches.command import main
+    if sys.argv[1:2] == ["curve"]:
+        from benches import curve
 
-    sys.exit(main())
+        sys.exit(curve.main(sys.argv[2:]))
+
+    from benches import command
+
+    sys.exit(command.main())

@@ -28,6 +28,7 @@ class Measured:
     contender: str
     seconds: Spread | None
     peak_bytes: Spread | None
+    heap_bytes: Spread | None
     failure: str | None
 
 
@@ -65,13 +66,15 @@ class Summary:
 
 def summarise(case: Case, scale: str, rounds: int, outcomes: Sequence[Outcome]) -> Summary:
     by_name = {outcome.contender.name: outcome for outcome in outcomes}
-    measures = dict.fromkeys([ratio.measure for ratio in case.ratios] + [limit.measure for limit in case.limits])
+    of_peers = [ratio.peer_measure for ratio in case.ratios if ratio.peer_measure]
+    measures = dict.fromkeys([ratio.measure for ratio in case.ratios] + of_peers + [limit.measure for limit in case.limits])
     measured = [
         Measured(
             measure,
             outcome.contender.name,
             Spread.of(outcome.series(measure, "seconds")),
             Spread.of(outcome.series(measure, "peak_bytes")),
+            Spread.of(outcome.series(measure, "heap_bytes")),
             outcome.failure,
         )
         for measure in measures
@@ -87,13 +90,12 @@ def _ratio(ratio: Ratio, by_name: dict[str, Outcome]) -> list[Compared]:
     if not {ratio.subject, ratio.peer} <= by_name.keys():
         return []
     found = []
+    peer_measure = ratio.peer_measure or ratio.measure
+    what = f"{ratio.subject} / {ratio.peer}" + (f", {ratio.peer_measure}" if ratio.peer_measure else "")
     for quantity, title, at_most in (("seconds", "time", ratio.time), ("peak_bytes", "memory", ratio.memory)):
-        pairs = zip(
-            by_name[ratio.subject].series(ratio.measure, quantity), by_name[ratio.peer].series(ratio.measure, quantity), strict=False
-        )
-        found.append(
-            Compared(f"{ratio.subject} / {ratio.peer}", ratio.measure, title, Spread.of([one / two for one, two in pairs]), at_most)
-        )
+        subject, peer = by_name[ratio.subject].series(ratio.measure, quantity), by_name[ratio.peer].series(peer_measure, quantity)
+        spread = Spread.of([one / two for one, two in zip(subject, peer, strict=False)])
+        found.append(Compared(what, ratio.measure, title, spread, at_most))
     return found
 
 
@@ -101,7 +103,7 @@ def _limit(limit: Limit, by_name: dict[str, Outcome]) -> list[Compared]:
     if limit.contender not in by_name:
         return []
     outcome = by_name[limit.contender]
-    quantities = (("seconds", limit.seconds), ("peak_bytes", limit.peak_bytes))
+    quantities = (("seconds", limit.seconds), ("peak_bytes", limit.peak_bytes), ("heap_bytes", limit.heap_bytes))
     return [
         Compared(limit.contender, limit.measure, quantity, Spread.of(outcome.series(limit.measure, quantity)), at_most)
         for quantity, at_most in quantities

@@ -39,6 +39,14 @@ class Watch:
         """Counts the memory of another process, such as the JVM of a Spark session, as the contender's."""
         self._also.append(process)
 
+    def took(self, measure: str, seconds: float, peak_bytes: int) -> None:
+        """Takes over a lap that a program has taken of itself: its clock, and its memory without that of the process that started it."""
+        self.laps[measure] = {"seconds": seconds, "peak_bytes": peak_bytes}
+
+    def note(self, measure: str, quantity: str, number: float) -> None:
+        """Adds to a lap what is neither time nor peak."""
+        self.laps[measure][quantity] = number
+
     @contextmanager
     def __call__(self, measure: str) -> Iterator[None]:
         start = perf_counter()

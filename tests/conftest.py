@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NoReturn
 
@@ -14,6 +15,7 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 ROOT = Path(__file__).parent.parent
+OUTCOMES = pytest.StashKey[Counter[str]]()
 
 
 def missing(what: str) -> NoReturn:
@@ -27,3 +29,23 @@ def missing(what: str) -> NoReturn:
 def root() -> Path:
     """The repository."""
     return ROOT
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[OUTCOMES] = Counter()
+
+
+@pytest.fixture
+def outcomes(pytestconfig: pytest.Config) -> Counter[str]:
+    """Outcome by count, of all golden tables so far."""
+    return pytestconfig.stash[OUTCOMES]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Prints, at the end of a run, how many golden tables came to which outcome."""
+    counts = config.stash[OUTCOMES]
+    if counts:
+        terminalreporter.section("golden tables by outcome")
+        for outcome, count in sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])):
+            terminalreporter.write_line(f"{count:5}  {outcome}")
+        terminalreporter.write_line(f"{counts.total():5}  in all")

@@ -7,6 +7,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
+from benches.contenders import rows
 from benches.watch import Watch
 
 
@@ -15,8 +16,9 @@ def open_list(watch: Watch, table: str) -> dict[str, Any]:
         with watch("open"):
             opened = DeltaTable(table)
             opened.protocol(), opened.metadata(), opened.schema()
-        files = opened.get_add_actions().num_rows
-    return {"version": opened.version(), "files": files}
+        files = opened.get_add_actions()
+    size = sum(files.column("size_bytes").to_pylist())
+    return {"version": opened.version(), "files": files.num_rows, "bytes": size}
 
 
 def plan(watch: Watch, table: str, predicate: str) -> dict[str, Any]:
@@ -34,3 +36,12 @@ def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, 
     with watch("one commit"):
         opened.update_incremental()
     return {"before": before, "after": opened.version()}
+
+
+def scan(watch: Watch, table: str) -> dict[str, Any]:
+    """With the engine that the package has built in (DataFusion), which is faster than its dataset for pyarrow."""
+    with watch("filter"):
+        some = rows.take(DeltaTable(table).scan(columns=[rows.COLUMN], predicate=rows.PREDICATE))
+    with watch("all columns"):
+        everything = rows.take(DeltaTable(table).scan())
+    return rows.answer(some, everything)

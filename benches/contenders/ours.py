@@ -6,8 +6,10 @@ import os
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 import deltalog
+from benches.contenders import rows
 from benches.watch import Watch
 
 COLUMNS = ["path", "size", "partition_values"]
@@ -23,8 +25,11 @@ def open_list(watch: Watch, table: str) -> dict[str, Any]:
         with watch("open"):
             opened = deltalog.DeltaTable(table)
             opened.protocol(), opened.metadata(), opened.schema()
-        files = _count(opened.files(columns=COLUMNS))
-    return {"version": opened.version(), "files": files}
+        files = size = 0
+        for batch in pa.RecordBatchReader.from_stream(opened.files(columns=COLUMNS)):
+            files += batch.num_rows
+            size += pc.sum(batch.column("size")).as_py() or 0
+    return {"version": opened.version(), "files": files, "bytes": size}
 
 
 def plan(watch: Watch, table: str, predicate: str) -> dict[str, Any]:
@@ -42,3 +47,11 @@ def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, 
     with watch("one commit"):
         opened.update()
     return {"before": before, "after": opened.version()}
+
+
+def scan(watch: Watch, table: str) -> dict[str, Any]:
+    with watch("filter"):
+        some = rows.take(deltalog.DeltaTable(table).to_arrow(columns=[rows.COLUMN], predicate=rows.PREDICATE))
+    with watch("all columns"):
+        everything = rows.take(deltalog.DeltaTable(table).to_arrow())
+    return rows.answer(some, everything)

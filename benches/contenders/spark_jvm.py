@@ -12,6 +12,10 @@ def scan(watch: Watch, table: str) -> dict[str, Any]:
     return spark_session.scan(watch, spark_session.session(), "delta", table)
 
 
+def scan_vectors(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.scan_vectors(watch, spark_session.session(), "delta", table)
+
+
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_session.write(watch, spark_session.session(), "delta", table, target)
 

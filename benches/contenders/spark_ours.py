@@ -21,6 +21,10 @@ def scan(watch: Watch, table: str) -> dict[str, Any]:
     return spark_session.scan(watch, _session(), "deltalog", table)
 
 
+def scan_vectors(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.scan_vectors(watch, _session(), "deltalog", table)
+
+
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_session.write(watch, _session(), "deltalog", table, target)
 

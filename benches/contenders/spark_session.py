@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,10 @@ CONNECTOR = {
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.databricks.delta.snapshotPartitions": "2",
 }
+
+HEAP_STEP = 1 << 18
+HEAP_WAIT_SECONDS = 1.5
+"""Longer than py4j's thread sleeps."""
 
 
 def session() -> SparkSession:
@@ -78,10 +84,49 @@ def plan(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[st
     """From the path to the `PartitionDirectory`s that Spark makes tasks of, all files. Nothing is read, for there are no data files."""
     with_jvm(watch, spark)
     none = spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq(spark._jvm.java.util.ArrayList())  # type: ignore[union-attr]
+    before = heap_bytes(spark)
     with watch("plan"):
         location = _location(spark.read.format(format_).load(table))
         location.listFiles(none, none)
+    # What the listing gave is gone: what is left is what the source and its connector keep of the table.
+    watch.note("plan", "heap_bytes", heap_bytes(spark) - before)
     return {"files": len(location.inputFiles())}
+
+
+def scan_vectors(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
+    """The two queries of `scan`, of version 0, where no file has a deletion vector, and of version 1, where each has one.
+
+    All columns go to Spark's rows and no further, for the JVM connector refuses to copy a table with deletion vectors into the `noop` sink.
+    """
+    with_jvm(watch, spark)
+    answer: dict[str, Any] = {}
+    for version, which in enumerate(("without vectors", "with vectors")):
+        reader = spark.read.format(format_).option("versionAsOf", version)
+        query = reader.load(table).where("i1 < 500000").agg(F.sum("d3"), F.count("*"))
+        with watch(f"filter + sum, {which}"):
+            total, count = query.collect()[0]
+        everything = reader.load(table)
+        with watch(f"all columns, {which}"):
+            everything._jdf.queryExecution().toRdd().count()
+        answer |= {f"sum {which}": total, f"rows {which}": count}
+    return answer
+
+
+def heap_bytes(spark: SparkSession) -> int:
+    """What lives on the driver's heap after collections, when that has stopped falling.
+
+    What Python has let go py4j tells the JVM at its leisure, and what the JVM has let go Spark cleans up in a thread of its own.
+    """
+    jvm: Any = spark._jvm
+    memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()
+    used = sys.maxsize
+    while True:
+        before = used
+        jvm.java.lang.System.gc()
+        used = int(memory.getHeapMemoryUsage().getUsed())
+        if used > before - HEAP_STEP:
+            return used
+        time.sleep(HEAP_WAIT_SECONDS)
 
 
 def _location(frame: DataFrame) -> Any:

@@ -1,12 +1,13 @@
-"""A table with data: eight Parquet files of 16 columns (six longs, six doubles, four strings), one commit.
+"""A table with data: eight Parquet files of 16 columns (six longs, six doubles, four strings), one commit; a second one may delete rows.
 
 The directory is a Delta table and, for readers that pass over names with an underscore, a directory of Parquet files: every contender reads the same
-bytes. No predicate on the random columns skips a file, so a scan measures the scan.
+bytes. No predicate on the random columns skips a file, so a scan measures the scan. The files of a table with deletions are links to those without.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -15,29 +16,36 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benches.tables import vectors
 from benches.tables.actions import CREATED_MS, WIDE, commit_info, lines, metadata, protocol
+from benches.tables.cache import build
 
 FILES = 8
 
 
 @dataclass(frozen=True)
 class Data:
-    """`rows` rows in eight files."""
+    """`rows` rows in eight files. Version 1, if there is one, deletes some of every file's rows, at random, by deletion vectors."""
 
     rows: int
+    deleted_percent: int = 0
 
     @property
     def name(self) -> str:
-        return f"data-{self.rows}x16"
+        return f"data-{self.rows}x16" + (f"-{self.deleted_percent}-percent-deleted" if self.deleted_percent else "")
 
     def parameters(self) -> dict[str, Any]:
-        return asdict(self)
+        return {name: value for name, value in asdict(self).items() if value}
 
     def write(self, table: Path) -> None:
+        whole = build(table.parent, Data(self.rows)) if self.deleted_percent else None
         adds = []
         for number in range(FILES):
             path = table / f"part-{number:05}.snappy.parquet"
-            pq.write_table(_rows(number, self.rows // FILES), path, compression="snappy")
+            if whole:
+                os.link(whole / path.name, path)
+            else:
+                pq.write_table(_rows(number, self.rows // FILES), path, compression="snappy")
             add = {
                 "path": path.name,
                 "partitionValues": {},
@@ -48,8 +56,25 @@ class Data:
             adds.append({"add": {**add, "stats": json.dumps(_statistics(pq.read_metadata(path)), separators=(",", ":"))}})
         log = table / "_delta_log"
         log.mkdir()
-        start = ({"protocol": protocol()}, {"metaData": metadata(list(WIDE.columns()))})
+        features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+        new = {"minReaderVersion": 3, "minWriterVersion": 7, **features} if self.deleted_percent else protocol()
+        start = ({"protocol": new}, {"metaData": metadata(list(WIDE.columns()))})
         (log / f"{0:020}.json").write_text(lines(commit_info(0), *start, *adds))
+        if self.deleted_percent:
+            (log / f"{1:020}.json").write_text(lines(commit_info(1), *self._deletions(table, adds)))
+
+    def _deletions(self, table: Path, adds: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        random = np.random.default_rng(0)
+        deleted = [np.flatnonzero(random.random(self.rows // FILES) * 100 < self.deleted_percent) for _ in adds]
+        descriptors = vectors.write(table, deleted)
+        actions = []
+        for action, descriptor in zip(adds, descriptors, strict=True):
+            add = action["add"]
+            gone = {"path": add["path"], "deletionTimestamp": CREATED_MS, "dataChange": True, "extendedFileMetadata": True}
+            actions.append({"remove": {**gone, "partitionValues": {}, "size": add["size"]}})
+            loose = json.dumps({**json.loads(add["stats"]), "tightBounds": False}, separators=(",", ":"))
+            actions.append({"add": {**add, "stats": loose, "deletionVector": descriptor}})
+        return actions
 
 
 def _rows(file: int, count: int) -> pa.Table:

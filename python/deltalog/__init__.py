@@ -29,6 +29,7 @@ from deltalog.errors import (
 )
 from deltalog.schema import Schema
 from deltalog.table import DeltaTable, Metadata, Protocol
+from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
     "CorruptLogError",
     "DeltaError",
     "DeltaTable",
+    "Difference",
     "InvalidArgumentError",
     "Metadata",
     "MissingFileError",
@@ -49,6 +51,7 @@ __all__ = [
     "TableAlreadyExistsError",
     "UnavailableError",
     "UnsupportedFeatureError",
+    "Verification",
     "VersionNotFoundError",
     "__version__",
     "write_deltalake",

@@ -16,6 +16,7 @@ __all__ = [
     "NotATableError",
     "SchemaMismatchError",
     "Snapshot",
+    "SparkChanges",
     "SparkWrite",
     "TableAlreadyExistsError",
     "UnavailableError",
@@ -64,6 +65,7 @@ class Snapshot:
         version: int | None = None,
         timestamp_ms: int | None = None,
         storage_options: Mapping[str, str] | None = None,
+        staged_commits: Sequence[str | tuple[int, bytes]] | None = None,
     ) -> Snapshot: ...
     @property
     def uri(self) -> str:
@@ -77,6 +79,17 @@ class Snapshot:
     def schema_json(self) -> str:
         """The table's schema as the log holds it (Delta's `schemaString`, which is also Spark's JSON form of a `StructType`)."""
     @property
+    def column_mapping_mode(self) -> str:
+        """How the columns of data files are found: `none`, `name` or `id`; `none` also where the protocol does not ask readers to map them."""
+    @property
+    def physical_schema_json(self) -> str:
+        """The schema by the names that data files, partition values and statistics have for the columns: field for field that of `schema_json`.
+        In the mode `id` each field has its id as `parquet.field.id` in its metadata, as Spark's Parquet reader takes it; no other metadata is there.
+        Without column mapping the same as the schema."""
+    @property
+    def row_tracking_columns(self) -> tuple[str, str] | None:
+        """The hidden columns of data files for row ids and row commit versions; None where row tracking is not enabled."""
+    @property
     def table_id(self) -> str: ...
     @property
     def name(self) -> str | None: ...
@@ -88,6 +101,8 @@ class Snapshot:
     def partition_columns(self) -> list[str]: ...
     @property
     def configuration(self) -> dict[str, str]: ...
+    def clustering_columns(self) -> list[list[str]]:
+        """The path of each column that the table is clustered by; none if it is not clustered."""
     @property
     def min_reader_version(self) -> int: ...
     @property
@@ -96,20 +111,54 @@ class Snapshot:
     def reader_features(self) -> list[str] | None: ...
     @property
     def writer_features(self) -> list[str] | None: ...
-    def refresh(self) -> Snapshot:
+    def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
         """The newest version; costs the new commits only. Returns itself when there is nothing new."""
     def num_files(self) -> int: ...
     def size_in_bytes(self) -> int: ...
     def history_json(self, limit: int | None = None) -> list[str]:
         """One JSON object a commit, newest first: `version`, `timestamp` (milliseconds) and the fields of its `commitInfo` as they stand there."""
+    def history(self, limit: int | None = None) -> ArrowStream:
+        """The same as Arrow; see `DeltaTable.history_arrow`."""
+    def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
+        """The actions of each version; see `DeltaTable.changes`."""
+    def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
+        """The checksum file, the fields that were compared, and of those that differ name, checksum and replay; see `DeltaTable.verify`."""
+    def domain_metadata(self) -> dict[str, str]: ...
+    def transaction_versions(self) -> dict[str, int]: ...
     def files(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
         """The live files, a row a file; see `DeltaTable.files`."""
     def file_uris(self, predicate: str | None = None) -> list[str]: ...
-    def scan(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
+    def scan(self, columns: Sequence[str] | None = None, predicate: str | None = None, row_ids: bool = False) -> ArrowStream:
         """The rows; see `DeltaTable.to_arrow`."""
+    def count(self, predicate: str | None = None) -> int:
+        """How many rows; see `DeltaTable.count`."""
+    def count_by_partition(self, predicate: str | None = None) -> ArrowStream:
+        """How many rows each partition has; see `DeltaTable.count_by_partition`."""
+    def min_max(self, column: str, predicate: str | None = None) -> tuple[Any, Any] | None:
+        """The least and the greatest value of a column, if the log tells; see `DeltaTable.min_max`."""
+    def changes(
+        self,
+        start_version: int | None = None,
+        end_version: int | None = None,
+        start_timestamp_ms: int | None = None,
+        end_timestamp_ms: int | None = None,
+        columns: Sequence[str] | None = None,
+        predicate: str | None = None,
+        allow_out_of_range: bool = False,
+    ) -> ArrowStream:
+        """The rows that versions changed; see `DeltaTable.load_cdf`."""
     def plan_spark(self, filter_sql: str, time_zone: str) -> tuple[bytes, int, int]:
         """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true, packed for the
         Java side of `deltalog.spark`; the number of files kept; the number of files of the snapshot. Conjuncts that are not understood prune nothing."""
+
+    def spark_changes(
+        self,
+        start_version: int | None = None,
+        end_version: int | None = None,
+        start_timestamp_ms: int | None = None,
+        end_timestamp_ms: int | None = None,
+    ) -> SparkChanges:
+        """The files of `changes`, for Spark's own scan."""
 
     def scan_partitions(self, filter_sql: str, n: int) -> list[bytes]:
         """The scan of the files that may hold rows for which `filter_sql` is true, as at most `n` pieces of about the same number of bytes for
@@ -152,6 +201,20 @@ def read_fragment(fragment: bytes) -> ArrowStream:
 def write_fragment(token: bytes, stream: Any) -> bytes:
     """Writes an Arrow stream as data files of the write that `token` stands for (columns by name, fitted to the table as an append does), and
     returns what `SparkWrite.commit_fragments` needs to know of them. Nothing is committed. For Spark's workers."""
+
+@final
+class SparkChanges:
+    """The files of a change data feed for Spark's scan. Their partition values are those of the table, then `_commit_version` and `_commit_timestamp`."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The last version, in whose schema the rows are."""
+    @property
+    def versions(self) -> tuple[int, int] | None:
+        """The first and the last version; None if the range has none."""
+    def size_in_bytes(self) -> int: ...
+    def plan_spark(self) -> tuple[bytes, int]:
+        """The files, packed as `Snapshot.plan_spark` packs them, and their number."""
 
 @final
 class SparkWrite:

@@ -1,12 +1,25 @@
 """What users pass, checked and brought to the form that the binary takes."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
+from typing import TypeAlias
 
 from deltalog.errors import InvalidArgumentError
 
-__all__ = ["columns_argument", "limit_argument", "location_argument", "options_argument", "timestamp_argument", "version_argument"]
+__all__ = [
+    "StagedCommit",
+    "columns_argument",
+    "limit_argument",
+    "location_argument",
+    "options_argument",
+    "staged_argument",
+    "timestamp_argument",
+    "version_argument",
+]
+
+StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
+"""A commit that a catalog has not published yet: where it lies, or its version and its bytes."""
 
 # Versions are signed 64-bit numbers to every implementation.
 _LARGEST = 2**63 - 1
@@ -59,8 +72,26 @@ def options_argument(options: Mapping[str, str] | None, what: str) -> dict[str, 
     return pairs
 
 
-def timestamp_argument(timestamp: datetime | str | None) -> int | None:
-    """A time as milliseconds since the epoch, rounded down; without a zone it is of UTC."""
+def staged_argument(staged_commits: Iterable[StagedCommit] | None) -> "list[str | tuple[int, bytes]] | None":
+    """The staged commits that a catalog names. One text would be taken apart into its letters."""
+    if staged_commits is None:
+        return None
+    if isinstance(staged_commits, (str, bytes, os.PathLike)):
+        raise InvalidArgumentError(f"staged commits are a list: [{staged_commits!r}], not {staged_commits!r}")
+    return [_staged(commit) for commit in staged_commits]
+
+
+def _staged(commit: StagedCommit) -> "str | tuple[int, bytes]":
+    if isinstance(commit, tuple) and len(commit) == 2 and _is_count(commit[0]) and isinstance(commit[1], bytes):
+        return commit
+    path = os.fspath(commit) if isinstance(commit, (str, os.PathLike)) else None
+    if not isinstance(path, str):
+        raise InvalidArgumentError(f"a staged commit is the name of its file, or a version and bytes, not {commit!r}")
+    return path
+
+
+def timestamp_argument(timestamp: datetime | str | None, *, round_up: bool = False) -> int | None:
+    """A time as milliseconds since the epoch, rounded down, or up; without a zone it is of UTC."""
     if timestamp is None:
         return None
     if isinstance(timestamp, str):
@@ -74,4 +105,5 @@ def timestamp_argument(timestamp: datetime | str | None) -> int | None:
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=timezone.utc)
     since_epoch = timestamp - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1000 + since_epoch.microseconds // 1000
+    micros = since_epoch.microseconds + (999 if round_up else 0)
+    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1000 + micros // 1000

@@ -1,7 +1,7 @@
 """The canonical form of rows, in which tables of any reader are compared: one line of JSON a row, lines sorted, SHA-256 over them.
 
 The form is the one that the README of the golden tables lays down: floats as shortest round-trip doubles, decimals as text with their full
-scale, binary in hex, both kinds of timestamp without a zone, maps as sorted pairs.
+scale, binary in hex, both kinds of timestamp without a zone, maps as sorted pairs, a variant as `{"__variant__": value}`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import decimal
 import hashlib
 import json
 import math
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql.variant_utils import VariantUtils
 
 
 def dumps(value: Any) -> str:
@@ -22,7 +24,8 @@ def dumps(value: Any) -> str:
 
 def rows(table: pa.Table) -> list[str]:
     """The rows of `table` as sorted lines."""
-    lines = [dumps({name: value(cell) for name, cell in row.items()}) for row in table.to_pylist(maps_as_pydicts=None)]
+    columns = {name: _with_variants(table.schema.field(name)) for name in table.column_names}
+    lines = [dumps({name: value(columns[name](cell)) for name, cell in row.items()}) for row in table.to_pylist(maps_as_pydicts=None)]
     return sorted(lines, key=lambda line: line.encode())
 
 
@@ -32,6 +35,22 @@ def sha256(lines: list[str]) -> str:
     for line in lines:
         digest.update(line.encode() + b"\n")
     return digest.hexdigest()
+
+
+def _with_variants(field: pa.Field) -> Callable[[Any], Any]:
+    """What replaces the variants in a value of `field` by what they stand for; Spark's own decoder says what that is."""
+    if (field.metadata or {}).get(b"ARROW:extension:name") == b"arrow.parquet.variant":
+        return lambda cell: None if cell is None else {"__variant__": VariantUtils.to_python(cell["value"], cell["metadata"])}
+    if pa.types.is_struct(field.type):
+        parts = {child.name: _with_variants(child) for child in field.type}
+        return lambda cell: None if cell is None else {name: part(cell[name]) for name, part in parts.items()}
+    if pa.types.is_list(field.type):
+        element = _with_variants(field.type.value_field)
+        return lambda cell: None if cell is None else [element(child) for child in cell]
+    if pa.types.is_map(field.type):
+        key, item = _with_variants(field.type.key_field), _with_variants(field.type.item_field)
+        return lambda cell: None if cell is None else [(key(name), item(child)) for name, child in cell]
+    return lambda cell: cell
 
 
 def value(cell: Any) -> Any:

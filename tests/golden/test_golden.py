@@ -18,21 +18,13 @@ import pyarrow as pa
 import pytest
 
 import deltalog
+from deltalog import _internal
 from tests.conftest import missing
 from tests.golden import canonical
 from tests.golden.expected import ROOT, Golden, load
 
 REFUSED = {
-    "catalogManaged",
-    "columnMapping",
-    "deletionVectors",
     "geospatial",
-    "typeWidening",
-    "typeWidening-preview",
-    "v2Checkpoint",
-    "variantShredding-preview",
-    "variantType",
-    "variantType-preview",
 }
 
 TABLES = load()
@@ -86,6 +78,11 @@ def check_log(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
     assert metadata.partition_columns == wanted["partitionColumns"]
     assert metadata.configuration == wanted.get("configuration", {})
     assert json.loads(table.schema().to_json()) == expected["schema"]
+    assert table.transaction_versions() == {app: txn["version"] for app, txn in (expected.get("txns") or {}).items()}
+    assert table.domain_metadata() == (expected.get("domain_metadata") or {})
+    assert table.verify().ok
+    stamps = {str(entry["version"]): entry["timestamp"] for entry in table.history() if "inCommitTimestamp" in entry}
+    assert stamps == (expected.get("in_commit_timestamps") or {})
 
 
 def check_state(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
@@ -93,6 +90,8 @@ def check_state(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
     assert paths_sha256(table) == (expected["num_files"], expected["paths_sha256"])
     if "rows_sha256" in expected:
         assert rows_sha256(table) == (expected["num_rows"], expected["rows_sha256"])
+        assert table.count() == expected["num_rows"]
+        assert sum(pa.table(table.count_by_partition())["count"].to_pylist()) == expected["num_rows"]
     elif "read_error" in expected and expected["num_files"]:
         with pytest.raises(deltalog.DeltaError):
             rows_sha256(table)
@@ -103,12 +102,36 @@ def check_readable(golden: Golden, path: Path) -> None:
         table = deltalog.DeltaTable(path)
         check_log(table, golden.expected)
         check_state(table, golden.expected)
+        if "rows_sha256" in golden.expected:
+            check_pieces(table, golden.expected)
+        if "cdf" in golden.expected:
+            check_changes(table, golden.expected["cdf"])
         for version in golden.expected.get("versions", ()):
             if version.get("must_fail"):
                 with pytest.raises(deltalog.DeltaError):
                     rows_sha256(deltalog.DeltaTable(path, version=version["version"]))
             else:
                 check_state(deltalog.DeltaTable(path, version=version["version"]), version)
+
+
+def check_pieces(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
+    """The rows as other processes read them, in pieces that travel as bytes."""
+    pieces = table._snapshot.scan_partitions("", 3)
+    lines = [line for piece in pieces for line in canonical.rows(pa.table(_internal.read_fragment(piece)))]
+    lines.sort(key=lambda line: line.encode())
+    assert (len(lines), canonical.sha256(lines)) == (expected["num_rows"], expected["rows_sha256"])
+
+
+def check_changes(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
+    """The change data feed, rows and counts; the expected rows know no times."""
+    changes = pa.table(table.load_cdf(expected["start_version"], expected["end_version"]))
+    times = changes.column("_commit_timestamp")
+    assert times.type == pa.timestamp("us", "UTC")
+    assert times.null_count == 0
+    found = changes.drop_columns(["_commit_timestamp"])
+    assert Counter(found.column("_change_type").to_pylist()) == expected["by_change_type"]
+    lines = canonical.rows(found)
+    assert (len(lines), canonical.sha256(lines)) == (expected["num_rows"], expected["rows_sha256"])
 
 
 def run(golden: Golden, path: Path) -> str:
@@ -124,7 +147,13 @@ def run(golden: Golden, path: Path) -> str:
         case "catalog-managed":
             with pytest.raises(deltalog.UnsupportedFeatureError, match="catalogManaged"):
                 deltalog.DeltaTable(path)
-            return "refused (catalogManaged)"
+            staged = sorted((path / "_delta_log" / "_staged_commits").iterdir())
+            for commits, state in ((staged, "with_staged_commits"), ([], "published_only")):
+                table, wanted = deltalog.DeltaTable(path, staged_commits=commits), golden.expected["catalog_managed"][state]
+                assert table.version() == wanted["version"]
+                assert pa.table(table.files()).num_rows == wanted["num_files"]
+                assert rows_sha256(table) == (wanted["num_rows"], wanted["rows_sha256"])
+            return "read with staged commits, refused by path"
         case "lenient":
             try:
                 table = deltalog.DeltaTable(path)
@@ -155,3 +184,17 @@ def test_golden(golden: Golden | None, tmp_path: Path, outcomes: Counter[str]) -
     except BaseException:
         outcomes["FAILED"] += 1
         raise
+
+
+TRACKED = [golden for golden in TABLES if "rowTracking" in golden.features and golden.expected.get("num_rows")]
+
+
+@pytest.mark.parametrize("golden", TRACKED or [None], ids=lambda golden: golden.name if golden else "absent")
+def test_row_ids_are_unique(golden: Golden | None) -> None:
+    """PROTOCOL.md, "Row IDs": stable ids are unique within a version of the table."""
+    if golden is None:
+        missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
+    table = deltalog.DeltaTable(golden.table)
+    rows = pa.table(table.to_arrow(row_ids=True))
+    assert len(set(rows["_row_id"].to_pylist()) - {None}) == rows.num_rows == golden.expected["num_rows"]
+    assert all(0 <= version <= table.version() for version in rows["_row_commit_version"].to_pylist())

@@ -69,3 +69,32 @@ def test_metadata_that_we_write(tmp_path: Path) -> None:
     theirs = deltalake.DeltaTable(tmp_path).metadata()
     assert (theirs.name, theirs.description, theirs.partition_columns) == ("n", "d", ["int"])
     assert configuration.items() <= theirs.configuration.items()
+
+
+def test_change_data_feeds(tmp_path: Path) -> None:
+    """Theirs as they and we read it, with changes recorded and inferred; and what we write to it, as they read it."""
+    theirs = deltalake.DeltaTable.create(
+        tmp_path,
+        schema=deltalake.Schema.from_arrow(pa.schema([("id", pa.int64()), ("p", pa.string())])),
+        partition_by=["p"],
+        configuration={"delta.enableChangeDataFeed": "true"},
+    )
+    deltalake.write_deltalake(theirs, pa.table({"id": range(20), "p": [f"p{number % 3}" for number in range(20)]}), mode="append")
+    theirs.update(updates={"id": "id + 100"}, predicate="id % 5 = 1")
+    theirs.delete("id < 4")
+    theirs.delete("p = 'p2'")
+    source = pa.table({"id": [6, 9, 300], "p": ["p0", "p0", "new"]})
+    merge = theirs.merge(source, "s.id = t.id", source_alias="s", target_alias="t")
+    merge.when_matched_delete("s.id = 6").when_matched_update({"p": "'moved'"}).when_not_matched_insert_all().execute()
+    theirs.optimize.compact()
+    deltalog.write_deltalake(tmp_path, pa.table({"id": pa.array([400], pa.int64()), "p": [None]}), mode="append")
+    deltalog.write_deltalake(tmp_path, pa.table({"id": pa.array([500], pa.int64()), "p": ["p0"]}), mode="overwrite")
+
+    def comparable(table: Any) -> list[str]:
+        return rows(pa.table(table).drop_columns(["_commit_timestamp"]))
+
+    newest = deltalog.DeltaTable(tmp_path)
+    for start in range(newest.version()):
+        expected = comparable(deltalake.DeltaTable(tmp_path).load_cdf(starting_version=start))
+        assert comparable(newest.load_cdf(start)) == expected, start
+        assert len(expected) > 0

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.ipc
 import pytest
 
@@ -102,3 +103,59 @@ def test_they_write_on_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> None:
     assert len(ours(tmp_path)) == 4 * 5 + 1 + 10
     versions = jvm.query(f"DESCRIBE HISTORY {table}").column("version")
     assert sorted(versions.to_pylist()) == list(range(7))
+
+
+@pytest.mark.parametrize("mapping", ["none", "id"])
+def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
+    """Rows deleted twice, updated, merged, purged and restored: some versions, and the changes of every range that ends at the newest."""
+    table = f"delta.`{tmp_path}`"
+    jvm.run(
+        f"""CREATE TABLE {table} (id BIGINT, p BIGINT, s STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '4',
+        'delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = '{mapping}')"""
+    )
+    statements = [
+        f"INSERT INTO {table} SELECT id, id % 3, concat('s', id) FROM range(0, 5000, 1, 4)",
+        f"DELETE FROM {table} WHERE id % 7 = 1",
+        f"DELETE FROM {table} WHERE id BETWEEN 1000 AND 3000 AND p <> 2",
+        f"UPDATE {table} SET s = 'new' WHERE id % 11 = 0",
+        f"""MERGE INTO {table} t USING (SELECT id, id % 3 AS p FROM range(4900, 5100)) u ON t.id = u.id
+        WHEN MATCHED AND t.p = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'merged' WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (u.id, u.p, NULL)""",
+        f"DELETE FROM {table} WHERE p = 1",
+        f"OPTIMIZE {table}",
+        f"DELETE FROM {table} WHERE id = 2 OR id = 3",
+        f"REORG TABLE {table} APPLY (PURGE)",
+        f"RESTORE TABLE {table} TO VERSION AS OF 3",
+        f"DELETE FROM {table} WHERE id > 3333",
+        f"RESTORE TABLE {table} TO VERSION AS OF 2",
+    ]
+    for statement in statements:
+        jvm.run(statement)
+    newest = deltalog.DeltaTable(tmp_path)
+    vectors = pa.table(newest.files(columns=["deletion_vector"])).column("deletion_vector")
+    assert vectors.null_count < len(vectors)
+    theirs = jvm.query(f"SELECT * FROM table_changes_by_path('{tmp_path}', 0)")
+    for version in (3, 5, 10, newest.version()):
+        assert ours(tmp_path, version) == rows(jvm.query(f"SELECT * FROM {table} VERSION AS OF {version}")), version
+    for version in range(newest.version() + 1):
+        since = theirs.filter(pc.greater_equal(theirs.column("_commit_version"), version))
+        assert rows(pa.table(newest.load_cdf(version))) == rows(since), version
+
+
+def test_we_write_on_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: Path) -> None:
+    """A table that we make with both, rows that they delete and update in it, then our append, checkpoint and overwrite."""
+    table = f"delta.`{tmp_path}`"
+    data = pa.table({"id": pa.array(range(100), pa.int64()), "p": [number % 2 for number in range(100)]})
+    properties = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true", "delta.checkpointInterval": "4"}
+    deltalog.write_deltalake(tmp_path, data, partition_by=["p"], configuration=properties)
+    jvm.run(f"DELETE FROM {table} WHERE id % 10 = 1")
+    jvm.run(f"UPDATE {table} SET id = id + 1000 WHERE id % 10 = 2")
+    deltalog.write_deltalake(tmp_path, data.slice(0, 3), mode="append")
+    deltalog.write_deltalake(tmp_path, data.slice(3, 3), mode="append")
+    assert (tmp_path / "_delta_log" / f"{4:020}.checkpoint.parquet").is_file()
+    assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}"))
+    deltalog.write_deltalake(tmp_path, data.slice(50, 2), mode="overwrite")
+    jvm.run(f"DELETE FROM {table} WHERE id = 50")
+    for version in (4, 5, 6):
+        assert ours(tmp_path, version) == rows(jvm.query(f"SELECT * FROM {table} VERSION AS OF {version}")), version
+    changes = pa.table(deltalog.DeltaTable(tmp_path).load_cdf())
+    assert rows(changes) == rows(jvm.query(f"SELECT * FROM table_changes_by_path('{tmp_path}', 0)"))

@@ -15,7 +15,17 @@ import pytest
 import deltalog
 from deltalog import DeltaTable, write_deltalake
 
-COLUMNS = ["path", "size", "modification_time", "partition_values", "num_records", "stats", "deletion_vector"]
+COLUMNS = [
+    "path",
+    "size",
+    "modification_time",
+    "partition_values",
+    "num_records",
+    "stats",
+    "deletion_vector",
+    "base_row_id",
+    "default_row_commit_version",
+]
 DATA = pa.table(
     {
         "id": pa.array([1, 2, 3, 4], pa.int64()),
@@ -52,6 +62,8 @@ def test_every_column(table: DeltaTable) -> None:
         assert file.stat().st_size == row["size"]
         assert abs(file.stat().st_mtime - row["modification_time"].timestamp()) < 60
         assert row["deletion_vector"] is None
+        assert row["base_row_id"] is None
+        assert row["default_row_commit_version"] is None
     first = found["New York/%"]
     assert first["num_records"] == first["stats"]["numRecords"] == 2
     assert first["stats"]["minValues"] == {"id": 1, "price": Decimal("1.50"), "name": "a", "s": {"x": 1}}

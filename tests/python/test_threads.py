@@ -141,6 +141,7 @@ def test_the_package_says_what_it_has() -> None:
         "errors",
         "schema",
         "table",
+        "verification",
         "writer",
         "spark",
     } | {"__version__"}

@@ -157,6 +157,7 @@ def test_a_later_row_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
         ({"a": [1], "b": [1]}, ["b", "B"], "twice"),
         ({}, None, "at least one column"),
         ({"a b": [1]}, None, "character ' '"),
+        ({"s": [{"x": [{"a=b": 1}]}]}, None, "'a=b' has the character '='"),
     ],
 )
 def test_a_table_that_cannot_be(data: Any, partition_by: Any, said: str, tmp_path: Path) -> None:
@@ -164,6 +165,24 @@ def test_a_table_that_cannot_be(data: Any, partition_by: Any, said: str, tmp_pat
         with pytest.raises(deltalog.SchemaMismatchError, match=said):
             make(tmp_path / "t", pa.table(data), partition_by=partition_by)
         assert not (tmp_path / "t").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("delta.checkpointInterval", "0", "a whole number, at least 1"),
+        ("delta.appendOnly", "maybe", "true or false"),
+        ("delta.appendonly", "true", "spelled 'delta.appendOnly'"),
+        ("delta.frobnicate", "1", "no table property 'delta.frobnicate'"),
+        ("delta.dataSkippingStatsColumns", "`a", "delta.dataSkippingStatsColumns"),
+    ],
+)
+def test_properties_that_cannot_be(name: str, value: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(deltalog.DeltaError, match=said):
+        write_deltalake(tmp_path, ONE, configuration={name: value})
+    with pytest.raises(deltalog.DeltaError, match=said):
+        DeltaTable.create(tmp_path, ONE.schema, configuration={name: value})
+    assert not list(tmp_path.iterdir())
 
 
 def test_columns_by_name(tmp_path: Path) -> None:

@@ -37,6 +37,10 @@ def test_read_and_write(tmp_path: Path) -> None:
         print("new", spark.read.format("deltalog").load(new).count())
         spark.range(2).write.format("deltalog").mode("overwrite").save(new)
         print("over", spark.read.format("deltalog").load(new).count())
+        times = spark.sql("select timestamp '2024-02-29 12:00:00+00:00' t, array(timestamp_ntz '2024-02-29 12:00:00') n")
+        times.write.format("deltalog").mode("overwrite").save(path + " 4")
+        read_times = spark.read.format("deltalog").load(path + " 4").selectExpr("unix_seconds(t)", "cast(n[0] as string)")
+        print("times", *map(tuple, read_times.collect()))
         try:
             spark.read.format("deltalog").load(path + " 3").collect()
         except Exception as error:
@@ -53,6 +57,7 @@ def test_read_and_write(tmp_path: Path) -> None:
         "versions [1, 0] 2",
         "new 5",
         "over 2",
+        "times (1709208000, '2024-02-29 12:00:00')",
         "missing True",
     ]
     assert done.stdout.splitlines() == wanted, done.stderr

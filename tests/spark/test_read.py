@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import logging
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from pyspark.sql import functions as sf
 
 import deltalog
 import deltalog.spark
-from deltalog import VersionNotFoundError
+from deltalog import MissingFileError, VersionNotFoundError
 
 
 def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
@@ -61,6 +62,33 @@ def test_partitions_are_pruned_and_the_log_says_so(spark: SparkSession, table: s
     assert any("v1: 1 of 3 files" in message for message in caplog.messages)
     metric = frame._jdf.queryExecution().executedPlan().collectLeaves().head().metrics().apply("numFiles")
     assert metric.value() == 1
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "p LIKE '%y'",
+        "reverse(p) = 'x'",
+        "p RLIKE '^[xy]$' AND a > 1",
+        "hash(p) % 2 = 0",
+        "p <=> NULL",
+        "coalesce(p, 'x') = 'x'",
+        "CAST(a AS STRING) > p",
+    ],
+)
+def test_filters_of_partition_columns_hold_exactly(spark: SparkSession, table: str, condition: str) -> None:
+    """Spark leaves them to the file index alone; also those that our own planner does not understand."""
+    frame = spark.read.format("deltalog").load(table)
+    plain = spark.createDataFrame(frame.collect(), frame.schema)
+    assert rows(frame.where(condition)) == rows(plain.where(condition))
+
+
+def test_a_partition_filter_that_a_join_brings(spark: SparkSession, table: str) -> None:
+    """Dynamic partition pruning, and a scalar subquery."""
+    frame = spark.table(f"deltalog.`{table}`")
+    keys = spark.createDataFrame([("y",)], "p string").hint("broadcast")
+    assert rows(frame.join(keys, "p").select("a")) == [(2,)]
+    assert rows(spark.sql(f"SELECT a FROM deltalog.`{table}` WHERE p = (SELECT max(p) FROM deltalog.`{table}`)")) == [(2,)]
 
 
 def test_versions_and_timestamps(spark: SparkSession, table: str) -> None:
@@ -137,11 +165,51 @@ def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: st
         old.unpersist()
 
 
-def test_a_missing_file_is_an_error_whatever_the_session_says(spark: SparkSession, table: str) -> None:
-    next(Path(table, "p=x").glob("*.parquet")).unlink()
+@pytest.fixture
+def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
+    """What a user may have set for plain files; rows of a Delta table would be lost without a word."""
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
-    try:
-        with pytest.raises(Exception, match=r"(?i)not exist"):
-            spark.read.format("deltalog").load(table).collect()
-    finally:
-        spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+    yield
+    spark.conf.unset("spark.sql.files.ignoreMissingFiles")
+
+
+@pytest.mark.usefixtures("ignoring_missing_files")
+def test_a_missing_file_is_our_own_error_out_of_every_action(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    """Also where other tables and other versions were planned before, and are again in the same query."""
+    other = str(tmp_path / "a table 2")
+    spark.range(1).selectExpr("cast(id AS int) a").write.format("deltalog").save(other)
+    frame = spark.read.format("deltalog").load(table)
+    frame.collect()
+    spark.read.format("deltalog").option("versionAsOf", 0).load(table).collect()
+    lost = next(Path(table, "p=__HIVE_DEFAULT_PARTITION__").glob("*.parquet"))
+    lost.unlink()
+    actions: list[Callable[[], Any]] = [
+        frame.collect,
+        frame.where("v > 0").count,
+        frame.toPandas,
+        lambda: frame.join(spark.read.format("deltalog").load(other), "a").collect(),
+        lambda: spark.sql(f"SELECT max(v) FROM deltalog.`{table}`").show(),
+        lambda: frame.write.format("noop").mode("overwrite").save(),
+        lambda: frame.write.format("deltalog").save(str(tmp_path / "copy")),
+    ]
+    for action in actions:
+        with pytest.raises(MissingFileError, match="the file is not there") as caught:
+            action()
+        error = caught.value
+        assert (error.version, error.path) == (1, f"p=__HIVE_DEFAULT_PARTITION__/{lost.name}")
+        assert str(error.table).endswith("/a%20table")
+        assert "restore the file" in str(error.hint)
+    assert not Path(tmp_path / "copy" / "_delta_log").exists()
+    assert spark.read.format("deltalog").option("versionAsOf", 0).load(table).count() == 2
+
+
+def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    spark.read.format("deltalog").load(table).collect()
+    plain = str(tmp_path / "a table of plain files")
+    spark.range(2).write.parquet(plain)
+    frame = spark.read.parquet(plain)
+    for file in Path(plain).glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(Exception, match="FILE_NOT_EXIST") as caught:
+        frame.collect()
+    assert not isinstance(caught.value, deltalog.DeltaError)

@@ -97,14 +97,6 @@ def test_no_table_is_our_own_error_without_a_java_stack(spark: SparkSession, pat
         assert "at org.apache" not in str(caught.value)
 
 
-def test_a_missing_data_file_is_named(spark: SparkSession, path: str) -> None:
-    spark.range(2).write.format("deltalog").save(path)
-    lost = next(Path(path).rglob("*.parquet"))
-    lost.unlink()
-    with pytest.raises(Exception, match=lost.name):
-        spark.read.format("deltalog").load(path).collect()
-
-
 def test_options_that_cannot_be_right(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     for name, value in {"versionAsOf": "one", "timestampAsOf": "yesterday-ish", "readChangeFeed": "true"}.items():

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use arrow::array::{Array, AsArray, MapArray};
 use arrow::datatypes::Int64Type;
 use deltalog::predicate::{ParseMode, parse};
-use deltalog::protocol::{PartitionColumnBuilder, PathResolver, StructType};
-use deltalog::scan::{DataFile, FileListing, PartitionColumns, PartitionRow, RowScan};
+use deltalog::protocol::{ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, PartitionColumnBuilder, PathResolver, StructType};
+use deltalog::replay::DeletionVectorColumn;
+use deltalog::scan::{DataFile, FileListing, PartitionColumns, PartitionRow, RowScan, RowTracking};
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -25,6 +26,7 @@ use crate::write::write_batches;
 struct Fragment {
     uri: String,
     schema: String,
+    column_mapping: ColumnMappingMode,
     partition_columns: Vec<String>,
     files: Vec<FragmentFile>,
 }
@@ -35,6 +37,7 @@ struct FragmentFile {
     path: String,
     size: i64,
     partition_values: Vec<Option<String>>,
+    deletion_vector: Option<DeletionVectorDescriptor>,
 }
 
 /// The files that may hold rows for which `filter_sql` is true, in at most `n` pieces of about equal bytes.
@@ -57,6 +60,7 @@ pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize) -
         let fragment = Fragment {
             uri: snapshot.storage().url(),
             schema: snapshot.metadata().schema_string.clone(),
+            column_mapping: snapshot.mapped_schema().mode(),
             partition_columns: snapshot.metadata().partition_columns.clone(),
             files,
         };
@@ -67,17 +71,21 @@ pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize) -
 
 fn listed(snapshot: &Snapshot, listing: FileListing) -> Result<Vec<FragmentFile>> {
     let mut files = Vec::new();
+    let schema = snapshot.mapped_schema();
+    let partition_columns: Vec<&str> = snapshot.metadata().partition_columns.iter().filter_map(|name| schema.physical_name(name)).collect();
     for batch in listing.kept()? {
         let batch = batch?;
         let column =
             |name: &str| batch.column_by_name(name).ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{name}'")));
         let (paths, sizes) = (column("path")?.as_string::<i32>(), column("size")?.as_primitive::<Int64Type>());
         let values = column("partitionValues")?.as_map();
+        let vectors = DeletionVectorColumn::of_log(&batch)?;
         for row in 0..batch.num_rows() {
             files.push(FragmentFile {
                 path: paths.value(row).to_owned(),
                 size: sizes.value(row),
-                partition_values: snapshot.metadata().partition_columns.iter().map(|name| value_of(values, row, name)).collect(),
+                partition_values: partition_columns.iter().map(|name| value_of(values, row, name)).collect(),
+                deletion_vector: vectors.get(row).map_err(|error| error.at_path(paths.value(row)))?,
             });
         }
     }
@@ -99,9 +107,9 @@ pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowSt
             let fragment: Fragment = serde_json::from_slice(fragment)
                 .map_err(|error| Error::invalid_argument("this is no fragment of a scan").with_source(error))?;
             let storage = open_storage(&fragment.uri, None)?;
-            let schema = StructType::from_json(&fragment.schema)?;
+            let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
             let resolver = PathResolver::new(storage.root())?;
-            let scan = RowScan::new(storage, &Arc::new(schema.to_arrow()?), &fragment.partition_columns)?;
+            let scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?.with_physical_schema(schema.physical_arrow())?;
             let files = data_files(&fragment, &schema, &resolver)?;
             Ok(scan.read(files.into_iter().map(Ok)))
         })
@@ -109,11 +117,11 @@ pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowSt
     ArrowStream::start(py, rows.schema(), rows)
 }
 
-fn data_files(fragment: &Fragment, schema: &StructType, resolver: &PathResolver) -> Result<Vec<DataFile>> {
+fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolver) -> Result<Vec<DataFile>> {
     let columns = PartitionColumns::new(schema, &fragment.partition_columns)?;
     let mut arrays = Vec::new();
     for (index, name) in fragment.partition_columns.iter().enumerate() {
-        let primitive = schema.field(name).and_then(|field| field.data_type.as_primitive());
+        let primitive = schema.logical().field(name).and_then(|field| field.data_type.as_primitive());
         let primitive = primitive.ok_or_else(|| Error::corrupt_log(format!("the partition column '{name}' is not of a primitive type")))?;
         let mut builder = PartitionColumnBuilder::new(name, primitive);
         for file in &fragment.files {
@@ -125,9 +133,11 @@ fn data_files(fragment: &Fragment, schema: &StructType, resolver: &PathResolver)
     let values = Arc::new(values);
     let file = |(row, file): (usize, &FragmentFile)| {
         Ok(DataFile {
+            row_tracking: RowTracking::default(),
             path: resolver.resolve(&file.path)?,
             size: u64::try_from(file.size).unwrap_or_default(),
             partition_values: PartitionRow::new(Arc::clone(&values), row)?,
+            rows: file.deletion_vector.clone().into(),
         })
     };
     fragment.files.iter().enumerate().map(file).collect()

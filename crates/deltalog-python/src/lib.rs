@@ -6,16 +6,20 @@
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
+//! | `answers` | what the log answers, as Python values |
 //! | `spark_plan` | the packed file list for the Java side of `deltalog.spark` |
+//! | `spark_changes` | `SparkChanges` |
 //! | `spark_write` | `SparkWrite` |
 //! | `fragment` | pieces of scans and writes for other processes |
 
 // The functions that Python sees are documented in `_internal.pyi`.
 #![allow(missing_docs)]
 
+mod answers;
 mod error;
 mod fragment;
 mod snapshot;
+mod spark_changes;
 mod spark_plan;
 mod spark_write;
 mod stream;
@@ -28,6 +32,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     error::add_classes(module)?;
     module.add_class::<snapshot::Snapshot>()?;
+    module.add_class::<spark_changes::SparkChanges>()?;
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<stream::ArrowStream>()?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;

@@ -2,16 +2,21 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use deltalog::log::history;
+use deltalog::changes::{ChangeBound, ChangeFeed, ChangePlan};
+use deltalog::commit_actions::commit_actions_schema;
+use deltalog::history::{history_batch, history_schema};
+use deltalog::log::StagedCommit;
 use deltalog::predicate::{ParseMode, Predicate, parse};
-use deltalog::protocol::LogPath;
+use deltalog::protocol::{LogPath, MaterializedRowTracking};
 use deltalog::scan::{FileListing, ListColumn, TableScan};
-use deltalog::{Snapshot as CoreSnapshot, Storage};
+use deltalog::{Snapshot as CoreSnapshot, SnapshotBuilder, Storage};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
+use crate::answers;
 use crate::error::IntoPython;
 use crate::fragment;
+use crate::spark_changes::SparkChanges;
 use crate::spark_plan;
 use crate::stream::ArrowStream;
 
@@ -24,6 +29,33 @@ pub(crate) fn open_storage(uri: &str, options: Option<HashMap<String, String>>) 
 /// A predicate that a user wrote. Timestamps without a zone are of UTC.
 pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
     sql.map(|sql| parse(sql, "UTC", ParseMode::Strict)).transpose()
+}
+
+/// The checksum file, the fields that were compared, and of those that differ name, checksum and replay.
+type Verified = (Option<String>, Vec<String>, Vec<(String, String, String)>);
+
+/// A staged commit: where it lies, or its version and bytes.
+#[derive(FromPyObject)]
+pub(crate) enum Staged {
+    #[pyo3(transparent)]
+    File(String),
+    Inline(u64, Vec<u8>),
+}
+
+fn staged_of(staged: Vec<Staged>) -> deltalog::Result<Vec<StagedCommit>> {
+    let commits = staged.into_iter().map(|staged| match staged {
+        Staged::File(path) => StagedCommit::file(&path),
+        Staged::Inline(version, bytes) => Ok(StagedCommit::inline(version, bytes)),
+    });
+    commits.collect()
+}
+
+/// Where changes begin or end.
+fn change_bound(verb: &str, version: Option<u64>, timestamp_ms: Option<i64>) -> deltalog::Result<Option<ChangeBound>> {
+    match (version, timestamp_ms) {
+        (Some(_), Some(_)) => Err(deltalog::Error::invalid_argument(format!("changes {verb} at a version or at a time, not at both"))),
+        (version, timestamp_ms) => Ok(version.map(ChangeBound::Version).or(timestamp_ms.map(ChangeBound::Timestamp))),
+    }
 }
 
 #[pyclass(frozen, module = "deltalog._internal")]
@@ -39,24 +71,46 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    fn plan_changes(
+        &self,
+        start_version: Option<u64>,
+        end_version: Option<u64>,
+        start_timestamp_ms: Option<i64>,
+        end_timestamp_ms: Option<i64>,
+        allow_out_of_range: bool,
+    ) -> deltalog::Result<ChangePlan> {
+        let mut feed = ChangeFeed::new(&self.0).allow_out_of_range(allow_out_of_range);
+        if let Some(start) = change_bound("begin", start_version, start_timestamp_ms)? {
+            feed = feed.from(start);
+        }
+        if let Some(end) = change_bound("end", end_version, end_timestamp_ms)? {
+            feed = feed.to(end);
+        }
+        feed.plan()
+    }
+}
+
 #[pymethods]
 impl Snapshot {
     #[staticmethod]
-    #[pyo3(signature = (uri, version = None, timestamp_ms = None, storage_options = None))]
+    #[pyo3(signature = (uri, version = None, timestamp_ms = None, storage_options = None, staged_commits = None))]
     fn open(
         py: Python<'_>,
         uri: &str,
         version: Option<u64>,
         timestamp_ms: Option<i64>,
         storage_options: Option<HashMap<String, String>>,
+        staged_commits: Option<Vec<Staged>>,
     ) -> PyResult<Self> {
         py.detach(|| {
-            let storage = open_storage(uri, storage_options)?;
-            match (version, timestamp_ms) {
-                (Some(_), Some(_)) => Err(deltalog::Error::invalid_argument("a table is read at a version or at a time, not at both")),
-                (version, None) => CoreSnapshot::open(&storage, version),
-                (None, Some(timestamp)) => CoreSnapshot::open_at(&storage, timestamp),
+            let mut builder = CoreSnapshot::builder(&open_storage(uri, storage_options)?);
+            builder = version.into_iter().fold(builder, SnapshotBuilder::version);
+            builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
+            if let Some(staged) = staged_commits {
+                builder = builder.staged_commits(staged_of(staged)?);
             }
+            builder.open()
         })
         .map(Self)
         .into_python()
@@ -79,7 +133,27 @@ impl Snapshot {
 
     #[getter]
     fn schema_json(&self) -> &str {
-        &self.0.metadata().schema_string
+        match self.0.metadata().schema_string.as_str() {
+            // What some writers put for a table without columns, which is no JSON.
+            "" => r#"{"type":"struct","fields":[]}"#,
+            schema => schema,
+        }
+    }
+
+    #[getter]
+    fn column_mapping_mode(&self) -> &'static str {
+        self.0.mapped_schema().mode().name()
+    }
+
+    #[getter]
+    fn physical_schema_json(&self) -> String {
+        self.0.mapped_schema().physical().to_json()
+    }
+
+    #[getter]
+    fn row_tracking_columns(&self) -> Option<(String, String)> {
+        let columns = MaterializedRowTracking::of(self.0.protocol(), self.0.metadata()).ok()?;
+        Some((columns.row_id, columns.row_commit_version))
     }
 
     #[getter]
@@ -112,6 +186,10 @@ impl Snapshot {
         self.0.metadata().configuration.clone()
     }
 
+    fn clustering_columns(&self, py: Python<'_>) -> PyResult<Vec<Vec<String>>> {
+        py.detach(|| self.0.clustering_columns()).into_python()
+    }
+
     #[getter]
     fn min_reader_version(&self) -> i32 {
         self.0.protocol().min_reader_version
@@ -132,9 +210,14 @@ impl Snapshot {
         self.0.protocol().writer_features.clone()
     }
 
-    fn refresh(slf: Bound<'_, Self>) -> PyResult<Py<Self>> {
+    #[pyo3(signature = (staged_commits = None))]
+    fn refresh(slf: Bound<'_, Self>, staged_commits: Option<Vec<Staged>>) -> PyResult<Py<Self>> {
         let core = slf.get().0.clone();
-        let newest = slf.py().detach(|| core.refresh()).into_python()?;
+        let newest = slf.py().detach(|| match staged_commits {
+            Some(staged) => core.refresh_with(staged_of(staged)?),
+            None => core.refresh(),
+        });
+        let newest = newest.into_python()?;
         if newest.version() == slf.get().0.version() { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
     }
 
@@ -148,14 +231,41 @@ impl Snapshot {
 
     #[pyo3(signature = (limit = None))]
     fn history_json(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<Vec<String>> {
-        let entries = py.detach(|| history(self.0.storage(), self.0.version(), limit)).into_python()?;
-        let text = |entry: deltalog::log::HistoryEntry| {
-            let mut object = entry.commit_info;
+        let text = |entry: deltalog::history::HistoryEntry| {
+            let mut object = entry.fields()?;
             object.insert("version".to_owned(), entry.version.into());
             object.insert("timestamp".to_owned(), entry.timestamp_ms.into());
-            serde_json::Value::Object(object).to_string()
+            Ok(serde_json::Value::Object(object).to_string())
         };
-        Ok(entries.into_iter().map(text).collect())
+        py.detach(|| self.0.history(limit)?.into_iter().map(text).collect::<deltalog::Result<Vec<_>>>()).into_python()
+    }
+
+    #[pyo3(signature = (limit = None))]
+    fn history(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<ArrowStream> {
+        let batch = py.detach(|| history_batch(&self.0.history(limit)?)).into_python()?;
+        ArrowStream::start(py, history_schema(), std::iter::once(Ok(batch)))
+    }
+
+    #[pyo3(signature = (start, end = None))]
+    fn commit_actions(&self, py: Python<'_>, start: u64, end: Option<u64>) -> PyResult<ArrowStream> {
+        let changes = py.detach(|| self.0.commit_actions(start, end)).into_python()?;
+        ArrowStream::start(py, commit_actions_schema(), changes)
+    }
+
+    fn verify(&self, py: Python<'_>) -> PyResult<Verified> {
+        let found = py.detach(|| self.0.verify()).into_python()?;
+        let differences = found.differences.into_iter().map(|one| (one.field.to_owned(), one.checksum, one.replay)).collect();
+        Ok((found.file, found.checked.into_iter().map(str::to_owned).collect(), differences))
+    }
+
+    fn domain_metadata(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {
+        let domains = py.detach(|| self.0.domain_metadata()).into_python()?;
+        Ok(domains.into_iter().map(|domain| (domain.domain, domain.configuration)).collect())
+    }
+
+    fn transaction_versions(&self, py: Python<'_>) -> PyResult<BTreeMap<String, i64>> {
+        let transactions = py.detach(|| self.0.app_transactions()).into_python()?;
+        Ok(transactions.into_iter().map(|transaction| (transaction.app_id, transaction.version)).collect())
     }
 
     #[pyo3(signature = (columns = None, predicate = None))]
@@ -186,8 +296,8 @@ impl Snapshot {
         .into_python()
     }
 
-    #[pyo3(signature = (columns = None, predicate = None))]
-    fn scan(&self, py: Python<'_>, columns: Option<Vec<String>>, predicate: Option<&str>) -> PyResult<ArrowStream> {
+    #[pyo3(signature = (columns = None, predicate = None, row_ids = false))]
+    fn scan(&self, py: Python<'_>, columns: Option<Vec<String>>, predicate: Option<&str>, row_ids: bool) -> PyResult<ArrowStream> {
         let rows = py.detach(|| {
             let mut scan = TableScan::new(&self.0);
             if let Some(columns) = columns {
@@ -196,7 +306,53 @@ impl Snapshot {
             if let Some(predicate) = user_predicate(predicate)? {
                 scan = scan.predicate(predicate);
             }
+            if row_ids {
+                scan = scan.row_ids();
+            }
             scan.read()
+        });
+        let rows = rows.into_python()?;
+        ArrowStream::start(py, rows.schema(), rows)
+    }
+
+    #[pyo3(signature = (predicate = None))]
+    fn count(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<u64> {
+        py.detach(|| answers::of(&self.0, predicate)?.count()).into_python()
+    }
+
+    #[pyo3(signature = (predicate = None))]
+    fn count_by_partition(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<ArrowStream> {
+        let counts = py.detach(|| answers::of(&self.0, predicate)?.count_by_partition()).into_python()?;
+        ArrowStream::start(py, counts.schema(), std::iter::once(Ok(counts)))
+    }
+
+    #[pyo3(signature = (column, predicate = None))]
+    fn min_max<'py>(
+        &self,
+        py: Python<'py>,
+        column: &str,
+        predicate: Option<&str>,
+    ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+        let bounds = py.detach(|| answers::of(&self.0, predicate)?.min_max(column)).into_python()?;
+        bounds.map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?))).transpose()
+    }
+
+    #[pyo3(signature = (start_version = None, end_version = None, start_timestamp_ms = None, end_timestamp_ms = None, columns = None, predicate = None, allow_out_of_range = false))]
+    #[expect(clippy::too_many_arguments, reason = "they are Python's, by name")]
+    fn changes(
+        &self,
+        py: Python<'_>,
+        start_version: Option<u64>,
+        end_version: Option<u64>,
+        start_timestamp_ms: Option<i64>,
+        end_timestamp_ms: Option<i64>,
+        columns: Option<Vec<String>>,
+        predicate: Option<&str>,
+        allow_out_of_range: bool,
+    ) -> PyResult<ArrowStream> {
+        let rows = py.detach(|| {
+            let plan = self.plan_changes(start_version, end_version, start_timestamp_ms, end_timestamp_ms, allow_out_of_range)?;
+            plan.read(columns.as_deref(), user_predicate(predicate)?.as_ref())
         });
         let rows = rows.into_python()?;
         ArrowStream::start(py, rows.schema(), rows)
@@ -205,6 +361,20 @@ impl Snapshot {
     fn plan_spark<'py>(&self, py: Python<'py>, filter_sql: &str, time_zone: &str) -> PyResult<(Bound<'py, PyBytes>, u64, u64)> {
         let plan = py.detach(|| spark_plan::pack(&self.0, filter_sql, time_zone)).into_python()?;
         Ok((PyBytes::new(py, &plan.bytes), plan.kept, plan.total))
+    }
+
+    #[pyo3(signature = (start_version = None, end_version = None, start_timestamp_ms = None, end_timestamp_ms = None))]
+    fn spark_changes(
+        &self,
+        py: Python<'_>,
+        start_version: Option<u64>,
+        end_version: Option<u64>,
+        start_timestamp_ms: Option<i64>,
+        end_timestamp_ms: Option<i64>,
+    ) -> PyResult<SparkChanges> {
+        py.detach(|| self.plan_changes(start_version, end_version, start_timestamp_ms, end_timestamp_ms, false))
+            .map(SparkChanges)
+            .into_python()
     }
 
     fn scan_partitions<'py>(&self, py: Python<'py>, filter_sql: &str, n: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {

@@ -76,6 +76,14 @@ impl SparkWrite {
         }
     }
 
+    /// Deletes what the engine wrote.
+    fn delete_files(&self) -> Result<()> {
+        for file in self.storage.list_after(&self.token.directory, "")? {
+            self.storage.delete(&format!("{}/{}", self.token.directory, file.name))?;
+        }
+        self.storage.delete_empty_directories(&self.token.directory)
+    }
+
     fn take(&self) -> Result<PendingWrite> {
         let taken = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.ok_or_else(|| Error::invalid_argument("this write was committed or given up already").in_table(self.storage.url()))
@@ -144,7 +152,10 @@ impl SparkWrite {
     fn commit(&self, py: Python<'_>, operation: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> PyResult<u64> {
         py.detach(|| {
             let pending = self.take()?;
-            let files = pending.adopt(&self.token.directory)?;
+            let files = pending.adopt(&self.token.directory).inspect_err(|_| {
+                // The error to tell is why the files cannot be taken; what could not be deleted is left for clean-up.
+                let _ = self.delete_files();
+            })?;
             Ok(pending.commit(files, self::operation(operation, parameters, engine_info))?.version)
         })
         .into_python()
@@ -153,10 +164,7 @@ impl SparkWrite {
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| {
             drop(self.take()?);
-            for file in self.storage.list_after(&self.token.directory, "")? {
-                self.storage.delete(&format!("{}/{}", self.token.directory, file.name))?;
-            }
-            self.storage.delete_empty_directories(&self.token.directory)
+            self.delete_files()
         })
         .into_python()
     }

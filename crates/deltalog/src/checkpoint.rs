@@ -19,7 +19,8 @@ use crate::error::{Error, Result};
 use crate::log::LastCheckpoint;
 use crate::log::name::LogFileName;
 use crate::protocol::Action;
-use crate::replay::{CheckpointReader, FileColumn, FileColumns, remove_fields, string_map};
+use crate::protocol::properties::interval_ms;
+use crate::replay::{FileColumn, FileColumns, remove_fields, string_map};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
@@ -83,9 +84,9 @@ fn write(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     let hint = LastCheckpoint {
         version: snapshot.version(),
         size: i64::try_from(size + files).unwrap_or(i64::MAX),
-        parts: None,
         size_in_bytes: i64::try_from(bytes.len()).ok(),
         num_of_add_files: i64::try_from(files).ok(),
+        ..LastCheckpoint::default()
     };
     snapshot.storage().put(&LogFileName::ClassicCheckpoint(snapshot.version()).path(), bytes.into())?;
     hint.write(snapshot.storage())
@@ -172,13 +173,7 @@ fn tombstones(snapshot: &Snapshot, now_ms: i64) -> Result<impl Iterator<Item = R
         Some(text) => interval_ms(text),
     };
     let oldest = retention.map_or(i64::MIN, |retention| now_ms.saturating_sub(retention));
-    let tail = snapshot.tail()?;
-    let from_checkpoint =
-        snapshot.segment().checkpoint.as_ref().map(|checkpoint| CheckpointReader::removes(snapshot.storage(), checkpoint));
-    let resolver = snapshot.resolver().clone();
-    let recent = tail.removes.clone().into_iter().map(Ok);
-    let older = from_checkpoint.into_iter().flatten().map(move |batch| tail.filter(batch?, &resolver));
-    Ok(recent.chain(older).map(move |batch| unexpired(&batch?, oldest)))
+    Ok(snapshot.replay_removes()?.map(move |batch| unexpired(&batch?, oldest)))
 }
 
 fn unexpired(batch: &RecordBatch, oldest: i64) -> Result<RecordBatch> {
@@ -188,38 +183,4 @@ fn unexpired(batch: &RecordBatch, oldest: i64) -> Result<RecordBatch> {
     // Without a time a tombstone is as old as can be.
     let keep: BooleanArray = (0..times.len()).map(|row| Some(times.is_valid(row) && times.value(row) > oldest)).collect();
     filter_record_batch(batch, &keep).map_err(|error| Error::corrupt_log("remove actions cannot be filtered").with_source(error))
-}
-
-/// Milliseconds of Spark's interval text, such as `interval 1 week` or `30 days 12 hours`.
-pub(crate) fn interval_ms(text: &str) -> Option<i64> {
-    let text = text.trim().to_ascii_lowercase();
-    let words: Vec<&str> = text.strip_prefix("interval").unwrap_or(&text).split_whitespace().collect();
-    if words.is_empty() || !words.len().is_multiple_of(2) {
-        return None;
-    }
-    words.chunks(2).try_fold(0i64, |sum, pair| {
-        let unit = match pair[1].trim_end_matches('s') {
-            "week" => 7 * 24 * 3_600_000,
-            "day" => 24 * 3_600_000,
-            "hour" => 3_600_000,
-            "minute" => 60_000,
-            "second" => 1000,
-            "millisecond" => 1,
-            _ => return None,
-        };
-        sum.checked_add(pair[0].parse::<i64>().ok()?.checked_mul(unit)?)
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn intervals() {
-        assert_eq!(interval_ms("interval 1 week"), Some(604_800_000));
-        assert_eq!(interval_ms("2 days 1 hour"), Some(176_400_000));
-        assert_eq!(interval_ms("interval 1 month"), None);
-        assert_eq!(interval_ms("interval"), None);
-    }
 }

@@ -60,9 +60,13 @@
 //! # }
 //! ```
 
+pub mod changes;
 pub mod checkpoint;
+pub mod commit_actions;
+pub mod deletion_vector;
 pub mod environment;
 pub mod error;
+pub mod history;
 pub mod log;
 pub mod pending_write;
 pub mod predicate;
@@ -73,10 +77,11 @@ pub mod snapshot;
 pub mod stats;
 pub mod storage;
 pub mod transaction;
+pub mod verify;
 pub mod write;
 
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use pending_write::{PendingWrite, WriteRequest};
-pub use snapshot::{Snapshot, Totals};
+pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;

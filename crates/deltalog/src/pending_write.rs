@@ -15,8 +15,10 @@ use serde::Deserialize;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::properties::byte_size;
 use crate::protocol::{Add, StructType, ensure_writable, is_append_only, path};
 use crate::snapshot::Snapshot;
+use crate::stats::IndexedColumns;
 use crate::storage::Storage;
 use crate::transaction::{Committed, Operation, SaveMode, TableDefinition, Transaction};
 use crate::write::{AdoptOptions, DataWriter, WriteOptions, adopt, indexed_columns};
@@ -46,6 +48,7 @@ pub struct PendingWrite {
     definition: TableDefinition,
     mode: SaveMode,
     schema: SchemaRef,
+    indexed: IndexedColumns,
     environment: Environment,
 }
 
@@ -89,7 +92,8 @@ impl PendingWrite {
             Some(snapshot) => existing(snapshot, &request).map_err(located)?,
         };
         let schema = Arc::new(definition.schema.to_arrow().map_err(located)?);
-        Ok(Some(Self { storage: storage.clone(), base, definition, mode, schema, environment: environment.clone() }))
+        let indexed = indexed_columns(&definition.configuration, &schema).map_err(located)?;
+        Ok(Some(Self { storage: storage.clone(), base, definition, mode, schema, indexed, environment: environment.clone() }))
     }
 
     /// The table's schema: what the data must be fitted to.
@@ -120,10 +124,9 @@ impl PendingWrite {
     /// A writer of the data files of this write.
     ///
     /// # Errors
-    /// `CorruptLog` for table properties that cannot be.
+    /// `InvalidArgument` if a partition column is not in the schema.
     pub fn writer(&self) -> Result<DataWriter> {
-        let indexed = indexed_columns(&self.definition.configuration, &self.schema)?;
-        let mut options = WriteOptions::new(indexed, self.environment.clone());
+        let mut options = WriteOptions::new(self.indexed.clone(), self.environment.clone());
         if let Some(size) = self.definition.configuration.get("delta.targetFileSize").and_then(|text| byte_size(text)) {
             options.target_file_size = size;
         }
@@ -138,7 +141,7 @@ impl PendingWrite {
         let options = AdoptOptions {
             schema: Arc::clone(&self.schema),
             partition_columns: self.definition.partition_columns.clone(),
-            indexed: indexed_columns(&self.definition.configuration, &self.schema)?,
+            indexed: self.indexed.clone(),
             threads: 8,
         };
         let adopted = adopt(&self.storage, directory, &options)?;
@@ -226,18 +229,4 @@ fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
         Some(rows) => operation.metric("numOutputRows", rows),
         None => operation,
     }
-}
-
-/// `134217728`, `128mb`, `1g`.
-fn byte_size(text: &str) -> Option<u64> {
-    let text = text.trim().to_ascii_lowercase();
-    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
-    let unit = match text[digits.len()..].trim() {
-        "" | "b" => 1,
-        "k" | "kb" => 1 << 10,
-        "m" | "mb" => 1 << 20,
-        "g" | "gb" => 1 << 30,
-        _ => return None,
-    };
-    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|size| *size > 0)
 }

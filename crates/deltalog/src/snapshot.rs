@@ -4,36 +4,45 @@
 //! - Opening reads the listing, the commits after the checkpoint, and of the checkpoint only what the commits do not say.
 //! - The file list is not held: it is replayed when asked for, with the columns that were asked for.
 
-use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+mod checksum;
+mod open;
 
-use arrow::array::AsArray;
+use std::collections::HashSet;
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::sum;
 use arrow::datatypes::{Int64Type, SchemaRef};
 
+use crate::commit_actions::CommitActions;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::{CommitFile, CommitTimes, LogSegment};
-use crate::protocol::{Action, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, StructType, ensure_readable};
-use crate::replay::{CheckpointReader, Commit, FileColumn, FileColumns, FileReplay, TableAction, Tail, read_table_actions};
+use crate::history::{HistoryEntry, history};
+use crate::log::{CommitFile, CommitKind, CommitTimes, LogSegment, StagedCommit, VersionChecksum, read_commit_info};
+use crate::protocol::{
+    Action, CLUSTERING_DOMAIN, CommitInfo, DomainMetadata, MappedSchema, Metadata, PathResolver, Protocol, SetTransaction, StructType,
+    clustering_columns,
+};
+use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, State, TableAction};
 use crate::storage::Storage;
+use crate::verify::{Verification, verify};
+
+use open::Source;
+
+pub use open::SnapshotBuilder;
 
 /// A table at one version.
 #[derive(Clone)]
 pub struct Snapshot(Arc<Inner>);
 
 struct Inner {
-    storage: Storage,
-    segment: LogSegment,
-    /// Those after the checkpoint, newest first.
-    commits: Vec<Arc<Commit>>,
+    source: Source,
+    state: State,
     protocol: Protocol,
     metadata: Metadata,
-    schema: StructType,
-    arrow_schema: SchemaRef,
-    resolver: PathResolver,
-    tail: OnceLock<Arc<Tail>>,
+    schema: MappedSchema,
     totals: OnceLock<Totals>,
+    /// `None` inside: there is none that can be believed.
+    checksum: OnceLock<Option<Box<VersionChecksum>>>,
 }
 
 /// How much there is in a version.
@@ -51,8 +60,8 @@ impl Snapshot {
     /// # Errors
     /// `NotATable`, `VersionNotFound`, `CorruptLog`, `Unsupported` for a feature that readers must know, and the store's own.
     pub fn open(storage: &Storage, version: Option<u64>) -> Result<Self> {
-        let segment = LogSegment::find(storage, version)?;
-        Self::load(storage, segment, None)
+        let builder = SnapshotBuilder::new(storage);
+        version.into_iter().fold(builder, SnapshotBuilder::version).open()
     }
 
     /// Opens the newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
@@ -60,67 +69,60 @@ impl Snapshot {
     /// # Errors
     /// `VersionNotFound` outside of the times of the readable versions, which it lists; else as [`Snapshot::open`].
     pub fn open_at(storage: &Storage, timestamp_ms: i64) -> Result<Self> {
-        let version = CommitTimes::read(storage, None)?.version_at(timestamp_ms)?;
-        Self::open(storage, Some(version))
+        SnapshotBuilder::new(storage).timestamp_ms(timestamp_ms).open()
+    }
+
+    /// What to open, for all that [`Snapshot::open`] does not ask.
+    pub fn builder(storage: &Storage) -> SnapshotBuilder {
+        SnapshotBuilder::new(storage)
+    }
+
+    /// Another version of the same table; of one that a catalog manages, with what the catalog said.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`].
+    pub fn at_version(&self, version: u64) -> Result<Self> {
+        if version == self.version() { Ok(self.clone()) } else { Self::load(&self.0.source, self.0.source.find(Some(version))?, None) }
     }
 
     /// The newest version; costs one listing and the new commits. A clone of `self` if there is nothing new.
     ///
+    /// Of a table that a catalog manages, these are the versions that are published, and those that the catalog named before.
+    ///
     /// # Errors
     /// As [`Snapshot::open`].
     pub fn refresh(&self) -> Result<Self> {
-        match self.0.segment.refresh(&self.0.storage)? {
-            None => Ok(self.clone()),
-            Some(segment) => Self::load(&self.0.storage, segment, Some(self)),
-        }
+        self.refresh_from(&self.0.source)
     }
 
-    fn load(storage: &Storage, segment: LogSegment, older: Option<&Self>) -> Result<Self> {
-        let known = |file: &CommitFile| {
-            let commits = &older?.0.commits;
-            // Newest first.
-            let index = commits.binary_search_by(|commit| file.version.cmp(&commit.version)).ok()?;
-            commits.get(index).cloned()
-        };
-        let commits = read_commits(storage, &segment.commits, known)?;
-        let found = find_table_actions(storage, &segment, &commits, older);
-        let (protocol, metadata) = found.map_err(|error| error.in_table(storage.url()).at_version(segment.version))?;
-        let located = |error: Error| error.in_table(storage.url()).at_version(segment.version);
-        // The protocol is looked at first: what it asks for may be needed to understand the rest.
-        ensure_readable(&protocol, &metadata).map_err(located)?;
-        let schema = metadata.schema().map_err(located)?;
-        let arrow_schema = Arc::new(schema.to_arrow().map_err(located)?);
-        if let Some(missing) = metadata.partition_columns.iter().find(|column| arrow_schema.field_with_name(column).is_err()) {
-            return Err(located(Error::corrupt_log(format!("the partition column '{missing}' is not in the schema"))));
+    /// As [`Snapshot::refresh`], with the commits that the table's catalog has accepted and not published by now.
+    ///
+    /// # Errors
+    /// As [`SnapshotBuilder::open`].
+    pub fn refresh_with(&self, staged: impl IntoIterator<Item = StagedCommit>) -> Result<Self> {
+        self.refresh_from(&Source::new(&self.0.source.storage, Some(staged.into_iter().collect()))?)
+    }
+
+    fn refresh_from(&self, source: &Source) -> Result<Self> {
+        match self.segment().refresh_in(source.segments())? {
+            None => Ok(self.clone()),
+            Some(segment) => Self::load(source, segment, Some((&self.0.state, Some(self)))),
         }
-        let resolver = PathResolver::new(storage.root())?;
-        Ok(Self(Arc::new(Inner {
-            storage: storage.clone(),
-            segment,
-            commits,
-            protocol,
-            metadata,
-            schema,
-            arrow_schema,
-            resolver,
-            tail: OnceLock::new(),
-            totals: OnceLock::new(),
-        })))
     }
 
     /// Where the table lies.
     pub fn storage(&self) -> &Storage {
-        &self.0.storage
+        &self.0.source.storage
     }
 
     /// This version.
     pub fn version(&self) -> u64 {
-        self.0.segment.version
+        self.segment().version
     }
 
     /// The files of the log that make this version.
     pub fn segment(&self) -> &LogSegment {
-        &self.0.segment
+        self.0.state.segment()
     }
 
     /// What readers and writers must support.
@@ -135,17 +137,22 @@ impl Snapshot {
 
     /// The schema in the protocol's terms.
     pub fn schema(&self) -> &StructType {
+        self.0.schema.logical()
+    }
+
+    /// The schema with the names that files, partition values and statistics have for the columns.
+    pub fn mapped_schema(&self) -> &MappedSchema {
         &self.0.schema
     }
 
     /// The schema in Arrow's terms, partition columns included, in the table's order.
     pub fn arrow_schema(&self) -> &SchemaRef {
-        &self.0.arrow_schema
+        self.0.schema.arrow()
     }
 
     /// Decodes the paths of this table's log.
     pub fn resolver(&self) -> &PathResolver {
-        &self.0.resolver
+        self.0.source.resolver()
     }
 
     /// When this version was committed, milliseconds since the epoch.
@@ -153,7 +160,53 @@ impl Snapshot {
     /// # Errors
     /// The store's own.
     pub fn timestamp_ms(&self) -> Result<i64> {
-        CommitTimes::read(&self.0.storage, Some(self.version()))?.of(self.version())
+        self.commit_times(Some(self.version()))?.of(self.version())
+    }
+
+    /// The times of the commits up to `end`, or of all that there are by now, as this version's properties say where they are.
+    ///
+    /// # Errors
+    /// `CorruptLog` for properties that cannot be, and the store's own.
+    pub fn commit_times(&self, end: Option<u64>) -> Result<CommitTimes> {
+        open::commit_times(&self.0.source, &self.0.state, &self.0.protocol, &self.0.metadata, end)
+    }
+
+    /// The commits up to this version, newest first, at most `limit`; those that were cleaned up are left out.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and the store's own.
+    pub fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+        history(self, &self.commit_times(Some(self.version()))?, limit)
+    }
+
+    /// The actions of versions `start` to `end`, or to this version, as the log has them.
+    ///
+    /// # Errors
+    /// `VersionNotFound` for commits that were cleaned up or are not there yet, `CorruptLog` for one that is missing among others, `InvalidArgument` if
+    /// `end` is before `start`. What goes wrong while reading comes with the batches.
+    pub fn commit_actions(&self, start: u64, end: Option<u64>) -> Result<CommitActions> {
+        let end = end.unwrap_or_else(|| self.version());
+        let times = self.commit_times(Some(self.version()))?;
+        CommitActions::new(self.storage(), self.resolver(), times, start, end)
+    }
+
+    /// What the writer of this version said, if its commit is still there.
+    pub(crate) fn commit_info(&self) -> Result<Option<CommitInfo>> {
+        if let Some(info) = self.known_commit_info(self.version()) {
+            return Ok(Some(info));
+        }
+        let published = CommitFile { version: self.version(), size: 0, modified_ms: 0, kind: CommitKind::Published };
+        let file = self.segment().commits.last().copied().unwrap_or(published);
+        match read_commit_info(self.storage(), file) {
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
+            info => info,
+        }
+    }
+
+    /// What the writer of `version` said, if its commit was read; empty if it said nothing.
+    pub(crate) fn known_commit_info(&self, version: u64) -> Option<CommitInfo> {
+        let commit = self.0.state.single_commits().find(|commit| commit.version == version)?;
+        Some(commit.commit_info.clone().unwrap_or_default())
     }
 
     /// The live files in the form of the log, with `columns`; those of the newest commits first.
@@ -161,28 +214,33 @@ impl Snapshot {
     /// # Errors
     /// `CorruptLog`; what goes wrong while reading comes with the batches.
     pub fn replay_files(&self, columns: FileColumns) -> Result<FileReplay> {
-        let tail = self.tail()?;
-        let read = FileReplay::columns_for(&tail, columns);
-        let checkpoint = self.0.segment.checkpoint.as_ref().map(|checkpoint| CheckpointReader::adds(&self.0.storage, checkpoint, read));
-        Ok(FileReplay::new(tail, checkpoint, columns, self.0.resolver.clone()))
+        self.replay(AddRequest::new(columns))
     }
 
-    /// The files and tombstones of the commits after the checkpoint, reconciled.
-    pub(crate) fn tail(&self) -> Result<Arc<Tail>> {
-        if let Some(tail) = self.0.tail.get() {
-            return Ok(Arc::clone(tail));
-        }
-        let tail = Tail::reconcile(&self.0.commits, &self.0.resolver).map_err(|error| error.in_table(self.0.storage.url()))?;
-        Ok(Arc::clone(self.0.tail.get_or_init(|| Arc::new(tail))))
+    /// As [`Snapshot::replay_files`], with what else `request` says.
+    ///
+    /// # Errors
+    /// As [`Snapshot::replay_files`].
+    pub fn replay(&self, request: AddRequest) -> Result<FileReplay> {
+        self.0.state.files(request)
     }
 
-    /// How many files, how many bytes. Read once.
+    /// The tombstones in the form of the log, expired ones included; those of the newest commits first.
+    pub(crate) fn replay_removes(&self) -> Result<impl Iterator<Item = Result<RecordBatch>> + Send> {
+        self.0.state.removes()
+    }
+
+    /// How many files, how many bytes: from the version's checksum file, if it has one, else counted. Found out once.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].
     pub fn totals(&self) -> Result<Totals> {
         if let Some(totals) = self.0.totals.get() {
             return Ok(*totals);
+        }
+        if let Some(checksum) = self.checksum()? {
+            let totals = Totals { files: checksum.num_files, bytes: checksum.table_size_bytes };
+            return Ok(*self.0.totals.get_or_init(|| totals));
         }
         let mut totals = Totals::default();
         for batch in self.replay_files(FileColumns::of(&[FileColumn::Size]))? {
@@ -194,6 +252,36 @@ impl Snapshot {
         Ok(*self.0.totals.get_or_init(|| totals))
     }
 
+    /// The version's checksum file, if it has one that can be believed. Read once.
+    fn checksum(&self) -> Result<Option<&VersionChecksum>> {
+        if self.0.checksum.get().is_none() {
+            let found = checksum::understood(self.storage(), self.segment())?;
+            let found = found.filter(|found| checksum::believable(self.storage(), &self.0.state, found)).map(Box::new);
+            self.0.checksum.get_or_init(|| found);
+        }
+        Ok(self.0.checksum.get().and_then(|checksum| checksum.as_deref()))
+    }
+
+    /// Compares this version with its checksum file, field by field.
+    ///
+    /// # Errors
+    /// What replaying the log may raise; that something differs is no error but in the result.
+    pub fn verify(&self) -> Result<Verification> {
+        verify(self)
+    }
+
+    /// Path and content of the checksum file of this version, whether it can be believed or not.
+    pub(crate) fn checksum_file(&self) -> Result<Option<(String, VersionChecksum)>> {
+        let found = checksum::understood(self.storage(), self.segment())?;
+        Ok(found.map(|found| (checksum::path(self.segment()), found)))
+    }
+
+    /// Protocol and metadata by the log alone.
+    pub(crate) fn replay_table_actions(&self) -> Result<(Protocol, Metadata)> {
+        let located = |error: Error| error.in_table(self.storage().url()).at_version(self.version());
+        open::find_table_actions(&self.0.state, None, &mut || Ok(None)).map_err(located)
+    }
+
     /// The progress of an application, if it ever recorded one. Protocol: "Transaction Identifiers".
     ///
     /// # Errors
@@ -203,15 +291,17 @@ impl Snapshot {
     }
 
     /// The newest progress of each application.
-    pub(crate) fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
+    ///
+    /// # Errors
+    /// `CorruptLog`, and the store's own.
+    pub fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
         let mut newest: Vec<SetTransaction> = Vec::new();
         let mut seen = HashSet::new();
-        let from_commits = self.0.commits.iter().flat_map(|commit| commit.transactions.iter().cloned());
-        let from_checkpoint = self.checkpoint_actions(TableAction::Transaction)?.into_iter().filter_map(|action| match action {
+        let transactions = self.0.state.table_actions(&[TableAction::Transaction])?.into_iter().filter_map(|action| match action {
             Action::Txn(transaction) => Some(transaction),
             _ => None,
         });
-        for transaction in from_commits.chain(from_checkpoint) {
+        for transaction in transactions {
             if seen.insert(transaction.app_id.clone()) {
                 newest.push(transaction);
             }
@@ -226,12 +316,11 @@ impl Snapshot {
     pub fn domain_metadata(&self) -> Result<Vec<DomainMetadata>> {
         let mut newest: Vec<DomainMetadata> = Vec::new();
         let mut seen = HashSet::new();
-        let from_commits = self.0.commits.iter().flat_map(|commit| commit.domains.iter().cloned());
-        let from_checkpoint = self.checkpoint_actions(TableAction::Domain)?.into_iter().filter_map(|action| match action {
+        let domains = self.0.state.table_actions(&[TableAction::Domain])?.into_iter().filter_map(|action| match action {
             Action::DomainMetadata(domain) => Some(domain),
             _ => None,
         });
-        for domain in from_commits.chain(from_checkpoint) {
+        for domain in domains {
             if seen.insert(domain.domain.clone()) {
                 newest.push(domain);
             }
@@ -240,82 +329,19 @@ impl Snapshot {
         Ok(newest)
     }
 
-    fn checkpoint_actions(&self, kind: TableAction) -> Result<Vec<Action>> {
-        match &self.0.segment.checkpoint {
-            Some(checkpoint) => read_table_actions(&self.0.storage, checkpoint, &[kind]),
-            None => Ok(Vec::new()),
-        }
+    /// The paths of the columns that the table is clustered by, in order; none if it is not clustered. Protocol: "Clustered Table".
+    ///
+    /// # Errors
+    /// As [`Snapshot::domain_metadata`]; `CorruptLog` too for a column that is not there.
+    pub fn clustering_columns(&self) -> Result<Vec<Vec<String>>> {
+        let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
+        let columns = domain.map(|domain| clustering_columns(&domain.configuration, &self.0.schema)).transpose();
+        columns.map(Option::unwrap_or_default).map_err(|error| error.in_table(self.storage().url()).at_version(self.version()))
     }
 }
 
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("table", &self.0.storage.url()).field("version", &self.version()).finish()
+        f.debug_struct("Snapshot").field("table", &self.storage().url()).field("version", &self.version()).finish()
     }
-}
-
-/// Reads and parses commits on all cores; newest first.
-fn read_commits(storage: &Storage, files: &[CommitFile], known: impl Fn(&CommitFile) -> Option<Arc<Commit>>) -> Result<Vec<Arc<Commit>>> {
-    let known: Vec<_> = files.iter().rev().map(|file| (*file, known(file))).collect();
-    let missing = known.iter().filter(|(_, commit)| commit.is_none()).count();
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(missing.div_ceil(8));
-    if threads <= 1 {
-        return known.into_iter().map(|(file, commit)| commit.map_or_else(|| Commit::read(storage, file).map(Arc::new), Ok)).collect();
-    }
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Arc<Commit>>>>> = Mutex::new(known.iter().map(|(_, commit)| commit.clone().map(Ok)).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((file, commit)) = known.get(index) else { break };
-                    if commit.is_none() {
-                        let result = Commit::read(storage, *file).map(Arc::new);
-                        if let Some(place) = results.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
-                            *place = Some(result);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.into_iter().map(|result| result.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "a commit was not read")))).collect()
-}
-
-/// The newest protocol and metadata: from the commits, else what an older snapshot knew, else from the checkpoint.
-fn find_table_actions(
-    storage: &Storage,
-    segment: &LogSegment,
-    commits: &[Arc<Commit>],
-    older: Option<&Snapshot>,
-) -> Result<(Protocol, Metadata)> {
-    let mut protocol = commits.iter().find_map(|commit| commit.protocol.clone());
-    let mut metadata = commits.iter().find_map(|commit| commit.metadata.clone());
-    // An older snapshot's word counts only if every commit since is among `commits`.
-    let first = segment.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
-    if let Some(older) = older
-        && first <= older.version() + 1
-    {
-        protocol = protocol.or_else(|| Some(older.protocol().clone()));
-        metadata = metadata.or_else(|| Some(older.metadata().clone()));
-    }
-    if let Some(checkpoint) = &segment.checkpoint {
-        let kinds: Vec<_> = [(protocol.is_none(), TableAction::Protocol), (metadata.is_none(), TableAction::Metadata)]
-            .into_iter()
-            .filter_map(|(needed, kind)| needed.then_some(kind))
-            .collect();
-        for action in if kinds.is_empty() { Vec::new() } else { read_table_actions(storage, checkpoint, &kinds)? } {
-            match action {
-                Action::Protocol(found) => protocol = Some(found),
-                Action::Metadata(found) => metadata = Some(found),
-                _ => {}
-            }
-        }
-    }
-    let missing = |what: &str| {
-        Error::corrupt_log(format!("the log has no '{what}' action")).with_hint("a table's first commit must hold protocol and metaData")
-    };
-    Ok((protocol.ok_or_else(|| missing("protocol"))?, metadata.ok_or_else(|| missing("metaData"))?))
 }

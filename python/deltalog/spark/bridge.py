@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 from deltalog._internal import Snapshot
 from deltalog.spark import statements, write
 from deltalog.spark.callback import answer
-from deltalog.spark.errors import NotATableError, UnsupportedFeatureError
+from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.relation import check_expected_schema, open_snapshot, snapshot_relation
+from deltalog.spark.relation import changes_relation, check_expected_schema, open_changes, open_snapshot, snapshot_relation
 
 
 class Bridge:
@@ -28,6 +28,10 @@ class Bridge:
 
     def _read(self, session: Any, scala_options: Any, schema: Any) -> Any:
         options = Options.of(self._jvm, scala_options)
+        if options.wants_changes:
+            if schema is not None:
+                raise InvalidArgumentError("a change data feed is read in the table's own schema: leave the schema out")
+            return changes_relation(self._jvm, session, open_changes(self._jvm, session, options), scala_options)
         snapshot = open_snapshot(self._jvm, session, options)
         if schema is not None:
             check_expected_schema(snapshot, schema)

@@ -7,8 +7,9 @@ from typing import Any
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 
-# What the JVM connector understands and we do not yet: to ignore one of them would give other rows than asked for.
-_READ_NOT_YET = ("readchangefeed", "readchangedata", "startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+_CHANGE_FEED = ("readchangefeed", "readchangedata")
+_CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
+# What the JVM connector understands and we do not yet: to ignore one of them would write other than asked for.
 _WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _PARTITIONING = "__partition_columns"
@@ -39,11 +40,29 @@ class Options:
         """Whether our catalog loaded the table for a statement that writes to it."""
         return _WRITE_TARGET in self.values
 
+    @property
+    def wants_changes(self) -> bool:
+        """Whether the change data feed is asked for, and not the table's rows."""
+        return any(self.values.get(name, "false").strip().lower() == "true" for name in _CHANGE_FEED)
+
     def check_read(self) -> None:
-        self._refuse(_READ_NOT_YET)
+        """Refuses options that contradict each other; none of them is passed over in silence."""
+        bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
+        if not self.wants_changes and bounds:
+            raise InvalidArgumentError(f"the option {bounds[0]} is for the change data feed: set readChangeFeed to true as well")
+        if not self.wants_changes:
+            return
+        for name in ("versionasof", "timestampasof", "timestampasofmicros"):
+            if name in self.values:
+                raise InvalidArgumentError(f"the option {name} cannot be used with readChangeFeed: give startingVersion and endingVersion")
+        for end in ("starting", "ending"):
+            if f"{end}version" in self.values and f"{end}timestamp" in self.values:
+                raise InvalidArgumentError(f"{end}Version and {end}Timestamp cannot be used together")
+        if not {"startingversion", "startingtimestamp"} & self.values.keys():
+            raise InvalidArgumentError("readChangeFeed needs startingVersion or startingTimestamp")
 
     def check_write(self) -> None:
-        self._refuse(_WRITE_NOT_YET)
+        self._refuse(_WRITE_NOT_YET + _CHANGE_FEED + _CHANGE_BOUNDS)
         for name in _WRITE_NOT_YET_WHEN_TRUE:
             if self.values.get(name, "false").strip().lower() != "false":
                 raise UnsupportedFeatureError(

@@ -4,7 +4,8 @@ import logging
 import tempfile
 from typing import Any
 
-from deltalog._internal import Snapshot
+from deltalog._internal import Snapshot, SparkChanges
+from deltalog.spark import missing_files
 from deltalog.spark.callback import answer
 from deltalog.spark.jvm import Jvm
 
@@ -19,20 +20,44 @@ class Planner:
 
     def __init__(self, jvm: Jvm, snapshot: Snapshot) -> None:
         self._jvm = jvm
-        self._snapshot = snapshot
+        self.snapshot = snapshot
 
     def apply(self, request: Any) -> Any:
         return answer(self._jvm, self._plan, request)
 
     def _plan(self, request: list[Any]) -> Any:
-        if request[0] == "totals":
-            return f"{self._snapshot.num_files()} {self._snapshot.size_in_bytes()}"
-        packed, kept, total = self._snapshot.plan_spark(request[1], request[2])
-        _log.info("%s v%d: %d of %d files may hold matching rows", self._snapshot.uri, self._snapshot.version, kept, total)
+        if request[0] == "size":
+            return self._size()
+        missing_files.remember(self)
+        packed = self._files(request[1], request[2])
         return bytearray(packed) if len(packed) <= _INLINE else _spill(packed)
+
+    def _size(self) -> int:
+        return self.snapshot.size_in_bytes()
+
+    def _files(self, filters: str, time_zone: str) -> bytes:
+        packed, kept, total = self.snapshot.plan_spark(filters, time_zone)
+        _log.info("%s v%d: %d of %d files may hold matching rows", self.snapshot.uri, self.snapshot.version, kept, total)
+        return packed
 
     class Java:
         implements = ["java.util.function.Function"]  # noqa: RUF012 (the form that py4j wants)
+
+
+class ChangesPlanner(Planner):
+    """The same for the files of a change data feed."""
+
+    def __init__(self, jvm: Jvm, changes: SparkChanges) -> None:
+        super().__init__(jvm, changes.snapshot)
+        self._changes = changes
+
+    def _size(self) -> int:
+        return self._changes.size_in_bytes()
+
+    def _files(self, filters: str, time_zone: str) -> bytes:
+        packed, files = self._changes.plan_spark()
+        _log.info("%s changes of the versions %s: %d files", self.snapshot.uri, self._changes.versions, files)
+        return packed
 
 
 def _spill(packed: bytes) -> str:

@@ -8,6 +8,7 @@ Data goes through Rust and Arrow in Spark's Python workers, where `deltalog` mus
 of the core's own, which hold no credentials. Spark hands the source no list of columns, so all of them are read.
 """
 
+import inspect
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -25,7 +26,7 @@ from pyspark.sql.types import StructType
 
 from deltalog._internal import Snapshot, SparkWrite, __version__, read_fragment, write_fragment
 from deltalog.spark import schema as schemas
-from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.filters import filter_text
 from deltalog.spark.names import connect_uri
 from deltalog.spark.options import Options
@@ -84,6 +85,10 @@ class DeltalogDataSource(DataSource):
 
     def _snapshot(self) -> Snapshot:
         self._options.check_read()
+        if self._options.wants_changes:
+            raise UnsupportedFeatureError(
+                "readChangeFeed is not supported yet by deltalog under Spark Connect: read it in a classic session, or from Python"
+            )
         if self._version is not None:
             return Snapshot.open(connect_uri(self._options.path), version=self._version)
         return Snapshot.open(connect_uri(self._options.path), *_wanted(self._options))
@@ -112,11 +117,19 @@ class DeltalogReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
-        from pyspark.sql.pandas.types import to_arrow_schema
 
-        expected = to_arrow_schema(self._schema)  # Spark wants its own types to the letter, nullability included
+        expected = _arrow_schema(self._schema)  # Spark wants its own types to the letter, nullability included
         for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
             yield batch.cast(expected)
+
+
+def _arrow_schema(schema: StructType) -> Any:
+    """The Arrow form that Spark expects; newer versions must be told that timestamps are of UTC, older ones know no other."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    if "timezone" in inspect.signature(to_arrow_schema).parameters:
+        return to_arrow_schema(schema, timezone="UTC")
+    return to_arrow_schema(schema)
 
 
 class PruningReader(DeltalogReader):

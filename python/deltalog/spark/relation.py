@@ -3,12 +3,18 @@
 import json
 from typing import Any
 
-from deltalog._internal import Snapshot
+from deltalog._internal import Snapshot, SparkChanges
 from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.format import file_format
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.planner import Planner
+from deltalog.spark.planner import ChangesPlanner, Planner
+
+_CHANGE_FIELDS: list[dict[str, Any]] = [
+    {"name": name, "type": kind, "nullable": True, "metadata": {}}
+    for name, kind in (("_change_type", "string"), ("_commit_version", "long"), ("_commit_timestamp", "timestamp"))
+]
 
 
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
@@ -16,6 +22,31 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     options.check_read()
     uri = uri_of(jvm, session, options.path)
     return Snapshot.open(uri, version=_version(options), timestamp_ms=_timestamp(jvm, session, options))
+
+
+def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
+    """What changed in the versions that the options ask for."""
+    options.check_read()
+    newest = Snapshot.open(uri_of(jvm, session, options.path))
+    start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
+    return newest.spark_changes(start[0], end[0], start[1], end[1])
+
+
+def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_options: Any) -> Any:
+    """The changed rows of some versions, in the schema of the last of them."""
+    snapshot = changes.snapshot
+    label = "changes of v{} to v{}".format(*(changes.versions or ("?", "?")))
+    identity = f"{snapshot.uri} {label}#{snapshot.table_id}"
+    schema = jvm.struct(_with_fields(snapshot.schema_json, _CHANGE_FIELDS))
+    partition_schema = jvm.struct(_with_fields(_partition_schema(snapshot), _CHANGE_FIELDS[1:]))
+    index = jvm.new("DeltalogFileIndex", path_of(jvm, snapshot.uri), label, identity, partition_schema, ChangesPlanner(jvm, changes))
+    reader = file_format(jvm, session, snapshot, jvm.struct(snapshot.schema_json), is_change_feed=True)
+    return jvm.new("DeltalogRelation", index, partition_schema, schema, reader, _strict(scala_options), session)
+
+
+def _with_fields(schema_json: str, fields: list[dict[str, Any]]) -> str:
+    schema = json.loads(schema_json)
+    return json.dumps({**schema, "fields": [*schema["fields"], *fields]})
 
 
 def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
@@ -26,8 +57,9 @@ def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options:
     label = f"v{snapshot.version}"
     identity = f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}"
     index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, Planner(jvm, snapshot))
-    parquet = jvm.root.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat()
-    return jvm.new("DeltalogRelation", index, partition_schema, schema, parquet, _strict(scala_options), session)
+    return jvm.new(
+        "DeltalogRelation", index, partition_schema, schema, file_format(jvm, session, snapshot, schema), _strict(scala_options), session
+    )
 
 
 def _strict(scala_options: Any) -> Any:
@@ -62,13 +94,19 @@ def _partition_schema(snapshot: Snapshot) -> str:
     return json.dumps({"type": "struct", "fields": [fields[name] for name in snapshot.partition_columns]})
 
 
-def _version(options: Options) -> int | None:
-    text = options.values.get("versionasof")
+def _version(options: Options, name: str = "versionAsOf") -> int | None:
+    text = options.values.get(name.lower())
     if text is None:
         return None
     if not text.strip().isdigit():
-        raise InvalidArgumentError(f"versionAsOf must be a version number, not {text!r}")
+        raise InvalidArgumentError(f"{name} must be a version number, not {text!r}")
     return int(text)
+
+
+def _bound(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | None, int | None]:
+    """Version or timestamp at which the changes begin or end."""
+    text = options.values.get(f"{end}timestamp")
+    return _version(options, f"{end}Version"), None if text is None else _milliseconds(jvm, session, f"{end}Timestamp", text)
 
 
 def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
@@ -78,11 +116,14 @@ def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
         return None
     if "versionasof" in options.values:
         raise InvalidArgumentError("versionAsOf and timestampAsOf cannot be used together")
-    if micros is not None:
-        return int(micros) // 1000
+    return int(micros) // 1000 if micros is not None else _milliseconds(jvm, session, "timestampAsOf", str(text))
+
+
+def _milliseconds(jvm: Jvm, session: Any, name: str, text: str) -> int:
+    """A timestamp as Spark reads it; without a zone it is one of the session's."""
     zone = jvm.root.java.time.ZoneId.of(session.sessionState().conf().sessionLocalTimeZone())
     utf8 = jvm.root.org.apache.spark.unsafe.types.UTF8String.fromString(text)
     parsed = jvm.root.org.apache.spark.sql.catalyst.util.DateTimeUtils.stringToTimestamp(utf8, zone)
     if parsed.isEmpty():
-        raise InvalidArgumentError(f"timestampAsOf must be a timestamp such as '2025-01-31 12:00:00', not {text!r}")
+        raise InvalidArgumentError(f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}")
     return int(parsed.get()) // 1000

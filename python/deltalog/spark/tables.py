@@ -145,7 +145,7 @@ def _detail_row(snapshot: Snapshot) -> tuple[Any, ...]:
         _timestamp(snapshot.created_time_ms),
         _timestamp(snapshot.timestamp_ms),
         snapshot.partition_columns,
-        [],
+        [".".join(path) for path in snapshot.clustering_columns()],
         snapshot.num_files(),
         snapshot.size_in_bytes(),
         dict(snapshot.configuration),

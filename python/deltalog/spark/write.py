@@ -36,6 +36,8 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
     """`INSERT INTO` and `INSERT OVERWRITE` (of the whole table); Spark has put the columns into the table's order already."""
     if {"versionasof", "timestampasof", "timestampasofmicros"} & options.values.keys():
         raise InvalidArgumentError("a table at an older version cannot be written to")
+    if options.wants_changes:
+        raise InvalidArgumentError("a change data feed cannot be written to")
     if session.sessionState().conf().partitionOverwriteMode().toString() == "DYNAMIC" and overwrite:
         raise UnsupportedFeatureError(
             "partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table"

@@ -1,62 +1,92 @@
 //! Which checkpoints of a listing are complete.
 //!
-//! Protocol: "Checkpoint Naming Scheme". A checkpoint in several parts counts only when all of one set are there; sets of different sizes at one version are
-//! kept apart ("Problems with multi-part checkpoints").
+//! Protocol: "Checkpoint Naming Scheme".
+//!
+//! - A checkpoint in several parts counts only when all of one set are there; sets of different sizes at one version are kept apart ("Problems with
+//!   multi-part checkpoints").
+//! - Of several checkpoints of one version any will do; the one that costs least to read comes first.
+//! - An empty file is no checkpoint: its writer died.
 
 use std::collections::BTreeMap;
 
-use super::name::LogFileName;
-use super::segment::CheckpointFiles;
+use super::name::{CheckpointFormat, LogFileName};
 use crate::storage::FileMeta;
 
+/// A complete checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointFiles {
+    /// The version it holds.
+    pub version: u64,
+    /// By what naming scheme.
+    pub kind: CheckpointKind,
+    /// Its files in order, with names relative to `_delta_log`; sidecars are named inside.
+    pub files: Vec<FileMeta>,
+}
+
+/// The naming schemes, in the order in which they are preferred at one version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum CheckpointKind {
+    /// One Parquet file; it may follow the V2 spec.
+    Classic,
+    /// The V2 spec, the top-level file as Parquet.
+    UuidParquet,
+    /// Several Parquet files.
+    MultiPart,
+    /// The V2 spec, the top-level file as lines of JSON.
+    UuidJson,
+}
+
+impl CheckpointFiles {
+    /// Whether the two are the same checkpoint, whatever a listing said of sizes and times.
+    pub(crate) fn is(&self, other: &Self) -> bool {
+        self.version == other.version && self.files.iter().map(|file| &file.name).eq(other.files.iter().map(|file| &file.name))
+    }
+}
+
 /// Gathers checkpoint files and tells which are complete.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct CheckpointCandidates {
-    classic: BTreeMap<u64, FileMeta>,
-    parts: BTreeMap<(u64, u32), Vec<(u32, FileMeta)>>,
-    uuid: BTreeMap<u64, String>,
+    whole: Vec<CheckpointFiles>,
+    /// By version and number of parts.
+    parts: BTreeMap<(u64, u32), BTreeMap<u32, FileMeta>>,
 }
 
 impl CheckpointCandidates {
     pub(super) fn add(&mut self, name: &LogFileName, file: &FileMeta) {
-        match *name {
-            LogFileName::ClassicCheckpoint(version) if file.size > 0 => {
-                self.classic.insert(version, file.clone());
-            }
-            LogFileName::CheckpointPart { version, part, parts } if file.size > 0 => {
-                self.parts.entry((version, parts)).or_default().push((part, file.clone()));
-            }
-            LogFileName::UuidCheckpoint { version, .. } => {
-                self.uuid.insert(version, file.name.clone());
-            }
-            _ => {}
+        if file.size == 0 {
+            return;
         }
+        let (version, kind) = match *name {
+            LogFileName::ClassicCheckpoint(version) => (version, CheckpointKind::Classic),
+            LogFileName::UuidCheckpoint { version, format: CheckpointFormat::Parquet, .. } => (version, CheckpointKind::UuidParquet),
+            LogFileName::UuidCheckpoint { version, format: CheckpointFormat::Json, .. } => (version, CheckpointKind::UuidJson),
+            LogFileName::CheckpointPart { version, part, parts } => {
+                self.parts.entry((version, parts)).or_default().insert(part, file.clone());
+                return;
+            }
+            _ => return,
+        };
+        self.whole.push(CheckpointFiles { version, kind, files: vec![file.clone()] });
     }
 
-    /// The newest complete checkpoint that can be read here.
-    pub(super) fn newest(&self) -> Option<CheckpointFiles> {
-        let classic = self.classic.last_key_value().map(|(version, file)| CheckpointFiles { version: *version, files: vec![file.clone()] });
-        let in_parts = self.parts.iter().rev().find_map(|((version, parts), files)| {
-            let mut files = files.clone();
-            files.sort_unstable_by_key(|(part, _)| *part);
-            let complete = files.len() == *parts as usize && files.iter().zip(1..).all(|((part, _), expected)| *part == expected);
-            complete.then(|| CheckpointFiles { version: *version, files: files.into_iter().map(|(_, file)| file).collect() })
+    fn complete(&self) -> impl Iterator<Item = CheckpointFiles> {
+        let in_parts = self.parts.iter().filter(|((_, parts), files)| files.len() == *parts as usize).map(|((version, _), files)| {
+            CheckpointFiles { version: *version, kind: CheckpointKind::MultiPart, files: files.values().cloned().collect() }
         });
-        match (classic, in_parts) {
-            (Some(classic), Some(in_parts)) if in_parts.version > classic.version => Some(in_parts),
-            (classic, in_parts) => classic.or(in_parts),
-        }
+        self.whole.iter().cloned().chain(in_parts)
+    }
+
+    /// The newest complete checkpoint, and of its version the one that is read most cheaply; none of `without`.
+    pub(super) fn newest(&self, without: &[CheckpointFiles]) -> Option<CheckpointFiles> {
+        let allowed = self.complete().filter(|checkpoint| !without.iter().any(|other| other.is(checkpoint)));
+        allowed.min_by(|a, b| {
+            let cost = |checkpoint: &CheckpointFiles| (checkpoint.kind, checkpoint.files.len());
+            b.version.cmp(&a.version).then_with(|| cost(a).cmp(&cost(b)))
+        })
     }
 
     /// The version of the oldest complete checkpoint.
     pub(super) fn oldest(&self) -> Option<u64> {
-        let classic = self.classic.keys().next().copied();
-        let in_parts = self.parts.iter().find(|((_, parts), files)| files.len() == *parts as usize).map(|((version, _), _)| *version);
-        classic.into_iter().chain(in_parts).min()
-    }
-
-    /// A V2 checkpoint, which is not read yet: named in the error when nothing else serves.
-    pub(super) fn unsupported(&self) -> Option<(u64, &str)> {
-        self.uuid.last_key_value().map(|(version, name)| (*version, name.as_str()))
+        self.complete().map(|checkpoint| checkpoint.version).min()
     }
 }

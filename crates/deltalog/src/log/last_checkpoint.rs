@@ -1,16 +1,25 @@
 //! `_last_checkpoint`: where the newest checkpoint may be.
 //!
-//! Protocol: "Last Checkpoint File". It is a hint: stale, torn, too new or missing, it may cost a listing, never a wrong answer.
+//! Protocol: "Last Checkpoint File", "Last Checkpoint File Schema".
+//!
+//! - It is a hint: stale, torn, too new, with a wrong checksum, or missing, it may cost a listing, never a wrong answer.
+//! - Only `version` decides where a listing starts. A field that is not as the protocol has it is passed over and does not spoil the others.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::LOG_DIRECTORY;
+use super::canonical_json::json_checksum;
 use super::name::LAST_CHECKPOINT;
-use crate::error::Result;
+use super::take;
+use crate::error::{Error, Result};
+use crate::protocol::Sidecar;
 use crate::storage::Storage;
 
 /// What the hint says.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastCheckpoint {
     /// The checkpoint's version.
@@ -18,14 +27,44 @@ pub struct LastCheckpoint {
     /// Actions in the checkpoint.
     pub size: i64,
     /// Files of the checkpoint, if more than one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<u32>,
     /// Bytes of the checkpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub size_in_bytes: Option<i64>,
     /// `add` actions in the checkpoint.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub num_of_add_files: Option<i64>,
+    /// The schema of the checkpoint's files, in the form of Delta's schemas.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checkpoint_schema: Option<Value>,
+    /// Free-form metadata.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<BTreeMap<String, Option<String>>>,
+    /// What the hint tells of a V2 checkpoint.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub v2_checkpoint: Option<V2CheckpointHint>,
+    /// The checksum over everything else.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub checksum: Option<String>,
+}
+
+/// What `_last_checkpoint` may repeat of a V2 checkpoint.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct V2CheckpointHint {
+    /// The name of its top-level file.
+    pub path: String,
+    /// Bytes of that file.
+    pub size_in_bytes: i64,
+    /// When that file was made, in milliseconds since the epoch.
+    pub modification_time: i64,
+    /// The actions in it that are not about files.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub non_file_actions: Option<Vec<Value>>,
+    /// Its sidecars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sidecar_files: Option<Vec<Sidecar>>,
 }
 
 impl LastCheckpoint {
@@ -33,22 +72,109 @@ impl LastCheckpoint {
         format!("{LOG_DIRECTORY}/{LAST_CHECKPOINT}")
     }
 
-    /// Reads the hint; `None` if there is none that can be understood.
+    /// Reads the text of a hint.
+    ///
+    /// # Errors
+    /// `CorruptLog` if it is no JSON object with a version, or its checksum is not that of its content.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        let text = std::str::from_utf8(bytes).map_err(|error| Error::corrupt_log("the hint is not UTF-8").with_source(error))?;
+        let mut fields: Map<String, Value> =
+            serde_json::from_str(text).map_err(|error| Error::corrupt_log("the hint is no JSON object").with_source(error))?;
+        let checksum: Option<String> = take(&mut fields, "checksum");
+        if let Some(checksum) = &checksum {
+            let found = json_checksum(text).map_err(|error| Error::corrupt_log("the hint has no canonical form").with_source(error))?;
+            if !checksum.eq_ignore_ascii_case(&found) {
+                return Err(Error::corrupt_log(format!("the checksum of the hint should be {found} and not {checksum}")));
+            }
+        }
+        let version = take(&mut fields, "version").filter(|version| i64::try_from(*version).is_ok());
+        Ok(Self {
+            version: version.ok_or_else(|| Error::corrupt_log("the hint has no version"))?,
+            size: take(&mut fields, "size").unwrap_or_default(),
+            parts: take(&mut fields, "parts"),
+            size_in_bytes: take(&mut fields, "sizeInBytes"),
+            num_of_add_files: take(&mut fields, "numOfAddFiles"),
+            checkpoint_schema: fields.remove("checkpointSchema").filter(|schema| !schema.is_null()),
+            tags: take(&mut fields, "tags"),
+            v2_checkpoint: take(&mut fields, "v2Checkpoint"),
+            checksum: checksum.map(|checksum| checksum.to_ascii_lowercase()),
+        })
+    }
+
+    /// Reads the hint of a table; `None` if there is none that can be understood and believed.
     pub(crate) fn read(storage: &Storage) -> Result<Option<Self>> {
         let Some(bytes) = storage.get(&Self::path())? else { return Ok(None) };
-        match serde_json::from_slice(&bytes) {
+        match Self::parse(&bytes) {
             Ok(hint) => Ok(Some(hint)),
             Err(error) => {
-                tracing::warn!(table = storage.url(), %error, "_last_checkpoint cannot be read and is passed over");
+                tracing::warn!(table = storage.url(), file = Self::path(), %error, "the hint is passed over");
                 Ok(None)
             }
         }
     }
 
-    /// Writes the hint.
+    /// Writes the hint, with its checksum.
     pub(crate) fn write(&self, storage: &Storage) -> Result<()> {
-        let json =
-            serde_json::to_vec(self).map_err(|error| crate::Error::invalid_argument("the hint cannot be written").with_source(error))?;
-        storage.put(&Self::path(), json.into())
+        let failed = |error: serde_json::Error| Error::invalid_argument("the hint cannot be written").with_source(error);
+        let bare = serde_json::to_string(&Self { checksum: None, ..self.clone() }).map_err(failed)?;
+        let whole = Self { checksum: Some(json_checksum(&bare).map_err(failed)?), ..self.clone() };
+        storage.put(&Self::path(), serde_json::to_vec(&whole).map_err(failed)?.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A hint that is changed anywhere is an error or a hint, and with a checksum never another hint.
+    #[test]
+    fn changed_bytes() {
+        let bare = r#"{"version":8,"size":11,"parts":3,"tags":{"a":"b"},"checkpointSchema":{"type":"struct","fields":[1]}}"#;
+        let text = bare.replacen('{', &format!("{{\"checksum\":\"{}\",", json_checksum(bare).unwrap()), 1);
+        let hint = LastCheckpoint::parse(text.as_bytes()).unwrap();
+        for at in 0..text.len() {
+            assert!(LastCheckpoint::parse(&text.as_bytes()[..at]).is_err(), "cut at {at}");
+            for byte in 0..=u8::MAX {
+                let mut changed = text.clone().into_bytes();
+                changed[at] = byte;
+                // The name of the checksum itself may be what was changed. (What is empty has no canonical form, so nothing here is.)
+                if let Ok(found) = LastCheckpoint::parse(&changed)
+                    && found.checksum.is_some()
+                {
+                    assert_eq!(found, hint, "byte {byte} at {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_field() {
+        let text = r#"{"version":8,"size":11,"parts":3,"sizeInBytes":5,"numOfAddFiles":7,"checkpointSchema":{"type":"struct","fields":[]},
+            "tags":{"a":null},"v2Checkpoint":{"path":"x.json","sizeInBytes":1,"modificationTime":2,"nonFileActions":[{"txn":{}}],
+            "sidecarFiles":[{"path":"y.parquet","sizeInBytes":3,"modificationTime":4}]},"later":1}"#;
+        let hint = LastCheckpoint::parse(text.as_bytes()).unwrap();
+        let again = LastCheckpoint::parse(&serde_json::to_vec(&hint).unwrap()).unwrap();
+        assert_eq!(hint, again);
+        assert_eq!((hint.version, hint.size, hint.parts, hint.size_in_bytes, hint.num_of_add_files), (8, 11, Some(3), Some(5), Some(7)));
+        assert_eq!(hint.v2_checkpoint.unwrap().sidecar_files.unwrap()[0].size_in_bytes, 3);
+    }
+
+    #[test]
+    fn a_field_that_is_not_understood_spoils_no_other() {
+        let text = r#"{"version":8,"size":"many","parts":-1,"tags":[],"v2Checkpoint":7}"#;
+        assert_eq!(LastCheckpoint::parse(text.as_bytes()).unwrap(), LastCheckpoint { version: 8, ..LastCheckpoint::default() });
+    }
+
+    /// "Last checkpoint file readers are encouraged to validate the checksum, if present".
+    #[test]
+    fn a_wrong_checksum_is_an_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        std::fs::create_dir(directory.path().join(LOG_DIRECTORY)).unwrap();
+        LastCheckpoint { version: 10, size: 3, num_of_add_files: Some(1), ..LastCheckpoint::default() }.write(&storage).unwrap();
+        let text = String::from_utf8(storage.read(&LastCheckpoint::path()).unwrap().to_vec()).unwrap();
+        assert!(LastCheckpoint::parse(text.as_bytes()).unwrap().checksum.is_some());
+        assert!(LastCheckpoint::parse(text.replace("10", "11").as_bytes()).is_err());
+        assert!(LastCheckpoint::parse(br#"{"version":1,"version":1,"size":2,"checksum":"6a92d155a59bf2eecbd4b4ec7fd1f875"}"#).is_err());
     }
 }

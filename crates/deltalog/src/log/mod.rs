@@ -2,14 +2,40 @@
 
 pub mod name;
 
+mod canonical_json;
 mod checkpoint_files;
+mod checksum;
+mod commit_files;
 mod last_checkpoint;
 mod segment;
+mod staged;
 mod times;
 
-pub use last_checkpoint::LastCheckpoint;
-pub use segment::{CheckpointFiles, CommitFile, LogSegment};
-pub use times::{CommitTimes, HistoryEntry, history};
+use crate::error::Result;
+use crate::storage::Storage;
+use name::LogFileName;
+
+pub use checkpoint_files::{CheckpointFiles, CheckpointKind};
+pub use checksum::{FileSizeHistogram, VersionChecksum};
+pub use commit_files::{CommitFile, CommitKind};
+pub use last_checkpoint::{LastCheckpoint, V2CheckpointHint};
+pub use segment::LogSegment;
+pub use staged::StagedCommit;
+pub use times::{CommitTimes, InCommitTimestamps};
+
+pub(crate) use segment::SegmentSource;
+pub(crate) use times::read_commit_info;
 
 /// The directory of the log below the table's root.
 pub const LOG_DIRECTORY: &str = "_delta_log";
+
+/// Whether there is a log at `storage`: any commit, checkpoint or other file that belongs to a version.
+pub(crate) fn is_table(storage: &Storage) -> Result<bool> {
+    let files = storage.list_directory_after(LOG_DIRECTORY, "")?;
+    Ok(files.iter().filter_map(|file| LogFileName::parse(&file.name)).any(|name| name.version().is_some()))
+}
+
+/// Takes the value of `key` out of the fields of a small file of the log, if it is of the type that it should be.
+fn take<T: serde::de::DeserializeOwned>(fields: &mut serde_json::Map<String, serde_json::Value>, key: &str) -> Option<T> {
+    serde_json::from_value(fields.remove(key)?).ok()
+}

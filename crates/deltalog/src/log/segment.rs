@@ -11,8 +11,10 @@
 //! - `_last_checkpoint` only tells where a listing may start. If what it points at is not there, the whole log is listed.
 //! - A checkpoint newer than the version asked for is never used.
 
-use super::checkpoint_files::CheckpointCandidates;
+use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
+use super::commit_files::{CommitFile, CommitKind, useful_compactions, with_compactions};
 use super::name::LogFileName;
+use super::staged::StagedCommit;
 use super::{LOG_DIRECTORY, LastCheckpoint};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileMeta, Storage};
@@ -26,32 +28,25 @@ pub struct LogSegment {
     pub checkpoint: Option<CheckpointFiles>,
     /// The commits after the checkpoint, oldest first.
     pub commits: Vec<CommitFile>,
+    /// Compactions that are read in place of some of `commits`, oldest first, none overlapping another.
+    pub compactions: Vec<CommitFile>,
+    /// The checksum file of just this version.
+    pub checksum: Option<FileMeta>,
 }
 
-/// A complete checkpoint.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckpointFiles {
-    /// The version it holds.
-    pub version: u64,
-    /// Its files in order, with names relative to `_delta_log`.
-    pub files: Vec<FileMeta>,
+/// Where a segment is looked for, and what may be used.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SegmentSource<'a> {
+    pub(crate) storage: &'a Storage,
+    /// What a catalog says to be there beyond what is published.
+    pub(crate) staged: &'a [StagedCommit],
+    /// Checkpoints that turned out to be unreadable.
+    pub(crate) without: &'a [CheckpointFiles],
 }
 
-/// A commit as the listing shows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CommitFile {
-    /// Its version.
-    pub version: u64,
-    /// Bytes.
-    pub size: u64,
-    /// Milliseconds since the epoch.
-    pub modified_ms: i64,
-}
-
-impl CommitFile {
-    /// Path relative to the table's root.
-    pub fn path(&self) -> String {
-        LogFileName::Commit(self.version).path()
+impl<'a> SegmentSource<'a> {
+    pub(crate) fn new(storage: &'a Storage) -> Self {
+        Self { storage, staged: &[], without: &[] }
     }
 }
 
@@ -59,30 +54,70 @@ impl CommitFile {
 #[derive(Default)]
 struct Listing {
     commits: Vec<CommitFile>,
+    compactions: Vec<CommitFile>,
     checkpoints: CheckpointCandidates,
+    checksum: Option<(u64, FileMeta)>,
     any: bool,
 }
 
 impl Listing {
     /// Lists from `start`, leaving out what is newer than `end`.
-    fn from(storage: &Storage, start: u64, end: Option<u64>) -> Result<Self> {
+    fn from(source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<Self> {
         // "00…07" sorts before every name that starts with "00…07.".
         let after = if start == 0 { String::new() } else { format!("{start:020}") };
         let mut listing = Self::default();
-        for file in storage.list_after(LOG_DIRECTORY, &after)? {
+        for file in source.storage.list_directory_after(LOG_DIRECTORY, &after)? {
             let Some(name) = LogFileName::parse(&file.name) else { continue };
-            listing.any |= !matches!(name, LogFileName::LastCheckpoint | LogFileName::Sidecar(_));
+            listing.any |= !matches!(name, LogFileName::LastCheckpoint);
             if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
                 continue;
             }
+            let commit = |version, kind| CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind };
             match name {
-                LogFileName::Commit(version) => {
-                    listing.commits.push(CommitFile { version, size: file.size, modified_ms: file.modified_ms })
-                }
+                LogFileName::Commit(version) => listing.commits.push(commit(version, CommitKind::Published)),
+                LogFileName::Compaction { start, end } => listing.compactions.push(commit(end, CommitKind::Compacted { start })),
+                LogFileName::Checksum(version) if file.size > 0 => listing.checksum = Some((version, file)),
                 _ => listing.checkpoints.add(&name, &file),
             }
         }
+        // A store may show a file twice on two pages of a listing.
+        listing.commits.dedup_by_key(|commit| commit.version);
+        listing.add_staged(source, start, end)?;
         Ok(listing)
+    }
+
+    /// Adds what the catalog has and the listing does not.
+    fn add_staged(&mut self, source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<()> {
+        for staged in source.staged {
+            let version = staged.version();
+            if version < start || end.is_some_and(|end| version > end) {
+                continue;
+            }
+            let Err(place) = self.commits.binary_search_by_key(&version, |commit| commit.version) else { continue };
+            let kind = CommitKind::Staged(staged.uuid);
+            let commit = match source.storage.head(&staged.path())? {
+                Some(file) => CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind },
+                // Published since the catalog was asked.
+                None => published(source.storage, version)?.ok_or_else(|| {
+                    Error::new(ErrorKind::FileNotFound, "the staged commit is not there")
+                        .in_table(source.storage.url())
+                        .at_version(version)
+                        .at_path(staged.path())
+                        .with_hint("ask the catalog again")
+                })?,
+            };
+            self.commits.insert(place, commit);
+            self.any = true;
+        }
+        Ok(())
+    }
+
+    fn newest_version(&self) -> Option<u64> {
+        self.commits.last().map(|commit| commit.version).max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
+    }
+
+    fn checksum_of(&self, wanted: u64) -> Option<FileMeta> {
+        self.checksum.as_ref().filter(|(version, _)| *version == wanted).map(|(_, file)| file.clone())
     }
 }
 
@@ -92,11 +127,18 @@ impl LogSegment {
     /// # Errors
     /// `NotATable` if the log has no file, `VersionNotFound` if it has no such version, `CorruptLog` for a gap, and the store's own.
     pub fn find(storage: &Storage, version: Option<u64>) -> Result<Self> {
-        let hint = LastCheckpoint::read(storage)?.filter(|hint| version.is_none_or(|version| hint.version <= version));
-        if let Some(hint) = hint {
-            let listing = Listing::from(storage, hint.version, version)?;
-            if listing.checkpoints.newest().is_some() {
-                return Self::build(storage, listing, version);
+        Self::find_in(SegmentSource::new(storage), version)
+    }
+
+    /// As [`LogSegment::find`], with what `source` says.
+    pub(crate) fn find_in(source: SegmentSource<'_>, version: Option<u64>) -> Result<Self> {
+        let storage = source.storage;
+        // Where one checkpoint was no good, an older one may be asked for: that needs the whole listing.
+        let hint = if source.without.is_empty() { LastCheckpoint::read(storage)? } else { None };
+        if let Some(hint) = hint.filter(|hint| version.is_none_or(|version| hint.version <= version)) {
+            let listing = Listing::from(source, hint.version, version)?;
+            if listing.checkpoints.newest(source.without).is_some() {
+                return Self::build(source, listing, version);
             }
             tracing::warn!(
                 table = storage.url(),
@@ -104,11 +146,11 @@ impl LogSegment {
                 "_last_checkpoint points at no complete checkpoint: listing the whole log"
             );
         }
-        let listing = Listing::from(storage, 0, version)?;
+        let listing = Listing::from(source, 0, version)?;
         if !listing.any {
             return Err(not_a_table(storage));
         }
-        Self::build(storage, listing, version)
+        Self::build(source, listing, version)
     }
 
     /// The segment after new commits: `self` plus what a listing from its version on shows; `None` if there is nothing new.
@@ -116,65 +158,68 @@ impl LogSegment {
     /// # Errors
     /// `CorruptLog` for a gap, and the store's own.
     pub fn refresh(&self, storage: &Storage) -> Result<Option<Self>> {
-        // From its own version on: the checkpoint of a commit appears after the commit, and a handle that always looked past it would never find one.
-        let listing = Listing::from(storage, self.version, None)?;
-        let newer = listing.checkpoints.newest();
-        let newest = listing.commits.last().map(|commit| commit.version).max(newer.as_ref().map(|checkpoint| checkpoint.version));
-        let Some(version) = newest.filter(|version| *version > self.version) else { return Ok(None) };
-        let mut commits = self.commits.clone();
-        commits.extend(listing.commits.into_iter().filter(|commit| commit.version > self.version));
-        let checkpoint = newer.or_else(|| self.checkpoint.clone());
-        let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
-        commits.retain(|commit| commit.version >= first);
-        fill_gaps(storage, first, version, &mut commits)?;
-        Ok(Some(Self { version, checkpoint, commits }))
+        self.refresh_in(SegmentSource::new(storage))
     }
 
-    fn build(storage: &Storage, listing: Listing, wanted: Option<u64>) -> Result<Self> {
-        let checkpoint = listing.checkpoints.newest();
+    /// As [`LogSegment::refresh`], with what `source` says.
+    pub(crate) fn refresh_in(&self, source: SegmentSource<'_>) -> Result<Option<Self>> {
+        // From its own version on: the checkpoint of a commit appears after the commit, and a handle that always looked past it would never find one.
+        let listing = Listing::from(source, self.version, None)?;
+        let newer = listing.checkpoints.newest(source.without);
+        let newest = listing.commits.last().map(|commit| commit.version).max(newer.as_ref().map(|checkpoint| checkpoint.version));
+        let Some(version) = newest.filter(|version| *version > self.version) else { return Ok(None) };
+        let checksum = listing.checksum_of(version);
+        let checkpoint = newer.or_else(|| self.checkpoint.clone());
         let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
-        let mut commits = listing.commits;
+        let mut commits = self.commits.clone();
+        commits.extend(listing.commits.into_iter().filter(|commit| commit.version > self.version));
+        commits.retain(|commit| commit.version >= first);
+        fill_gaps(source.storage, first, version, &mut commits)?;
+        // Compactions that were read stay, because they are at hand; new ones only of what is new.
+        let mut compactions = self.compactions.clone();
+        compactions.retain(|compaction| compaction.start() >= first);
+        let new = commits.iter().position(|commit| commit.version > self.version).and_then(|index| commits.get(index..));
+        compactions.extend(useful_compactions(new.unwrap_or_default(), &listing.compactions));
+        Ok(Some(Self { version, checkpoint, commits, compactions, checksum }))
+    }
+
+    /// What to read after the checkpoint, oldest first: the commits, and compactions where they save reading.
+    pub fn files(&self) -> Vec<CommitFile> {
+        with_compactions(&self.commits, &self.compactions)
+    }
+
+    fn build(source: SegmentSource<'_>, listing: Listing, wanted: Option<u64>) -> Result<Self> {
+        let storage = source.storage;
+        let checkpoint = listing.checkpoints.newest(source.without);
+        let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
+        let checksum = |version| listing.checksum_of(version);
+        let mut commits = listing.commits.clone();
         let oldest = commits.first().map(|commit| commit.version);
         commits.retain(|commit| commit.version >= first);
         let newest = commits.last().map(|commit| commit.version).or(checkpoint.as_ref().map(|checkpoint| checkpoint.version));
-        if checkpoint.is_none()
-            && oldest != Some(0)
-            && let Some((version, name)) = listing.checkpoints.unsupported()
-        {
-            return Err(Error::unsupported(
-                "the feature v2Checkpoint is not supported yet, and the log cannot be read without its checkpoint",
-            )
-            .in_table(storage.url())
-            .at_version(version)
-            .at_path(format!("{LOG_DIRECTORY}/{name}")));
-        }
-        let Some(newest) = newest else { return Err(Self::no_such_version(storage, wanted)) };
+        let Some(newest) = newest else { return Err(Self::no_such_version(source, wanted)) };
         // The log begins after the version asked for, or with commits whose checkpoint is newer than it.
         if wanted.is_some() && checkpoint.is_none() && oldest != Some(0) && storage.head(&LogFileName::Commit(0).path())?.is_none() {
-            return Err(Self::no_such_version(storage, wanted));
+            return Err(Self::no_such_version(source, wanted));
         }
-        if wanted.is_some_and(|wanted| wanted != newest) {
-            // A gap below the version asked for would otherwise be taken for the end of the log.
-            fill_gaps(storage, first, newest, &mut commits)?;
-            return Err(Self::no_such_version(storage, wanted));
-        }
+        // A gap below the version asked for would otherwise be taken for the end of the log.
         fill_gaps(storage, first, newest, &mut commits)?;
-        Ok(Self { version: newest, checkpoint, commits })
+        if wanted.is_some_and(|wanted| wanted != newest) {
+            return Err(Self::no_such_version(source, wanted));
+        }
+        let compactions = useful_compactions(&commits, &listing.compactions);
+        Ok(Self { version: newest, checkpoint, commits, compactions, checksum: checksum(newest) })
     }
 
     /// Says which versions there are.
-    fn no_such_version(storage: &Storage, wanted: Option<u64>) -> Error {
+    fn no_such_version(source: SegmentSource<'_>, wanted: Option<u64>) -> Error {
+        let storage = source.storage;
         let error = |message: String| Error::new(ErrorKind::VersionNotFound, message).in_table(storage.url());
-        match Listing::from(storage, 0, None) {
+        match Listing::from(source, 0, None) {
             Err(error) => error,
             Ok(listing) if !listing.any => not_a_table(storage),
             Ok(listing) => {
-                let newest = listing
-                    .commits
-                    .last()
-                    .map(|commit| commit.version)
-                    .max(listing.checkpoints.newest().map(|checkpoint| checkpoint.version));
-                let Some(newest) = newest else {
+                let Some(newest) = listing.newest_version() else {
                     return Error::corrupt_log("the log holds neither a commit nor a complete checkpoint").in_table(storage.url());
                 };
                 let Some(wanted) = wanted else { return error("the newest version cannot be found".to_owned()).at_version(newest) };
@@ -194,10 +239,22 @@ impl LogSegment {
     }
 }
 
-/// Every commit that is still there, oldest first.
-pub(super) fn list_commits(storage: &Storage, end: Option<u64>) -> Result<Vec<CommitFile>> {
-    let listing = Listing::from(storage, 0, end)?;
-    if listing.any { Ok(listing.commits) } else { Err(not_a_table(storage)) }
+/// The commits that are still there, and the oldest version that can be rebuilt.
+#[derive(Debug)]
+pub(super) struct CommitListing {
+    /// Oldest first.
+    pub(super) commits: Vec<CommitFile>,
+    /// `None` if no version can be read.
+    pub(super) oldest_readable: Option<u64>,
+}
+
+/// Every commit that is still there.
+pub(super) fn list_commits(source: SegmentSource<'_>, end: Option<u64>) -> Result<CommitListing> {
+    let listing = Listing::from(source, 0, end)?;
+    if !listing.any {
+        return Err(not_a_table(source.storage));
+    }
+    Ok(CommitListing { oldest_readable: oldest_readable(&listing), commits: listing.commits })
 }
 
 /// The oldest version that can be rebuilt: 0 if its commit is there, else that of the oldest checkpoint.
@@ -221,15 +278,21 @@ fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitF
     while expected <= last {
         let index = usize::try_from(expected - first).unwrap_or(usize::MAX);
         if commits.get(index).is_none_or(|commit| commit.version != expected) {
-            let file = storage.head(&LogFileName::Commit(expected).path())?.ok_or_else(|| missing_commit(storage, expected))?;
-            commits.insert(index.min(commits.len()), CommitFile { version: expected, size: file.size, modified_ms: file.modified_ms });
+            let commit = published(storage, expected)?.ok_or_else(|| missing_commit(storage, expected))?;
+            commits.insert(index.min(commits.len()), commit);
         }
         expected += 1;
     }
     Ok(())
 }
 
-fn missing_commit(storage: &Storage, version: u64) -> Error {
+/// The published commit of `version`, asked for by name.
+fn published(storage: &Storage, version: u64) -> Result<Option<CommitFile>> {
+    let file = storage.head(&LogFileName::Commit(version).path())?;
+    Ok(file.map(|file| CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind: CommitKind::Published }))
+}
+
+pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {
     Error::corrupt_log(format!("the commit of version {version} is missing"))
         .in_table(storage.url())
         .at_version(version)

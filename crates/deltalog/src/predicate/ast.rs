@@ -1,5 +1,6 @@
 //! The tree of a predicate, independent of any schema.
 
+use super::function::Function;
 use std::fmt;
 
 /// The path of a column: one name, or the names of the struct fields that lead to it.
@@ -128,6 +129,8 @@ pub enum Expr {
     Column(ColumnPath),
     /// A constant.
     Literal(Literal),
+    /// A function that keeps the order of its argument.
+    Call(Function, Box<Expr>),
     /// Something this crate cannot compute, with its text. It may have any value.
     Unknown(String),
 }

@@ -5,7 +5,7 @@
 //! - [`Predicate::bind_for_pruning`] turns every part that it would otherwise refuse into [`Bound::Unknown`].
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
-use super::bound::{Bound, BoundColumn, BoundPredicate};
+use super::bound::{Bound, BoundColumn, BoundPredicate, Term};
 use super::like::Pattern;
 use super::place::{Place, place};
 use super::values::{Datum, Domain, domain_of};
@@ -22,9 +22,9 @@ impl Predicate {
     /// # Errors
     /// InvalidArgument if a column is not there or ambiguous, if a literal cannot be compared with its column exactly, or if a part was not understood.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
-        let mut binder = Binder { schema, lenient: false, keyword_columns: false, columns: Vec::new() };
+        let mut binder = Binder { schema, lenient: false, keyword_columns: false, columns: Vec::new(), terms: Vec::new() };
         let root = binder.condition(self, 0)?;
-        Ok(BoundPredicate { source: self.clone(), columns: binder.columns, root })
+        Ok(BoundPredicate { source: self.clone(), columns: binder.columns, terms: binder.terms, root })
     }
 
     /// Binds to `schema`, for pruning only: what cannot be bound may be anything.
@@ -32,9 +32,9 @@ impl Predicate {
         // Spark writes the name of a column called `null` without backticks.
         let is_keyword = |f: &arrow::datatypes::FieldRef| ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k));
         let keyword_columns = schema.fields().iter().any(is_keyword);
-        let mut binder = Binder { schema, lenient: true, keyword_columns, columns: Vec::new() };
+        let mut binder = Binder { schema, lenient: true, keyword_columns, columns: Vec::new(), terms: Vec::new() };
         let root = binder.condition(self, 0).unwrap_or_else(|error| Bound::Unknown(error.to_string()));
-        BoundPredicate { source: self.clone(), columns: binder.columns, root }
+        BoundPredicate { source: self.clone(), columns: binder.columns, terms: binder.terms, root }
     }
 }
 
@@ -43,6 +43,7 @@ struct Binder<'a> {
     lenient: bool,
     keyword_columns: bool,
     columns: Vec<BoundColumn>,
+    terms: Vec<Term>,
 }
 
 impl Binder<'_> {
@@ -92,18 +93,25 @@ impl Binder<'_> {
                     other => Err(Error::invalid_argument(format!("the column {path} is not a condition, it is of type {other}"))),
                 }
             }
+            Expr::Call(function, _) => {
+                let term = self.column(value)?;
+                match self.data_type(term) {
+                    DataType::Boolean => Ok(Bound::Boolean(term)),
+                    other => Err(Error::invalid_argument(format!("{function:?} is not a condition, it is of type {other}"))),
+                }
+            }
             Expr::Unknown(text) => Err(not_understood(text)),
         }
     }
 
     fn compare(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Bound> {
         match (left, right) {
-            (Expr::Column(_), Expr::Column(_)) => self.compare_columns(op, left, right),
-            (Expr::Column(_), Expr::Literal(literal)) => {
+            (Expr::Column(_) | Expr::Call(..), Expr::Column(_) | Expr::Call(..)) => self.compare_columns(op, left, right),
+            (Expr::Column(_) | Expr::Call(..), Expr::Literal(literal)) => {
                 let column = self.column(left)?;
                 self.compare_literal(op, column, literal)
             }
-            (Expr::Literal(literal), Expr::Column(_)) => {
+            (Expr::Literal(literal), Expr::Column(_) | Expr::Call(..)) => {
                 let column = self.column(right)?;
                 self.compare_literal(op.flipped(), column, literal)
             }
@@ -166,7 +174,7 @@ impl Binder<'_> {
     fn is_in(&mut self, value: &Expr, list: &[Expr]) -> Result<Bound> {
         let mut others = Vec::new();
         let (mut values, mut has_null) = (Vec::new(), false);
-        let Expr::Column(_) = value else {
+        let (Expr::Column(_) | Expr::Call(..)) = value else {
             let any = list.iter().map(|item| self.compare(CompareOp::Eq, value, item)).collect::<Result<Vec<_>>>()?;
             return Ok(Bound::Or(any));
         };
@@ -216,7 +224,8 @@ impl Binder<'_> {
     fn place(&self, column: usize, literal: &Literal) -> Result<Place> {
         let data_type = self.data_type(column);
         place(literal, data_type).ok_or_else(|| {
-            let path = self.columns.get(column).map(|c| c.path.to_string()).unwrap_or_default();
+            let path =
+                self.terms.get(column).and_then(|term| self.columns.get(term.column)).map(|c| c.path.to_string()).unwrap_or_default();
             let error = Error::invalid_argument(format!("the column {path} of type {data_type} cannot be compared with {literal}"));
             match (literal, data_type) {
                 (Literal::String(_), DataType::Timestamp(..)) => error.with_hint("write TIMESTAMP '…'"),
@@ -239,23 +248,43 @@ impl Binder<'_> {
         }
     }
 
-    fn data_type(&self, column: usize) -> &DataType {
-        self.columns.get(column).map_or(&DataType::Null, |c| &c.data_type)
+    /// The type of a term.
+    fn data_type(&self, term: usize) -> &DataType {
+        self.terms.get(term).map_or(&DataType::Null, |term| &term.data_type)
     }
 
-    /// The number of the column that `value` is.
+    /// The number of the term that `value` is.
     fn column(&mut self, value: &Expr) -> Result<usize> {
-        let path = match value {
+        let mut functions = Vec::new();
+        let mut inner = value;
+        while let Expr::Call(function, argument) = inner {
+            functions.push(function.clone());
+            inner = argument;
+        }
+        functions.reverse();
+        let path = match inner {
             Expr::Column(path) => path,
             Expr::Literal(literal) => return Err(Error::invalid_argument(format!("{literal} is not a column"))),
             Expr::Unknown(text) => return Err(not_understood(text)),
+            Expr::Call(function, _) => return Err(Error::invalid_argument(format!("{function:?} is not a column"))),
         };
         let column = resolve(self.schema, path)?;
-        if let Some(known) = self.columns.iter().position(|c| c.path == column.path) {
-            return Ok(known);
+        let mut data_type = column.data_type.clone();
+        for function in &functions {
+            data_type = function.result_type(&data_type).ok_or_else(|| {
+                let of = Expr::Call(function.clone(), Box::new(Expr::Column(path.clone())));
+                Error::invalid_argument(format!("{of}, of values of type {data_type}, is not supported in a predicate"))
+            })?;
         }
-        self.columns.push(column);
-        Ok(self.columns.len() - 1)
+        let column = self.columns.iter().position(|known| known.path == column.path).unwrap_or_else(|| {
+            self.columns.push(column);
+            self.columns.len() - 1
+        });
+        let term = Term { column, functions, data_type };
+        Ok(self.terms.iter().position(|known| *known == term).unwrap_or_else(|| {
+            self.terms.push(term);
+            self.terms.len() - 1
+        }))
     }
 }
 

@@ -1,8 +1,11 @@
 //! A predicate whose columns and literals are those of a table's schema.
 
 use super::ast::{ColumnPath, CompareOp, Predicate};
+use super::function::{Function, Purpose};
 use super::like::Pattern;
 use super::values::{Datum, Domain};
+use crate::error::Result;
+use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
 /// A column that a predicate reads, by the names the schema has for it.
@@ -14,15 +17,35 @@ pub struct BoundColumn {
     pub data_type: DataType,
 }
 
-/// A [`Predicate`] bound to a schema. Columns are numbers into `columns`.
+/// A column, or functions of it, the innermost first. Its `data_type` is that of the outermost.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Term {
+    /// A number into [`BoundPredicate::columns`].
+    pub(super) column: usize,
+    pub(super) functions: Vec<Function>,
+    pub(super) data_type: DataType,
+}
+
+impl Term {
+    /// The term's values for those of its column.
+    ///
+    /// # Errors
+    /// If `array` is not of the column's type.
+    pub(super) fn apply(&self, array: ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
+        self.functions.iter().try_fold(array, |array, function| function.apply(&array, purpose))
+    }
+}
+
+/// A [`Predicate`] bound to a schema.
 #[derive(Debug, Clone)]
 pub struct BoundPredicate {
     pub(super) source: Predicate,
     pub(super) columns: Vec<BoundColumn>,
+    pub(super) terms: Vec<Term>,
     pub(super) root: Bound,
 }
 
-/// A condition on columns, with every literal in the domain of its comparison.
+/// A condition on terms, with every literal in the domain of its comparison. A `column` is a number into [`BoundPredicate::terms`].
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     /// The same for all rows.
@@ -91,7 +114,7 @@ impl BoundPredicate {
         };
         let (partition, other): (Vec<&Bound>, Vec<&Bound>) = conjuncts.iter().partition(|conjunct| {
             let mut only = !conjunct.has_unknown();
-            conjunct.visit_columns(&mut |column| only &= self.columns.get(column).is_some_and(&is_partition));
+            conjunct.visit_columns(&mut |term| only &= self.column_of(term).is_some_and(&is_partition));
             only
         });
         (self.part(partition), self.part(other))
@@ -100,19 +123,32 @@ impl BoundPredicate {
     fn part(&self, conjuncts: Vec<&Bound>) -> Option<Self> {
         let mut used: Vec<usize> = Vec::new();
         for conjunct in &conjuncts {
-            conjunct.visit_columns(&mut |column| {
-                if !used.contains(&column) {
-                    used.push(column);
+            conjunct.visit_columns(&mut |term| {
+                if !used.contains(&term) {
+                    used.push(term);
                 }
             });
         }
         let mut conjuncts: Vec<Bound> = conjuncts.into_iter().cloned().collect();
         for conjunct in &mut conjuncts {
-            conjunct.renumber(&|column| used.iter().position(|u| *u == column).unwrap_or(column));
+            conjunct.renumber(&|term| used.iter().position(|u| *u == term).unwrap_or(term));
         }
         let root = if conjuncts.len() > 1 { Bound::And(conjuncts) } else { conjuncts.pop()? };
-        let columns = used.iter().filter_map(|column| self.columns.get(*column).cloned()).collect();
-        Some(Self { source: self.source.clone(), columns, root })
+        let (mut columns, mut terms): (Vec<BoundColumn>, Vec<Term>) = (Vec::new(), Vec::new());
+        for term in used.iter().filter_map(|term| self.terms.get(*term)) {
+            let column = self.columns.get(term.column)?;
+            let at = columns.iter().position(|known| known == column).unwrap_or_else(|| {
+                columns.push(column.clone());
+                columns.len() - 1
+            });
+            terms.push(Term { column: at, ..term.clone() });
+        }
+        Some(Self { source: self.source.clone(), columns, terms, root })
+    }
+
+    /// The column that a term is of.
+    pub(super) fn column_of(&self, term: usize) -> Option<&BoundColumn> {
+        self.columns.get(self.terms.get(term)?.column)
     }
 
     /// Whether part of the predicate was not understood, so that it can only be used for pruning.

@@ -1,9 +1,11 @@
 //! Predicates as SQL text.
 //!
-//! - [`super::parse`] of the text gives the same tree, whatever the session's time zone: instants are written in UTC with a `Z`.
+//! - [`super::parse`] of the text gives the same tree, whatever the session's time zone: instants are written in UTC with a `Z`. Only a function of
+//!   the session's clock is one of another clock in another zone.
 //! - Strings are escaped with backslashes, as Spark's own `Literal.sql` does.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
+use super::function::Function;
 use super::token::is_reserved;
 use crate::protocol::text::{date_text, timestamp_text};
 use std::fmt::{self, Display, Formatter, Write};
@@ -73,8 +75,23 @@ impl Display for Expr {
         match self {
             Self::Column(path) => path.fmt(f),
             Self::Literal(literal) => literal.fmt(f),
+            Self::Call(function, argument) => call(f, function, argument),
             Self::Unknown(text) => write!(f, "({text})"),
         }
+    }
+}
+
+/// The text holds no time zone: it means the same in a session of the same zone.
+fn call(f: &mut Formatter<'_>, function: &Function, of: &Expr) -> fmt::Result {
+    match function {
+        Function::Cast(to, _) => write!(f, "CAST({of} AS {to})"),
+        Function::Year(_) => write!(f, "year({of})"),
+        Function::Trunc(unit, _) => write!(f, "trunc({of}, '{}')", unit.name()),
+        Function::DateTrunc(unit, _) => write!(f, "date_trunc('{}', {of})", unit.name()),
+        Function::DateAdd(days, _) => write!(f, "date_add({of}, {days})"),
+        Function::AddMonths(months, _) => write!(f, "add_months({of}, {months})"),
+        Function::LastDay(_) => write!(f, "last_day({of})"),
+        Function::Left(length) => write!(f, "substring({of}, 1, {length})"),
     }
 }
 

@@ -3,7 +3,8 @@
 use super::ast::ColumnPath;
 use super::bind::holds;
 use super::bound::{Bound, BoundPredicate};
-use super::values::{Datum, Domain, Values};
+use super::function::Purpose;
+use super::values::{Datum, Domain, Values, of_type};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, make_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
@@ -98,16 +99,24 @@ impl Filter<'_> {
         })
     }
 
-    fn values(&self, column: usize, domain: Domain) -> Result<Values> {
-        let array = self.column(column)?;
-        match self.predicate.columns.get(column) {
-            Some(bound) => Values::new(&array, &bound.data_type, domain),
-            None => Err(Error::invalid_argument("a column of the predicate is not known")),
+    fn values(&self, term: usize, domain: Domain) -> Result<Values> {
+        let array = self.column(term)?;
+        let (Some(bound), Some(term)) = (self.predicate.column_of(term), self.predicate.terms.get(term)) else {
+            return Err(Error::invalid_argument("a column of the predicate is not known"));
+        };
+        if term.functions.is_empty() {
+            return Values::new(&array, &bound.data_type, domain);
         }
+        let values = term.apply(of_type(&array, &bound.data_type)?, Purpose::Value)?;
+        if values.null_count() > array.logical_null_count() {
+            return Err(Error::invalid_argument(format!("a value of the column {} is out of the range of its function", bound.path)));
+        }
+        Values::new(&values, &term.data_type, domain)
     }
 
-    fn column(&self, column: usize) -> Result<ArrayRef> {
-        match self.predicate.columns.get(column) {
+    /// The column of a term.
+    fn column(&self, term: usize) -> Result<ArrayRef> {
+        match self.predicate.column_of(term) {
             Some(bound) => leaf(self.batch, &bound.path),
             None => Err(Error::invalid_argument("a column of the predicate is not known")),
         }

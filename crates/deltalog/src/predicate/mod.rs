@@ -10,6 +10,7 @@
 //! ```
 //!
 //! - Pruning only ever drops what cannot match: for every file and every row in it, if `filter_mask` is true, then `prune` keeps the file.
+//! - A [`Function`] that keeps the order of its argument carries the argument's bounds over to its own values: `year(t) = 2024` prunes by `t`.
 //! - What is not understood is [`Expr::Unknown`]: pruning takes it as "may be true, may be false"; [`Predicate::bind`] and `filter_mask` refuse it.
 //! - Values compare as in Spark: NaN is equal to itself and greater than every other number, -0.0 equals 0.0, strings and binary compare byte by
 //!   byte, NULL compares to nothing.
@@ -21,19 +22,22 @@ mod bound;
 mod build;
 mod display;
 mod filter;
+mod function;
 mod like;
-
 mod parse;
+mod parse_function;
 mod parse_value;
 mod place;
 mod prune;
 mod token;
 mod values;
+mod zone;
 
 pub use ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 pub use bound::{BoundColumn, BoundPredicate};
 pub use build::{col, lit};
 pub use filter::filter_mask;
+pub use function::{CastType, Function, TruncUnit};
 pub use parse::{ParseMode, parse};
 pub use prune::{FileBounds, prune};
 

@@ -148,6 +148,11 @@ impl Parser<'_> {
         words.join(" ")
     }
 
+    /// Goes back to `position`.
+    pub(super) fn rewind(&mut self, position: usize) {
+        self.at = position;
+    }
+
     pub(super) fn position(&self) -> usize {
         self.at
     }
@@ -164,7 +169,7 @@ impl Parser<'_> {
     }
 
     /// `read` with `levels` more of nesting.
-    fn nested(&mut self, levels: usize, read: impl FnOnce(&mut Self) -> Result<Node>) -> Result<Node> {
+    pub(super) fn nested<T>(&mut self, levels: usize, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         if self.depth + levels > MAX_DEPTH {
             return Err(Error::invalid_argument(format!("the predicate nests deeper than {MAX_DEPTH} levels")));
         }

@@ -5,6 +5,7 @@
 //!   `1e3` binary floating-point numbers.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
+use super::function::{CastType, Function};
 use super::parse::{Node, Parser};
 use super::token::{Token, is_reserved};
 use crate::error::Result;
@@ -88,9 +89,12 @@ impl Parser<'_> {
             return self.column(word);
         }
         match upper.as_str() {
-            "CAST" => self.cast(start),
+            "CAST" | "TRY_CAST" => self.cast(start),
             "STARTSWITH" => self.starts_with(start),
-            _ => {
+            name => {
+                if let Some(call) = self.function(name) {
+                    return Ok(Node::Value(call));
+                }
                 self.skip_group();
                 self.expect_symbol(")")?;
                 self.cannot(start, "this function is not supported in a predicate").map(Node::Value)
@@ -111,7 +115,7 @@ impl Parser<'_> {
 
     /// `startswith(value, 'prefix')`, after the opening parenthesis.
     fn starts_with(&mut self, start: usize) -> Result<Node> {
-        let value = match self.value()? {
+        let value = match self.nested(1, Self::value)? {
             Node::Value(value) | Node::Condition(Predicate::Value(value)) => value,
             Node::Condition(_) => return Err(self.confusion()),
         };
@@ -131,19 +135,26 @@ impl Parser<'_> {
         self.cannot(start, "startswith needs a constant prefix").map(Node::Value)
     }
 
-    /// `CAST(literal AS type)`, after the opening parenthesis.
+    /// `CAST(value AS type)`, after the opening parenthesis: of a literal a literal, of a column a function.
     fn cast(&mut self, start: usize) -> Result<Node> {
         let inner_start = self.position();
-        let (digits, value) = match self.value() {
-            Ok(Node::Value(Expr::Literal(literal))) => (self.number_text(inner_start), Some(literal)),
-            _ => (None, None),
+        let value = match self.nested(1, Self::value) {
+            Ok(Node::Value(value) | Node::Condition(Predicate::Value(value))) => Some(value),
+            _ => None,
         };
+        let digits = self.number_text(inner_start);
         let target = if value.is_some() && self.keyword("AS") { self.type_name() } else { None };
         self.skip_group();
         self.expect_symbol(")")?;
-        let literal = value.zip(target).and_then(|(literal, target)| self.cast_literal(literal, digits, &target));
-        match literal {
-            Some(literal) => Ok(Node::Value(Expr::Literal(literal))),
+        let cast = value.zip(target).and_then(|(value, target)| match value {
+            Expr::Literal(literal) => self.cast_literal(literal, digits, &target).map(Expr::Literal),
+            value @ (Expr::Column(_) | Expr::Call(..)) => {
+                Some(Expr::Call(Function::Cast(CastType::parse(&target)?, self.zone?), Box::new(value)))
+            }
+            Expr::Unknown(_) => None,
+        });
+        match cast {
+            Some(cast) => Ok(Node::Value(cast)),
             None => self.cannot(start, "this cast is not supported in a predicate").map(Node::Value),
         }
     }

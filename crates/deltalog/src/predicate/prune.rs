@@ -11,8 +11,9 @@
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Bound, BoundPredicate};
+use super::function::Purpose;
 use super::like::Pattern;
-use super::values::{Datum, Domain, Values};
+use super::values::{Datum, Domain, Values, of_type};
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
 use arrow::buffer::BooleanBuffer;
@@ -238,13 +239,14 @@ impl Pruner<'_> {
         }
         let only_nulls = self.only_nulls(column);
         let (mut min, mut max, mut may_be_nan) = (None, None, false);
-        if let Some(bound) = self.predicate.columns.get(column) {
-            let read = |array: Option<ArrayRef>| -> Result<Option<Values>> {
-                let array = array.filter(|array| array.len() == self.files);
-                array.map(|array| Values::new(&array, &bound.data_type, domain)).transpose()
+        if let (Some(bound), Some(term)) = (self.predicate.column_of(column), self.predicate.terms.get(column)) {
+            let read = |array: Option<ArrayRef>, purpose: Purpose| -> Result<Option<Values>> {
+                let Some(array) = array.filter(|array| array.len() == self.files) else { return Ok(None) };
+                let array = if term.functions.is_empty() { array } else { term.apply(of_type(&array, &bound.data_type)?, purpose)? };
+                Values::new(&array, &term.data_type, domain).map(Some)
             };
-            min = read(self.bounds.min(&bound.path))?;
-            max = read(self.bounds.max(&bound.path))?;
+            min = read(self.bounds.min(&bound.path), Purpose::Min)?;
+            max = read(self.bounds.max(&bound.path), Purpose::Max)?;
             may_be_nan = matches!(bound.data_type, DataType::Float32 | DataType::Float64);
         }
         let known = Rc::new(Known { min, max, only_nulls, may_be_nan });
@@ -253,7 +255,7 @@ impl Pruner<'_> {
     }
 
     fn null_count(&self, column: usize) -> Option<Int64Array> {
-        let column = self.predicate.columns.get(column)?;
+        let column = self.predicate.column_of(column)?;
         self.bounds.null_count(&column.path).filter(|counts| counts.len() == self.files)
     }
 

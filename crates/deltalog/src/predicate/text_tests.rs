@@ -42,6 +42,54 @@ fn what_spark_sends() {
 }
 
 #[test]
+fn functions_that_keep_the_order() {
+    use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
+    let field = |name: &str, data_type| Field::new(name, data_type, true);
+    let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
+    let schema = Schema::new(vec![
+        field("d", DataType::Date32),
+        field("t", utc),
+        field("i", DataType::Int32),
+        field("s", DataType::Utf8),
+        field("m", DataType::Decimal128(10, 2)),
+    ]);
+    for sql in [
+        "year(d) = 2024",
+        "(year(CAST(t AS DATE)) >= 2024)",
+        "EXTRACT(YEAR FROM t) = 2024",
+        "date_trunc('DAY', t) = TIMESTAMP '2024-01-01 00:00:00'",
+        "trunc(d, 'MONTH') <=> DATE '2024-01-01'",
+        "to_date(t) IN (DATE '2024-01-01')",
+        "date_sub(d, 7) BETWEEN '2024-01-01' AND '2024-02-01'",
+        "add_months(last_day(d), -1) < '2024-01-01'",
+        "CAST(i AS BIGINT) > 5L AND CAST(i AS DECIMAL(12,2)) > 5.5BD AND CAST(m AS DOUBLE) < 1.5D",
+        "left(s, 2) = 'ab' OR substring(s, 1, 3) = 'abc' OR substr(s, 0, 1) = 'a'",
+        "year(d) IS NOT NULL",
+    ] {
+        let predicate = parse(sql, "Europe/Berlin", ParseMode::Strict).unwrap_or_else(|e| panic!("{sql}: {e}"));
+        assert_eq!(parse(&predicate.to_string(), "Europe/Berlin", ParseMode::Strict).unwrap(), predicate);
+        assert!(!predicate.bind(&schema).unwrap_or_else(|e| panic!("{sql}: {e}")).has_unknown());
+    }
+    // No order is kept, or it depends on the session what comes out.
+    for sql in [
+        "month(d) = 1",
+        "CAST(i AS TINYINT) IS NULL",
+        "CAST(i AS DECIMAL(10,2)) > 1",
+        "CAST(s AS DATE) = DATE '2024-01-01'",
+        "CAST(i AS STRING) = '5'",
+        "trunc(d, 'DAY') IS NULL",
+        "substring(s, 2, 1) = 'a'",
+        "date_add(d, i) > DATE '2024-01-01'",
+    ] {
+        let pruning = parse(sql, "UTC", ParseMode::Pruning).unwrap().bind_for_pruning(&schema);
+        assert!(pruning.has_unknown(), "{sql}");
+        assert!(parse(sql, "UTC", ParseMode::Strict).and_then(|predicate| predicate.bind(&schema)).is_err(), "{sql}");
+    }
+    // Without a known zone nobody knows which day it is.
+    assert!(parse("year(t) = 2024", "Nowhere", ParseMode::Pruning).unwrap().bind_for_pruning(&schema).has_unknown());
+}
+
+#[test]
 fn literals_of_spark() {
     let decimal = |unscaled, scale| lit(Literal::Decimal { unscaled, scale });
     for (sql, expected) in [
@@ -133,6 +181,10 @@ fn absurd_texts_are_harmless() {
         format!("a{}", " = 1".repeat(100_000)),
         format!("a{}", " + 1".repeat(100_000)),
         "f(".repeat(100_000),
+        "year(".repeat(100_000),
+        "CAST(".repeat(100_000),
+        "startswith(".repeat(100_000),
+        format!("{}a{} = 1", "CAST(".repeat(5_000), " AS INT)".repeat(5_000)),
         "x".repeat(20 << 20),
     ] {
         let _ = pruning(&sql).to_string();

@@ -99,17 +99,10 @@ pub(super) fn domain_of(data_type: &DataType) -> Option<Domain> {
 impl Values {
     /// The values of `array`, a column of type `column`, in `domain`.
     pub(super) fn new(array: &ArrayRef, column: &DataType, domain: Domain) -> Result<Self> {
-        let as_type = |array: &ArrayRef, to: &DataType| -> Result<ArrayRef> {
-            if array.data_type() == to {
-                return Ok(array.clone());
-            }
-            let from = array.data_type();
-            cast(array, to).map_err(|e| Error::schema_mismatch(format!("a column of type {from} cannot be read as {to}")).with_source(e))
-        };
-        let array = as_type(array, column)?;
+        let array = of_type(array, column)?;
         Ok(match domain {
-            Domain::Boolean => Self::Boolean(as_type(&array, &DataType::Boolean)?.as_boolean().clone()),
-            Domain::Integer => Self::Integer(as_type(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone()),
+            Domain::Boolean => Self::Boolean(of_type(&array, &DataType::Boolean)?.as_boolean().clone()),
+            Domain::Integer => Self::Integer(of_type(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone()),
             Domain::Decimal => match array.as_primitive_opt::<Decimal128Type>() {
                 Some(decimals) => Self::Decimal(decimals.clone()),
                 None => return Err(Error::schema_mismatch(format!("{column} is not a decimal type"))),
@@ -117,14 +110,14 @@ impl Values {
             Domain::Float => match array.as_primitive_opt::<Decimal128Type>() {
                 Some(decimals) => Self::Float(decimals_to_floats(decimals)),
                 None if matches!(column, DataType::Float32 | DataType::Float64) => {
-                    Self::Float(as_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
+                    Self::Float(of_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
                 }
                 None => {
-                    let whole = as_type(&array, &DataType::Int64)?;
+                    let whole = of_type(&array, &DataType::Int64)?;
                     Self::Float(whole.as_primitive::<Int64Type>().unary(|v| v as f64))
                 }
             },
-            Domain::Bytes => Self::Bytes(as_type(&array, &DataType::LargeBinary)?.as_binary::<i64>().clone()),
+            Domain::Bytes => Self::Bytes(of_type(&array, &DataType::LargeBinary)?.as_binary::<i64>().clone()),
         })
     }
 
@@ -194,8 +187,17 @@ impl Values {
     }
 }
 
+/// `array` as one of type `to`.
+pub(super) fn of_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if array.data_type() == to {
+        return Ok(array.clone());
+    }
+    let from = array.data_type();
+    cast(array, to).map_err(|e| Error::schema_mismatch(format!("a column of type {from} cannot be read as {to}")).with_source(e))
+}
+
 /// Each decimal's nearest floating-point number: Arrow's own cast rounds twice, which may land on a neighbour.
-fn decimals_to_floats(decimals: &Decimal128Array) -> Float64Array {
+pub(super) fn decimals_to_floats(decimals: &Decimal128Array) -> Float64Array {
     let scale = decimals.scale();
     decimals.unary(|unscaled| decimal_to_float(unscaled, scale))
 }

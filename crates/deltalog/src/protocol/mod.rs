@@ -1,9 +1,12 @@
 //! What the protocol says: actions, schema, table features, paths. No I/O.
 
 pub mod action;
+pub mod clustering;
 pub mod features;
 pub mod partition_value;
 pub mod path;
+pub mod properties;
+pub mod row_tracking;
 pub mod schema;
 pub(crate) mod text;
 
@@ -11,9 +14,14 @@ pub use action::{
     Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata, Format,
     Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
+pub use clustering::{CLUSTERING_DOMAIN, clustering_columns};
 pub use features::{
-    FeatureKind, TableFeature, ensure_readable, ensure_writable, is_append_only, protocol_for, reader_refusals, writer_refusals,
+    FeatureKind, TableFeature, ensure_readable, ensure_readable_with_catalog, ensure_writable, is_append_only, protocol_for,
+    reader_refusals, writer_refusals,
 };
 pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};
-pub use schema::{ArrayType, DataType, FieldMetadata, MapType, PrimitiveType, StructField, StructType};
+pub use row_tracking::MaterializedRowTracking;
+pub use schema::{
+    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, PrimitiveType, StructField, StructType, TypeChange,
+};

@@ -14,7 +14,7 @@
 //! - An error never shows user information or the query of a URI.
 
 use std::borrow::Cow;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use url::Url;
 
@@ -27,6 +27,16 @@ pub enum LogPath {
     Relative(String),
     /// Outside the table.
     Absolute(AbsolutePath),
+}
+
+/// As messages name it: relative to the table, or as a URI.
+impl fmt::Display for LogPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Relative(path) => f.write_str(path),
+            Self::Absolute(path) => f.write_str(&path.to_uri()),
+        }
+    }
 }
 
 /// A decoded path together with the store it lies in.

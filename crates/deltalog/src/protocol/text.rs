@@ -8,8 +8,17 @@ pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// The date `days` after 1970-01-01 as `yyyy-MM-dd`; years outside 0..=9999 carry a sign.
 pub(crate) fn date_text(days: i32) -> String {
+    let (year, month, day) = calendar_date(days.into());
+    match year {
+        0..=9999 => format!("{year:04}-{month:02}-{day:02}"),
+        _ => format!("{year:+05}-{month:02}-{day:02}"),
+    }
+}
+
+/// Year, month and day of the date `days` after 1970-01-01, which must be some billion years from it at most.
+pub(crate) fn calendar_date(days: i64) -> (i64, i64, i64) {
     // Counting years from March puts the leap day at the end of the year.
-    let days = i64::from(days) + 719_468;
+    let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let day_of_era = days.rem_euclid(146_097);
     let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -17,11 +26,7 @@ pub(crate) fn date_text(days: i32) -> String {
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
     let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    match year {
-        0..=9999 => format!("{year:04}-{month:02}-{day:02}"),
-        _ => format!("{year:+05}-{month:02}-{day:02}"),
-    }
+    (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
 /// The time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss[.ffffff]`.
@@ -44,6 +49,21 @@ pub(crate) enum Offset {
     None,
     /// Seconds east of UTC.
     Seconds(i64),
+}
+
+/// The digits of a decimal, as many behind the point as it has; `None` for a scale below 0.
+pub(crate) fn decimal_text(unscaled: i128, scale: i8) -> Option<String> {
+    let scale = usize::try_from(scale).ok()?;
+    let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
+    let (whole, fraction) = digits.split_at_checked(digits.len() - scale)?;
+    let sign = if unscaled < 0 { "-" } else { "" };
+    let point = if scale > 0 { "." } else { "" };
+    Some(format!("{sign}{whole}{point}{fraction}"))
+}
+
+/// `text` as a JSON string.
+pub(crate) fn json_string(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// Days since 1970-01-01 of `yyyy-MM-dd`.
@@ -143,8 +163,8 @@ impl Cursor<'_> {
     }
 }
 
-/// The inverse of the arithmetic in [`date_text`].
-fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
+/// The inverse of [`calendar_date`].
+pub(crate) fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch, StringArray,
-    StringBuilder, StructArray,
+    Array, ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch,
+    RecordBatchOptions, StringArray, StringBuilder, StructArray,
 };
 use arrow::datatypes::{Field, Schema};
 
@@ -144,8 +144,13 @@ fn shrunk(mut texts: StringArray) -> StringArray {
     texts
 }
 
+/// The batch of `columns`, without those that no row has.
 fn batch(fields: Vec<Field>, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)
+    let rows = columns.first().map_or(0, |column| column.len());
+    let is_used = |field: &Field, column: &ArrayRef| column.null_count() < rows || field.name() == FileColumn::Path.name();
+    let (fields, columns): (Vec<_>, Vec<_>) = fields.into_iter().zip(columns).filter(|(field, column)| is_used(field, column)).unzip();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
         .map_err(|error| Error::corrupt_log("file actions do not fit their columns").with_source(error))
 }
 

@@ -4,6 +4,7 @@ use arrow::array::RecordBatch;
 
 use super::builder::{AddRows, RemoveRows};
 use super::line::Line;
+use super::quick;
 use crate::error::{Error, Result};
 use crate::log::CommitFile;
 use crate::protocol::{AddCdcFile, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
@@ -28,10 +29,12 @@ pub struct Commit {
     pub domains: Vec<DomainMetadata>,
     /// Change data files.
     pub cdc: Vec<AddCdcFile>,
-    /// Rows of `add` actions, newest first, in the form of the log.
+    /// Rows of `add` actions, newest first, in the form of the log; columns that no row has are left out.
     pub adds: RecordBatch,
-    /// Rows of `remove` actions, newest first, in the form of the log.
+    /// Rows of `remove` actions, newest first, in the form of the log; columns that no row has are left out.
     pub removes: RecordBatch,
+    /// Where the statistics are, if `adds` is without them; see [`Commit::read_without_stats`].
+    pub(super) statistics_in: Option<CommitFile>,
     /// For each file action, newest first, whether it is an `add`: rows of `adds` and `removes` are to be taken in this order.
     pub(super) order: Vec<bool>,
 }
@@ -42,9 +45,22 @@ impl Commit {
     /// # Errors
     /// `CorruptLog` with file and line, `FileNotFound`, and the store's own.
     pub fn read(storage: &Storage, file: CommitFile) -> Result<Self> {
+        Self::read_with(storage, file, true)
+    }
+
+    /// As [`Commit::read`], but leaves the statistics of the files where they are: they are most of what a commit holds. Who needs them reads the commit
+    /// once more.
+    ///
+    /// # Errors
+    /// As [`Commit::read`].
+    pub fn read_without_stats(storage: &Storage, file: CommitFile) -> Result<Self> {
+        Ok(Self { statistics_in: Some(file), ..Self::read_with(storage, file, false)? })
+    }
+
+    fn read_with(storage: &Storage, file: CommitFile, with_stats: bool) -> Result<Self> {
         let located = |error: Error| error.at_path(file.path()).at_version(file.version).in_table(storage.url());
         let bytes = storage.read(&file.path()).map_err(located)?;
-        Self::parse(&bytes, file.version, file.modified_ms).map_err(located)
+        Self::parse_with(&bytes, file.version, file.modified_ms, with_stats).map_err(located)
     }
 
     /// Parses the bytes of a commit.
@@ -52,9 +68,11 @@ impl Commit {
     /// # Errors
     /// `CorruptLog` with the line.
     pub fn parse(bytes: &[u8], version: u64, modified_ms: i64) -> Result<Self> {
-        let mut lines: Vec<(usize, &[u8])> =
-            bytes.split(|byte| *byte == b'\n').zip(1..).map(|(line, number)| (number, line.trim_ascii())).collect();
-        lines.retain(|(_, line)| !line.is_empty());
+        Self::parse_with(bytes, version, modified_ms, true)
+    }
+
+    fn parse_with(bytes: &[u8], version: u64, modified_ms: i64, with_stats: bool) -> Result<Self> {
+        let lines = lines(bytes);
         if lines.is_empty() {
             return Err(Error::corrupt_log("the commit is empty")
                 .with_hint("its writer died while writing; restore the file, or read a version before it"));
@@ -62,7 +80,7 @@ impl Commit {
         let count = |prefix: &[u8]| lines.iter().filter(|(_, line)| line.starts_with(prefix)).count();
         let mut adds = AddRows::with_capacity(count(b"{\"add\""));
         let mut removes = RemoveRows::with_capacity(count(b"{\"remove\""));
-        let mut commit = CommitParts::default();
+        let mut commit = CommitParts { with_stats, ..CommitParts::default() };
         for (number, line) in lines.into_iter().rev() {
             commit.add_line(line, &mut adds, &mut removes).map_err(|error| error.at_line(number))?;
         }
@@ -77,6 +95,7 @@ impl Commit {
             cdc: commit.cdc,
             adds: adds.finish()?,
             removes: removes.finish()?,
+            statistics_in: None,
             order: commit.order,
         })
     }
@@ -87,8 +106,23 @@ impl Commit {
     }
 }
 
+/// The lines that hold something, and their numbers.
+fn lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
+    let mut lines = Vec::new();
+    let mut start = 0;
+    for (number, end) in memchr::memchr_iter(b'\n', bytes).chain([bytes.len()]).enumerate() {
+        let line = bytes.get(start..end).unwrap_or_default().trim_ascii();
+        if !line.is_empty() {
+            lines.push((number + 1, line));
+        }
+        start = end + 1;
+    }
+    lines
+}
+
 #[derive(Default)]
 struct CommitParts {
+    with_stats: bool,
     protocol: Option<Protocol>,
     metadata: Option<Metadata>,
     commit_info: Option<CommitInfo>,
@@ -100,12 +134,20 @@ struct CommitParts {
 
 impl CommitParts {
     fn add_line(&mut self, line: &[u8], adds: &mut AddRows, removes: &mut RemoveRows) -> Result<()> {
-        let line: Line<'_> = serde_json::from_slice(line).map_err(|error| {
-            let torn = error.is_eof();
-            let error = Error::corrupt_log(if torn { "the line is torn" } else { "the line is not an action" }).with_source(error);
-            if torn { error.with_hint("its writer died while writing; restore the file, or read a version before it") } else { error }
+        if let Some(add) = quick::add_line(line, self.with_stats) {
+            adds.append(&add)?;
+            self.order.push(true);
+            return Ok(());
+        }
+        let mut line: Line<'_> = serde_json::from_slice(line).map_err(|error| {
+            let (message, hint) = match error.is_eof() {
+                true => ("the line is torn", "its writer died while writing; restore the file, or read a version before it"),
+                false => ("the line is not an action", "the file was damaged; restore it, or read a version before it"),
+            };
+            Error::corrupt_log(message).with_hint(hint).with_source(error)
         })?;
-        if let Some(add) = &line.add {
+        if let Some(add) = &mut line.add {
+            add.stats = add.stats.take().filter(|_| self.with_stats);
             adds.append(add)?;
             self.order.push(true);
         }

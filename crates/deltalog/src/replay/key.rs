@@ -1,27 +1,30 @@
 //! The key of a logical file: its resolved path and the id of its deletion vector. Protocol: "Action Reconciliation".
 
-use arrow::array::{Array, AsArray, RecordBatch, StringArray, StructArray};
+use arrow::array::{Array, AsArray, Int32Array, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::Int32Type;
 
 use crate::error::{Error, Result};
 use crate::protocol::{LogPath, PathResolver};
 
-/// Reads the keys of a batch of file actions in the form of the log.
-pub(super) struct Keys<'a> {
-    resolver: &'a PathResolver,
-    paths: &'a StringArray,
-    deletion_vectors: Option<DeletionVectorIds<'a>>,
+/// The keys of a batch of file actions in the form of the log.
+#[derive(Debug)]
+pub(super) struct Keys {
+    paths: StringArray,
+    /// Whether every path is its own key.
+    all_plain: bool,
+    deletion_vectors: Option<DeletionVectorIds>,
 }
 
-struct DeletionVectorIds<'a> {
-    whole: &'a StructArray,
-    storage_type: &'a StringArray,
-    path_or_inline_dv: &'a StringArray,
-    offset: &'a arrow::array::Int32Array,
+#[derive(Debug)]
+struct DeletionVectorIds {
+    whole: StructArray,
+    storage_type: StringArray,
+    path_or_inline_dv: StringArray,
+    offset: Int32Array,
 }
 
-impl<'a> Keys<'a> {
-    pub(super) fn new(batch: &'a RecordBatch, resolver: &'a PathResolver) -> Result<Self> {
+impl Keys {
+    pub(super) fn new(batch: &RecordBatch) -> Result<Self> {
         let missing = |name: &str| Error::corrupt_log(format!("file actions have no column '{name}'"));
         let paths = batch.column_by_name("path").and_then(|column| column.as_string_opt()).ok_or_else(|| missing("path"))?;
         let whole = batch.column_by_name("deletionVector").and_then(|column| column.as_struct_opt());
@@ -29,59 +32,99 @@ impl<'a> Keys<'a> {
             Some(whole) if whole.null_count() < whole.len() => {
                 let text =
                     |name: &str| whole.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| missing(name));
+                let offset = whole.column_by_name("offset").and_then(|column| column.as_primitive_opt::<Int32Type>());
                 Some(DeletionVectorIds {
-                    whole,
-                    storage_type: text("storageType")?,
-                    path_or_inline_dv: text("pathOrInlineDv")?,
-                    offset: whole
-                        .column_by_name("offset")
-                        .and_then(|column| column.as_primitive_opt::<Int32Type>())
-                        .ok_or_else(|| missing("offset"))?,
+                    whole: whole.clone(),
+                    storage_type: text("storageType")?.clone(),
+                    path_or_inline_dv: text("pathOrInlineDv")?.clone(),
+                    offset: offset.ok_or_else(|| missing("offset"))?.clone(),
                 })
             }
             _ => None,
         };
-        Ok(Self { resolver, paths, deletion_vectors })
+        Ok(Self { all_plain: are_plain(paths), paths: paths.clone(), deletion_vectors })
     }
 
-    /// Writes the key of `row` into `key`, which is cleared first.
-    pub(super) fn write(&self, row: usize, key: &mut String) -> Result<()> {
-        key.clear();
-        let path = self.paths.value(row);
-        if is_plain(path) {
-            key.push_str(path);
-        } else {
-            match self.resolver.parse(path)? {
-                LogPath::Relative(path) => key.push_str(&path),
-                LogPath::Absolute(path) => key.push_str(&path.to_uri()),
-            }
-        }
-        if let Some(ids) = &self.deletion_vectors
-            && ids.whole.is_valid(row)
-        {
-            // No path holds NUL, so no two keys run into each other.
-            key.push('\0');
-            key.push_str(ids.storage_type.value(row));
-            key.push_str(ids.path_or_inline_dv.value(row));
-            if ids.offset.is_valid(row) {
-                key.push('@');
-                key.push_str(&ids.offset.value(row).to_string());
-            }
-        }
-        Ok(())
+    pub(super) fn len(&self) -> usize {
+        self.paths.len()
     }
+
+    /// The key of `row`; `scratch` holds it where it is not the path itself.
+    pub(super) fn key<'a>(&'a self, row: usize, resolver: &PathResolver, scratch: &'a mut String) -> Result<&'a str> {
+        let path = self.paths.value(row);
+        let ids = self.deletion_vectors.as_ref().filter(|ids| ids.whole.is_valid(row));
+        let is_plain = self.all_plain || is_plain(path);
+        if is_plain && ids.is_none() {
+            return Ok(path);
+        }
+        scratch.clear();
+        match is_plain {
+            true => scratch.push_str(path),
+            false => match resolver.parse(path)? {
+                LogPath::Relative(path) => scratch.push_str(&path),
+                LogPath::Absolute(path) => scratch.push_str(&path.to_uri()),
+            },
+        }
+        if let Some(ids) = ids {
+            // No path holds NUL, so no two keys run into each other.
+            scratch.push('\0');
+            scratch.push_str(ids.storage_type.value(row));
+            scratch.push_str(ids.path_or_inline_dv.value(row));
+            if ids.offset.is_valid(row) {
+                scratch.push('@');
+                scratch.push_str(&ids.offset.value(row).to_string());
+            }
+        }
+        Ok(scratch)
+    }
+}
+
+/// Whether each path is plain, see [`is_plain`].
+///
+/// All bytes are looked at in one go, with the path before and after seen as well: what is found between two paths only costs time.
+pub(crate) fn are_plain(paths: &StringArray) -> bool {
+    let offsets = paths.value_offsets();
+    let (Some(start), Some(end)) = (offsets.first(), offsets.last()) else { return true };
+    let bytes = usize::try_from(*start).ok().zip(usize::try_from(*end).ok()).and_then(|(start, end)| paths.value_data().get(start..end));
+    let ends = |path: &str| !path.is_empty() && !path.starts_with(['/', '.']) && !path.ends_with('/');
+    bytes.is_some_and(has_plain_bytes) && paths.iter().all(|path| path.is_some_and(ends))
 }
 
 /// Whether a path is relative and nothing in it needs decoding, which is nearly always so.
 pub(crate) fn is_plain(path: &str) -> bool {
-    !path.is_empty()
-        && !path.starts_with('/')
-        && !path.bytes().any(|byte| matches!(byte, b'%' | b':' | 0))
-        && !has_dot_or_empty_segment(path)
+    !path.is_empty() && !path.starts_with(['/', '.']) && !path.ends_with('/') && has_plain_bytes(path.as_bytes())
 }
 
-fn has_dot_or_empty_segment(path: &str) -> bool {
-    path.as_bytes().last() == Some(&b'/')
-        || path.starts_with('.')
-        || path.as_bytes().windows(2).any(|pair| pair[0] == b'/' && matches!(pair[1], b'.' | b'/'))
+/// Without `%`, `:`, NUL, empty and dotted segments. No early end, so that many bytes are compared at once.
+fn has_plain_bytes(bytes: &[u8]) -> bool {
+    let special = bytes.iter().fold(false, |found, byte| found | (*byte == b'%') | (*byte == b':') | (*byte == 0));
+    let next = bytes.get(1..).unwrap_or_default();
+    let segment = bytes.iter().zip(next).fold(false, |found, (a, b)| found | ((*a == b'/') & ((*b == b'.') | (*b == b'/'))));
+    !special && !segment
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Never more than the paths one by one.
+        #[test]
+        fn many_are_plain_only_if_each_is(paths in proptest::collection::vec("[a./%:=]{0,4}", 0..6)) {
+            let array = StringArray::from_iter_values(&paths);
+            prop_assert!(!are_plain(&array) || paths.iter().all(|path| is_plain(path)));
+            prop_assert_eq!(are_plain(&array.slice(0, 0)), true);
+        }
+
+        /// A plain path is its own key.
+        #[test]
+        fn a_plain_path_is_what_it_resolves_to(path in "[ab./%:0-9=\0]{0,8}") {
+            let resolver = PathResolver::new(&url::Url::parse("file:///t/").unwrap()).unwrap();
+            if is_plain(&path) {
+                prop_assert_eq!(resolver.parse(&path).unwrap(), LogPath::Relative(path));
+            }
+        }
+    }
 }

@@ -1,26 +1,62 @@
 //! Reconciling the commits after the checkpoint, and the checkpoint against them.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use arrow::array::{BooleanArray, BooleanBuilder, RecordBatch, UInt32Array};
-use arrow::compute::{filter_record_batch, take_record_batch};
-use hashbrown::HashSet;
+use arrow::array::{BooleanArray, RecordBatch, RecordBatchOptions, new_null_array};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{Field, Schema};
 
-use super::checkpoint::CheckpointReader;
-use super::columns::{FileColumn, FileColumns};
+use super::checkpoint::{AddRequest, CheckpointReader};
+use super::columns::{FileColumn, FileColumns, remove_fields};
 use super::commit::Commit;
+use super::filter::{apply, columns_of};
 use super::key::Keys;
+use super::seen::Seen;
 use crate::error::{Error, Result};
 use crate::protocol::PathResolver;
+use crate::storage::Storage;
 
-/// What the commits after the checkpoint make of files: the live ones, the tombstones, and every key they named.
-#[derive(Debug, Default)]
+/// What the commits after the checkpoint make of files: which of their actions still count, and every file they named.
+#[derive(Debug)]
 pub struct Tail {
-    /// Live files, newest first, with all columns.
-    pub adds: Vec<RecordBatch>,
-    /// Tombstones, newest first.
-    pub removes: Vec<RecordBatch>,
-    keys: HashSet<Box<str>>,
+    commits: Vec<Reconciled>,
+    seen: Seen,
+}
+
+/// A commit, and which of its file actions no newer one has named.
+#[derive(Debug)]
+struct Reconciled {
+    commit: Arc<Commit>,
+    live: Rows,
+    dead: Rows,
+}
+
+/// Rows of a batch.
+#[derive(Debug)]
+enum Rows {
+    None,
+    All,
+    Some(BooleanArray),
+}
+
+impl Rows {
+    fn of(kept: Vec<bool>) -> Self {
+        match kept.iter().filter(|kept| **kept).count() {
+            0 => Self::None,
+            count if count == kept.len() => Self::All,
+            _ => Self::Some(BooleanArray::from(kept)),
+        }
+    }
+
+    /// These rows of `batch`; `None` if there are none.
+    fn take(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::None => Ok(None),
+            Self::All => Ok(Some(batch.clone())),
+            Self::Some(rows) => filtered(batch, rows).map(Some),
+        }
+    }
 }
 
 impl Tail {
@@ -28,102 +64,127 @@ impl Tail {
     ///
     /// # Errors
     /// `CorruptLog` for a path that cannot be.
-    pub fn reconcile<'a>(commits: impl IntoIterator<Item = &'a Arc<Commit>>, resolver: &PathResolver) -> Result<Self> {
-        let mut tail = Self::default();
+    pub fn reconcile<'a>(commits: impl IntoIterator<Item = &'a Arc<Commit>, IntoIter: Clone>, resolver: &PathResolver) -> Result<Self> {
+        let commits = commits.into_iter();
+        let actions = commits.clone().map(|commit| commit.order.len()).sum();
+        let mut tail = Self { commits: Vec::new(), seen: Seen::with_capacity(resolver.clone(), actions) };
         for commit in commits {
-            tail.push(commit, resolver).map_err(|error| error.at_version(commit.version))?;
+            tail.push(commit).map_err(|error| error.at_version(commit.version))?;
         }
         Ok(tail)
     }
 
-    fn push(&mut self, commit: &Commit, resolver: &PathResolver) -> Result<()> {
-        let adds = Keys::new(&commit.adds, resolver)?;
-        let removes = Keys::new(&commit.removes, resolver)?;
-        let (mut live, mut dead) = (Vec::new(), Vec::new());
-        let (mut next_add, mut next_remove) = (0, 0);
-        let mut key = String::new();
+    fn push(&mut self, commit: &Arc<Commit>) -> Result<()> {
+        let (adds, removes) = (Keys::new(&commit.adds)?, Keys::new(&commit.removes)?);
+        let (mut live, mut dead) = (Vec::with_capacity(adds.len()), Vec::with_capacity(removes.len()));
+        let (adds, removes) = (self.seen.keep(adds), self.seen.keep(removes));
         for is_add in &commit.order {
-            let (keys, next, kept) = if *is_add { (&adds, &mut next_add, &mut live) } else { (&removes, &mut next_remove, &mut dead) };
-            keys.write(*next, &mut key)?;
-            if !self.keys.contains(key.as_str()) {
-                self.keys.insert(key.as_str().into());
-                kept.push(u32::try_from(*next).map_err(|_| Error::corrupt_log("the commit has more actions than can be held"))?);
-            }
-            *next += 1;
+            let (keys, kept) = if *is_add { (adds, &mut live) } else { (removes, &mut dead) };
+            kept.push(self.seen.name(keys, kept.len())?);
         }
-        self.adds.extend(take(&commit.adds, live)?);
-        self.removes.extend(take(&commit.removes, dead)?);
+        self.commits.push(Reconciled { commit: Arc::clone(commit), live: Rows::of(live), dead: Rows::of(dead) });
         Ok(())
+    }
+
+    /// The tombstones, newest first, with all their columns.
+    pub(crate) fn removes(&self) -> impl Iterator<Item = Result<RecordBatch>> {
+        let taken = self.commits.iter().map(|reconciled| reconciled.dead.take(&reconciled.commit.removes));
+        taken.filter_map(Result::transpose).map(|batch| with_columns(&batch?, remove_fields()))
+    }
+
+    /// Whether `commit` is reconciled in itself: no action of its names a file twice.
+    pub(super) fn is_reconciled(commit: &Arc<Commit>, resolver: &PathResolver) -> Result<bool> {
+        let tail = Self::reconcile([commit], resolver)?;
+        let is_whole = |rows: &Rows, batch: &RecordBatch| matches!(rows, Rows::All) || batch.num_rows() == 0;
+        Ok(tail.commits.iter().all(|one| is_whole(&one.live, &one.commit.adds) && is_whole(&one.dead, &one.commit.removes)))
     }
 
     /// Whether no file action follows the checkpoint.
     fn is_empty(&self) -> bool {
-        self.keys.is_empty()
-    }
-
-    /// Which rows of a checkpoint's batch still count.
-    fn survivors(&self, batch: &RecordBatch, resolver: &PathResolver) -> Result<BooleanArray> {
-        let keys = Keys::new(batch, resolver)?;
-        let mut survivors = BooleanBuilder::with_capacity(batch.num_rows());
-        let mut key = String::new();
-        for row in 0..batch.num_rows() {
-            keys.write(row, &mut key)?;
-            survivors.append_value(!self.keys.contains(key.as_str()));
-        }
-        Ok(survivors.finish())
+        self.seen.is_empty()
     }
 
     /// The rows of a checkpoint's batch that no commit after it has named.
-    pub(crate) fn filter(&self, batch: RecordBatch, resolver: &PathResolver) -> Result<RecordBatch> {
+    pub(crate) fn filter(&self, batch: RecordBatch) -> Result<RecordBatch> {
         if self.is_empty() {
             return Ok(batch);
         }
-        let survivors = self.survivors(&batch, resolver)?;
+        let keys = Keys::new(&batch)?;
+        let survivors = (0..batch.num_rows()).map(|row| self.seen.contains(&keys, row).map(|named| Some(!named)));
+        let survivors = survivors.collect::<Result<BooleanArray>>()?;
         if survivors.true_count() == batch.num_rows() {
             return Ok(batch);
         }
-        filter_record_batch(&batch, &survivors).map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+        filtered(&batch, &survivors)
     }
 }
 
-fn take(batch: &RecordBatch, rows: Vec<u32>) -> Result<Option<RecordBatch>> {
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    if rows.len() == batch.num_rows() {
-        return Ok(Some(batch.clone()));
-    }
-    take_record_batch(batch, &UInt32Array::from(rows))
-        .map(Some)
-        .map_err(|error| Error::corrupt_log("file actions cannot be selected").with_source(error))
+fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
+    filter_record_batch(batch, rows).map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+}
+
+/// The columns `fields` of `batch`, null where it has left them out.
+pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<RecordBatch> {
+    let column = |field: &Field| batch.column_by_name(field.name()).cloned();
+    let columns = fields.iter().map(|field| column(field).unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows()))).collect();
+    let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
+        .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))
 }
 
 /// The live files of a version, as batches in the form of the log: first those of the commits, then those of the checkpoint.
 pub struct FileReplay {
+    storage: Storage,
     tail: Arc<Tail>,
     next: usize,
-    columns: FileColumns,
+    request: AddRequest,
     checkpoint: Option<CheckpointReader>,
-    resolver: PathResolver,
 }
 
 impl FileReplay {
-    /// `checkpoint` must have been opened with [`FileReplay::columns_for`] of `columns`.
-    pub(crate) fn new(tail: Arc<Tail>, checkpoint: Option<CheckpointReader>, columns: FileColumns, resolver: PathResolver) -> Self {
-        Self { tail, next: 0, columns, checkpoint, resolver }
+    /// `checkpoint` must have been opened with [`FileReplay::request_for`] of `request`.
+    pub(crate) fn new(storage: Storage, tail: Arc<Tail>, checkpoint: Option<CheckpointReader>, request: AddRequest) -> Self {
+        Self { storage, tail, next: 0, request, checkpoint }
     }
 
-    /// What has to be read to give `columns`: also the key, if there is something to reconcile with.
-    pub(crate) fn columns_for(tail: &Tail, columns: FileColumns) -> FileColumns {
-        if tail.is_empty() { columns } else { columns.with(FileColumn::Path).with(FileColumn::DeletionVector) }
+    /// What has to be read of the checkpoint to give `request`: also the key, if there is something to reconcile with.
+    pub(crate) fn request_for(tail: &Tail, request: &AddRequest) -> AddRequest {
+        let columns =
+            if tail.is_empty() { request.columns } else { request.columns.with(FileColumn::Path).with(FileColumn::DeletionVector) };
+        AddRequest { columns, ..request.clone() }
+    }
+
+    /// How many files were there so far before the filters; see [`AddRequest::looked_at`].
+    pub fn looked_at(&self) -> u64 {
+        self.request.looked_at.load(Ordering::Relaxed)
     }
 
     fn project(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let indices =
-            self.columns.iter().map(|column| batch.schema_ref().index_of(column.name())).collect::<std::result::Result<Vec<_>, _>>();
-        indices
-            .and_then(|indices| batch.project(&indices))
-            .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))
+        with_columns(batch, self.request.columns.iter().map(FileColumn::field).collect())
+    }
+
+    /// The live files of `reconciled`. Statistics that are not held are read once more, and only while this batch lives.
+    fn of_commit(&self, reconciled: &Reconciled) -> Result<Option<RecordBatch>> {
+        let commit = &reconciled.commit;
+        if matches!(reconciled.live, Rows::None) {
+            return Ok(None);
+        }
+        let columns = self.request.columns.iter().fold(columns_of(&self.request.filters), FileColumns::with);
+        let reread;
+        let adds = match commit.statistics_in.filter(|_| columns.contains(FileColumn::Stats)) {
+            None => &commit.adds,
+            Some(file) => {
+                reread = Commit::read(&self.storage, file)?;
+                &reread.adds
+            }
+        };
+        if adds.num_rows() != commit.adds.num_rows() {
+            return Err(Error::corrupt_log("the commit has changed since it was read").at_version(commit.version));
+        }
+        let Some(live) = reconciled.live.take(adds)? else { return Ok(None) };
+        self.request.looked_at.fetch_add(live.num_rows() as u64, Ordering::Relaxed);
+        let kept = apply(&self.request.filters, with_columns(&live, columns.iter().map(FileColumn::field).collect())?)?;
+        self.project(&kept).map(Some)
     }
 }
 
@@ -131,11 +192,66 @@ impl Iterator for FileReplay {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(batch) = self.tail.adds.get(self.next) {
+        while let Some(reconciled) = self.tail.commits.get(self.next) {
+            let batch = self.of_commit(reconciled).transpose();
             self.next += 1;
-            return Some(self.project(batch));
+            if batch.is_some() {
+                return batch;
+            }
         }
         let batch = self.checkpoint.as_mut()?.next()?;
-        Some(batch.and_then(|batch| self.tail.filter(batch, &self.resolver)).and_then(|batch| self.project(&batch)))
+        Some(batch.and_then(|batch| self.tail.filter(batch)).and_then(|batch| self.project(&batch)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::log::{CommitFile, CommitKind};
+
+    /// Three commits with usual and unusual lines, a file that comes and goes, and one that comes again with other statistics.
+    fn commits() -> (tempfile::TempDir, Storage) {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("_delta_log");
+        std::fs::create_dir(&log).unwrap();
+        let add = |path: &str, rows: u64| {
+            format!(
+                r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":2,"dataChange":true,"stats":"{{\"numRecords\":{rows}}}"}}}}"#
+            )
+        };
+        for (version, lines) in [
+            vec![add("a", 1), add("b", 2), add("%63", 3)],
+            vec![r#"{"remove":{"path":"b","dataChange":true}}"#.to_owned(), add("a", 4).replace("\":", "\": ")],
+            vec![add("d", 5), r#"{"remove":{"path":"d","dataChange":true}}"#.to_owned(), r#"{"commitInfo":{}}"#.to_owned()],
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            std::fs::write(log.join(format!("{version:020}.json")), lines.join("\n")).unwrap();
+        }
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        (directory, storage)
+    }
+
+    fn listed(storage: &Storage, columns: &[FileColumn], read: fn(&Storage, CommitFile) -> Result<Commit>) -> Vec<RecordBatch> {
+        let file = |version| CommitFile { version, size: 0, modified_ms: 0, kind: CommitKind::Published };
+        let commits: Vec<_> = (0..3).rev().map(|version| Arc::new(read(storage, file(version)).unwrap())).collect();
+        let tail = Tail::reconcile(&commits, &PathResolver::new(storage.root()).unwrap()).unwrap();
+        FileReplay::new(storage.clone(), Arc::new(tail), None, AddRequest::new(FileColumns::of(columns)))
+            .map(|batch| batch.unwrap())
+            .collect()
+    }
+
+    /// Statistics that are read again are those of the same files.
+    #[test]
+    fn statistics_that_are_not_held_are_the_same() {
+        let (_directory, storage) = commits();
+        for columns in [FileColumn::ALL.as_slice(), &[FileColumn::Stats], &[FileColumn::Path, FileColumn::Size]] {
+            let held = listed(&storage, columns, Commit::read);
+            assert_eq!(held.iter().map(RecordBatch::num_rows).sum::<usize>(), 2);
+            assert_eq!(held, listed(&storage, columns, Commit::read_without_stats));
+        }
     }
 }

@@ -6,16 +6,17 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, StringArray, StructArray};
-use arrow::compute::filter_record_batch;
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::partitions::PartitionColumns;
+use super::pruner::Pruner;
+use super::statistics::StatisticsColumns;
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::{BoundPredicate, ColumnPath, Predicate, prune};
+use crate::predicate::{BoundPredicate, ColumnPath, Predicate};
 use crate::protocol::{LogPath, PathResolver, path};
-use crate::replay::{FileColumn, FileColumns, FileReplay, deletion_vector_fields, is_plain};
+use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, are_plain, deletion_vector_fields};
 use crate::snapshot::Snapshot;
-use crate::stats::{StatsBounds, decode_stats, leaf_columns, stats_fields};
+use crate::stats::leaf_columns;
 
 /// A column of the file list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -28,18 +29,31 @@ pub enum ListColumn {
     ModificationTime,
     /// `partition_values: Struct`, a typed field for each partition column.
     PartitionValues,
-    /// `num_records: Int64`, null if the statistics do not tell.
+    /// `num_records: Int64`, the rows of the data file, those included that its deletion vector deletes; null if the statistics do not tell.
     NumRecords,
     /// `stats: Struct` of `numRecords, tightBounds, minValues, maxValues, nullCount`, typed as the columns are.
     Stats,
     /// `deletion_vector: Struct` of `storage_type, path_or_inline_dv, offset, size_in_bytes, cardinality`.
     DeletionVector,
+    /// `base_row_id: Int64`, the row id of the file's first row, if the table tracks rows.
+    BaseRowId,
+    /// `default_row_commit_version: Int64`, the version that its rows are of unless the file says otherwise, if the table tracks rows.
+    DefaultRowCommitVersion,
 }
 
 impl ListColumn {
     /// All, in their order.
-    pub const ALL: [Self; 7] =
-        [Self::Path, Self::Size, Self::ModificationTime, Self::PartitionValues, Self::NumRecords, Self::Stats, Self::DeletionVector];
+    pub const ALL: [Self; 9] = [
+        Self::Path,
+        Self::Size,
+        Self::ModificationTime,
+        Self::PartitionValues,
+        Self::NumRecords,
+        Self::Stats,
+        Self::DeletionVector,
+        Self::BaseRowId,
+        Self::DefaultRowCommitVersion,
+    ];
 
     /// The column's name.
     pub fn name(self) -> &'static str {
@@ -51,6 +65,8 @@ impl ListColumn {
             Self::NumRecords => "num_records",
             Self::Stats => "stats",
             Self::DeletionVector => "deletion_vector",
+            Self::BaseRowId => "base_row_id",
+            Self::DefaultRowCommitVersion => "default_row_commit_version",
         }
     }
 
@@ -73,6 +89,8 @@ impl ListColumn {
             Self::PartitionValues => FileColumn::PartitionValues,
             Self::NumRecords | Self::Stats => FileColumn::Stats,
             Self::DeletionVector => FileColumn::DeletionVector,
+            Self::BaseRowId => FileColumn::BaseRowId,
+            Self::DefaultRowCommitVersion => FileColumn::DefaultRowCommitVersion,
         }
     }
 }
@@ -123,33 +141,24 @@ impl FileListing {
         let snapshot = &self.snapshot;
         let partitions = PartitionColumns::of(snapshot)?;
         let is_partition = |path: &ColumnPath| matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
-        let mut read = FileColumns::of(&self.columns.iter().map(|column| column.needs()).collect::<Vec<_>>());
-        let mut pruner = None;
-        if let Some(predicate) = self.predicate {
-            let used: Vec<ColumnPath> = predicate.columns().iter().map(|column| column.path.clone()).collect();
-            let leaves = leaf_columns(snapshot.arrow_schema());
-            let stats = used.iter().filter(|path| !is_partition(path) && leaves.iter().any(|(leaf, _)| leaf == *path)).cloned().collect();
-            let partitions = partitions.retain(|name| used.iter().any(|path| path.parts() == [name]));
-            read = read.with(FileColumn::Stats);
-            if !partitions.is_empty() {
-                read = read.with(FileColumn::PartitionValues);
-            }
-            pruner = Some(Pruner { predicate, stats, partitions });
-        }
+        let columns = FileColumns::of(&self.columns.iter().map(|column| column.needs()).collect::<Vec<_>>());
+        let pruner = self.predicate.map(|predicate| Pruner::new(predicate, snapshot.mapped_schema(), &partitions)).transpose()?;
+        let request = match pruner {
+            Some(pruner) => pruner.request(snapshot.mapped_schema(), columns),
+            None => AddRequest::new(columns),
+        };
         let stats_columns: Vec<ColumnPath> =
             leaf_columns(snapshot.arrow_schema()).into_iter().map(|(path, _)| path).filter(|path| !is_partition(path)).collect();
-        let fields =
-            self.columns.iter().map(|column| output_field(*column, snapshot, &partitions, &stats_columns)).collect::<Result<Vec<_>>>()?;
+        let stats = StatisticsColumns::new(snapshot.mapped_schema(), &stats_columns)?;
+        let fields = self.columns.iter().map(|column| output_field(*column, &partitions, &stats)).collect::<Vec<_>>();
         Ok(FileList {
-            replay: snapshot.replay_files(read).map_err(|error| located(error, &snapshot.storage().url(), snapshot.version()))?,
+            replay: snapshot.replay(request).map_err(|error| located(error, &snapshot.storage().url(), snapshot.version()))?,
             resolver: snapshot.resolver().clone(),
-            table_schema: Arc::clone(snapshot.arrow_schema()),
+            num_records: StatisticsColumns::new(snapshot.mapped_schema(), &[])?,
             columns: self.columns,
             schema: Arc::new(Schema::new(fields)),
             partitions,
-            stats_columns,
-            pruner,
-            seen: 0,
+            stats,
             table: snapshot.storage().url(),
             version: snapshot.version(),
         })
@@ -166,16 +175,16 @@ fn located(error: Error, table: &str, version: u64) -> Error {
     }
 }
 
-fn output_field(column: ListColumn, snapshot: &Snapshot, partitions: &PartitionColumns, stats_columns: &[ColumnPath]) -> Result<Field> {
+fn output_field(column: ListColumn, partitions: &PartitionColumns, stats: &StatisticsColumns) -> Field {
     let data_type = match column {
         ListColumn::Path => DataType::Utf8,
-        ListColumn::Size | ListColumn::NumRecords => DataType::Int64,
+        ListColumn::Size | ListColumn::NumRecords | ListColumn::BaseRowId | ListColumn::DefaultRowCommitVersion => DataType::Int64,
         ListColumn::ModificationTime => DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, Some("UTC".into())),
         ListColumn::PartitionValues => DataType::Struct(partitions.fields().clone()),
-        ListColumn::Stats => DataType::Struct(stats_fields(snapshot.arrow_schema(), stats_columns)?),
+        ListColumn::Stats => DataType::Struct(stats.fields().clone()),
         ListColumn::DeletionVector => DataType::Struct(renamed_deletion_vector_fields()),
     };
-    Ok(Field::new(column.name(), data_type, !matches!(column, ListColumn::Path | ListColumn::Size)))
+    Field::new(column.name(), data_type, !matches!(column, ListColumn::Path | ListColumn::Size))
 }
 
 /// The descriptor's fields by the names of the file list.
@@ -185,12 +194,13 @@ fn renamed_deletion_vector_fields() -> Fields {
 }
 
 impl FileListing {
-    /// The listing in the form of the log: `path`, `size` and `partitionValues` as the log spells them.
+    /// The listing in the form of the log: `path`, `size`, `partitionValues` and `deletionVector` as the log spells them.
     ///
     /// # Errors
     /// As [`FileListing::read`].
     pub fn kept(self) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
-        let mut list = self.columns([ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues]).read()?;
+        let mut list =
+            self.columns([ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector]).read()?;
         Ok(std::iter::from_fn(move || list.next_kept()))
     }
 }
@@ -211,24 +221,16 @@ impl FileListing {
     }
 }
 
-/// What a predicate needs to know of a file.
-struct Pruner {
-    predicate: BoundPredicate,
-    stats: Vec<ColumnPath>,
-    partitions: PartitionColumns,
-}
-
 /// The batches of a file list.
 pub struct FileList {
     replay: FileReplay,
     resolver: PathResolver,
-    table_schema: SchemaRef,
     columns: Vec<ListColumn>,
     schema: SchemaRef,
     partitions: PartitionColumns,
-    stats_columns: Vec<ColumnPath>,
-    pruner: Option<Pruner>,
-    seen: u64,
+    stats: StatisticsColumns,
+    /// Statistics of no column: the count only.
+    num_records: StatisticsColumns,
     table: String,
     version: u64,
 }
@@ -239,25 +241,17 @@ impl FileList {
         &self.schema
     }
 
-    /// How many files were looked at so far, kept or not.
+    /// How many files were looked at so far, kept or not. With a predicate, files of a checkpoint that newer commits have replaced count as well.
     pub fn seen(&self) -> u64 {
-        self.seen
-    }
-
-    fn prune(&self, pruner: &Pruner, batch: RecordBatch) -> Result<RecordBatch> {
-        let stats = decode_stats(texts(&batch)?, &self.table_schema, &pruner.stats)?;
-        let partitions = match pruner.partitions.is_empty() {
-            true => None,
-            false => Some(pruner.partitions.parse(partition_map(&batch)?)?),
-        };
-        let keep = prune(&pruner.predicate, &StatsBounds::new(stats, partitions)?)?;
-        filter_record_batch(&batch, &keep).map_err(|error| Error::corrupt_log("the file list cannot be filtered").with_source(error))
+        self.replay.looked_at()
     }
 
     fn output(&self, column: ListColumn, batch: &RecordBatch) -> Result<ArrayRef> {
         match column {
             ListColumn::Path => decoded_paths(required(batch, FileColumn::Path)?, &self.resolver),
-            ListColumn::Size => Ok(Arc::clone(required(batch, FileColumn::Size)?)),
+            ListColumn::Size | ListColumn::BaseRowId | ListColumn::DefaultRowCommitVersion => {
+                Ok(Arc::clone(required(batch, column.needs())?))
+            }
             ListColumn::ModificationTime => {
                 let times = required(batch, FileColumn::ModificationTime)?.as_primitive::<arrow::datatypes::Int64Type>();
                 let times = times.reinterpret_cast::<arrow::datatypes::TimestampMillisecondType>();
@@ -265,10 +259,10 @@ impl FileList {
             }
             ListColumn::PartitionValues => Ok(Arc::new(self.partitions.parse(partition_map(batch)?)?)),
             ListColumn::NumRecords => {
-                let stats = decode_stats(texts(batch)?, &self.table_schema, &[])?;
+                let stats = self.num_records.decode(texts(batch)?)?;
                 stats.column_by_name("numRecords").cloned().ok_or_else(|| Error::corrupt_log("statistics without a count"))
             }
-            ListColumn::Stats => Ok(Arc::new(decode_stats(texts(batch)?, &self.table_schema, &self.stats_columns)?)),
+            ListColumn::Stats => Ok(Arc::new(self.stats.decode(texts(batch)?)?)),
             ListColumn::DeletionVector => {
                 let whole = required(batch, FileColumn::DeletionVector)?.as_struct();
                 let renamed = StructArray::try_new(renamed_deletion_vector_fields(), whole.columns().to_vec(), whole.nulls().cloned());
@@ -280,15 +274,9 @@ impl FileList {
     /// The next files that may match, in the form of the log.
     pub(super) fn next_kept(&mut self) -> Option<Result<RecordBatch>> {
         loop {
-            let seen = &mut self.seen;
-            let batch = self.replay.next()?.inspect(|batch| *seen += batch.num_rows() as u64);
-            let kept = batch.and_then(|batch| match &self.pruner {
-                Some(pruner) => self.prune(pruner, batch),
-                None => Ok(batch),
-            });
-            match kept {
+            match self.replay.next()? {
                 Ok(batch) if batch.num_rows() == 0 => {}
-                kept => return Some(kept.map_err(|error| self.located(error))),
+                batch => return Some(batch.map_err(|error| self.located(error))),
             }
         }
     }
@@ -337,7 +325,7 @@ pub(super) fn partition_map(batch: &RecordBatch) -> Result<&arrow::array::MapArr
 /// The paths decoded; the same array where nothing needs decoding. Files outside of the table keep the spelling of the log.
 fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> {
     let texts = paths.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
-    if texts.iter().all(|path| path.is_some_and(is_plain)) {
+    if are_plain(texts) {
         return Ok(Arc::clone(paths));
     }
     let decode = |raw: &str| match resolver.parse(raw)? {

@@ -1,11 +1,20 @@
 //! Reading a snapshot: the list of its files, and their rows.
 
+mod answers;
+mod checkpoint_groups;
 mod files;
+mod partition_groups;
 mod partitions;
+mod pruner;
 mod rows;
+mod statistics;
 mod table;
 
+pub use answers::{Answers, MinMax};
 pub use files::{FileList, FileListing, ListColumn};
 pub use partitions::PartitionColumns;
-pub use rows::{DataFile, PartitionRow, RowScan, RowStream};
+pub use rows::{DataFile, FileRows, PartitionRow, ROW_COMMIT_VERSION, ROW_ID, RowScan, RowStream, RowTracking};
 pub use table::{DataFiles, TableScan};
+
+#[cfg(test)]
+mod skipping_tests;

@@ -6,13 +6,15 @@ use arrow::array::{Array, ArrayRef, AsArray, MapArray, StructArray};
 use arrow::datatypes::{Field, Fields};
 
 use crate::error::{Error, Result};
-use crate::protocol::{DataType, PartitionColumnBuilder, PrimitiveType, StructType};
+use crate::protocol::{DataType, MappedSchema, PartitionColumnBuilder, PrimitiveType};
 use crate::snapshot::Snapshot;
 
 /// The partition columns of a table, ready to type the values of many files.
 #[derive(Debug, Clone)]
 pub struct PartitionColumns {
+    /// By the names of the log.
     types: Vec<(String, PrimitiveType)>,
+    /// By the names of users.
     fields: Fields,
 }
 
@@ -22,23 +24,22 @@ impl PartitionColumns {
     /// # Errors
     /// `CorruptLog` if a partition column is not in the schema or not of a primitive type.
     pub fn of(snapshot: &Snapshot) -> Result<Self> {
-        Self::new(snapshot.schema(), &snapshot.metadata().partition_columns)
+        Self::new(snapshot.mapped_schema(), &snapshot.metadata().partition_columns)
     }
 
     /// The columns `names` of `schema`.
     ///
     /// # Errors
     /// As [`PartitionColumns::of`].
-    pub fn new(schema: &StructType, names: &[String]) -> Result<Self> {
-        let arrow = schema.to_arrow()?;
+    pub fn new(schema: &MappedSchema, names: &[String]) -> Result<Self> {
         let (mut types, mut fields) = (Vec::new(), Vec::new());
         for name in names {
             let bad = |what: &str| Error::corrupt_log(format!("the partition column '{name}' {what}"));
-            let field = schema.fields().iter().find(|field| field.name == *name).ok_or_else(|| bad("is not in the schema"))?;
+            let field = schema.logical().fields().iter().find(|field| field.name == *name).ok_or_else(|| bad("is not in the schema"))?;
             let DataType::Primitive(primitive) = &field.data_type else { return Err(bad("is not of a primitive type")) };
-            let arrow_field = arrow.field_with_name(name).map_err(|error| bad("is not in the schema").with_source(error))?;
-            types.push((name.clone(), *primitive));
-            fields.push(Arc::new(Field::new(name, arrow_field.data_type().clone(), true)));
+            let in_log = schema.physical_name(name).ok_or_else(|| bad("is not in the schema"))?;
+            types.push((in_log.to_owned(), *primitive));
+            fields.push(Arc::new(Field::new(name, primitive.to_arrow(), true)));
         }
         Ok(Self { types, fields: fields.into() })
     }
@@ -56,7 +57,7 @@ impl PartitionColumns {
     /// Only those that `keep` wants.
     #[must_use]
     pub fn retain(&self, keep: impl Fn(&str) -> bool) -> Self {
-        let kept = self.types.iter().zip(&self.fields).filter(|((name, _), _)| keep(name));
+        let kept = self.types.iter().zip(&self.fields).filter(|(_, field)| keep(field.name()));
         let (types, fields): (Vec<_>, Vec<_>) = kept.map(|(typed, field)| (typed.clone(), Arc::clone(field))).unzip();
         Self { types, fields: fields.into() }
     }
@@ -72,8 +73,8 @@ impl PartitionColumns {
             values.values().as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("partitionValues has values that are no strings"))?;
         let offsets = values.value_offsets();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.types.len());
-        for (position, (name, primitive)) in self.types.iter().enumerate() {
-            let mut column = PartitionColumnBuilder::new(name, primitive);
+        for (position, ((name, primitive), field)) in self.types.iter().zip(&self.fields).enumerate() {
+            let mut column = PartitionColumnBuilder::new(field.name(), primitive);
             for row in offsets.windows(2) {
                 let (start, end) = (row[0] as usize, row[1] as usize);
                 // The entries nearly always stand in the order of the columns.

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! DataFile ──open──> footer ──plan──> leaves to read ──> batches ──convert──> table's types ──filter──> projection
-//!             │        └─ row groups that cannot match are left out
+//!             │        └─ row groups that cannot match are left out, rows that a deletion vector names too
 //!             └─ files whose partition values do not match are not opened
 //! ```
 //!
 //! - What is guaranteed stands at [`RowScan`].
-//! - Not done here: deletion vectors, column mapping, encrypted files, row groups' page indexes and Bloom filters.
+//! - Shredded variants are put together (table feature `variantShredding`).
+//! - Not done here: encrypted files, row groups' page indexes and Bloom filters.
 
 mod columns;
 mod convert;
@@ -15,7 +16,10 @@ mod faults;
 mod file;
 mod groups;
 mod plan;
+mod row_ids;
+mod selection;
 mod stream;
+mod variant;
 
 use std::sync::Arc;
 
@@ -24,10 +28,14 @@ use arrow::datatypes::{Schema, SchemaRef};
 
 use crate::error::{Error, Result};
 use crate::predicate::BoundPredicate;
-use crate::protocol::LogPath;
+use crate::protocol::{LogPath, MaterializedRowTracking, PathResolver};
+use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 use columns::{Columns, find_field};
+pub(super) use groups::{is_ordered, without_nan};
+pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
+pub use selection::FileRows;
 pub use stream::RowStream;
 
 /// A data file to read.
@@ -39,9 +47,15 @@ pub struct DataFile {
     pub size: u64,
     /// The values of its partition columns.
     pub partition_values: PartitionRow,
+    /// Which of its rows are wanted.
+    pub rows: FileRows,
+    /// What the log says of the ids of its rows; needed if those are asked for.
+    pub row_tracking: RowTracking,
 }
 
 /// The partition values of one file: a row of typed columns with the names that the table's schema has for the partition columns.
+///
+/// It may also have other columns of the schema. Those then have this value in every row, whatever the file holds.
 #[derive(Debug, Clone)]
 pub struct PartitionRow {
     values: Arc<StructArray>,
@@ -60,6 +74,25 @@ impl PartitionRow {
         Err(Error::invalid_argument(format!("row {row} of partition values that have {} rows", values.len())))
     }
 
+    /// The columns of this file and others, and which of the rows is this file's.
+    pub fn parts(&self) -> (&StructArray, usize) {
+        (&self.values, self.row)
+    }
+
+    fn gives(&self, column: &str) -> bool {
+        self.values.column_by_name(column).is_some()
+    }
+
+    /// Its columns, one of them by name.
+    pub fn column(&self, name: &str) -> Option<&arrow::array::ArrayRef> {
+        self.values.column_by_name(name)
+    }
+
+    /// Which row of the columns it is.
+    pub fn row(&self) -> usize {
+        self.row
+    }
+
     /// The row of a table that is not partitioned.
     pub fn empty() -> Self {
         Self { values: Arc::new(StructArray::new_empty_fields(1, None)), row: 0 }
@@ -68,16 +101,18 @@ impl PartitionRow {
 
 /// What to read of data files, and how.
 ///
-/// - A column is found in a file by its exact name, else by its name in any case if only one matches. One that is not there is NULL; one that the
-///   table does not know is not read.
+/// - A column is found in a file by its exact name, else by its name in any case if only one matches; in a table that maps its columns, by physical
+///   name or by field id ([`RowScan::with_physical_schema`]). One that is not there is NULL; one that the table does not know is not read.
 /// - What is read has the table's types. A value that they cannot hold is an error that names file and column, never another value; the one
 ///   exception are nanoseconds, which are cut to the microsecond below, because the protocol's timestamps have no more digits.
 /// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
+/// - A deleted row is not decoded, and which rows those are depends on nothing but the file and its vector: not on row groups, batches or threads.
 /// - The files come in the order given, the rows in the order of the file.
 /// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are.
 #[derive(Debug, Clone)]
 pub struct RowScan {
     storage: Storage,
+    resolver: PathResolver,
     columns: Columns,
     batch_rows: usize,
     threads: usize,
@@ -92,9 +127,32 @@ impl RowScan {
     pub fn new(storage: Storage, schema: &SchemaRef, partition_columns: &[String]) -> Result<Self> {
         let partitions = partition_columns.iter().map(|name| find_field(schema.fields(), name)).collect::<Result<Vec<_>>>();
         let located = |error: Error| error.in_table(storage.url());
+        let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { storage, columns, batch_rows: 8192, threads, version: None })
+        Ok(Self { storage, resolver, columns, batch_rows: 8192, threads, version: None })
+    }
+
+    /// All columns of files of `snapshot`.
+    ///
+    /// # Errors
+    /// As [`RowScan::new`].
+    pub fn of(snapshot: &Snapshot) -> Result<Self> {
+        let schema = snapshot.mapped_schema();
+        let scan = Self::new(snapshot.storage().clone(), schema.arrow(), &snapshot.metadata().partition_columns)?;
+        Ok(scan.with_physical_schema(schema.physical_arrow())?.at_version(snapshot.version()).with_resolver(snapshot.resolver().clone()))
+    }
+
+    /// Finds columns in files by the names of `physical`, or where a field of it has an id (under the Parquet reader's key) by that: it has the shape
+    /// of the table's schema, as [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow) has.
+    ///
+    /// A file without any field id is refused where ids are asked for (protocol, "Reader Requirements for Column Mapping").
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the shape is another.
+    pub fn with_physical_schema(mut self, physical: &SchemaRef) -> Result<Self> {
+        self.columns.map(physical).map_err(|error| error.in_table(self.storage.url()))?;
+        Ok(self)
     }
 
     /// Reads only the top-level columns `names`, in this order. A name may differ in case from the schema's if only one column matches.
@@ -113,6 +171,23 @@ impl RowScan {
     pub fn with_predicate(mut self, predicate: &BoundPredicate) -> Result<Self> {
         self.columns.filter(predicate).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
+    }
+
+    /// Adds the columns [`ROW_ID`] and [`ROW_COMMIT_VERSION`], both `Int64` and never null, behind the others: the stable ones of row tracking (protocol,
+    /// "Row Tracking").
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table has a column of such a name.
+    pub fn with_row_ids(mut self, materialized: &MaterializedRowTracking) -> Result<Self> {
+        self.columns.track_rows(materialized).map_err(|error| error.in_table(self.storage.url()))?;
+        Ok(self)
+    }
+
+    /// Reads deletion vectors from wherever `resolver` allows; without, from below the table.
+    #[must_use]
+    pub fn with_resolver(mut self, resolver: PathResolver) -> Self {
+        self.resolver = resolver;
+        self
     }
 
     /// Says in errors that the files are those of this version of the table.
@@ -136,7 +211,7 @@ impl RowScan {
         self
     }
 
-    /// The schema of the batches: fields of the table's schema, in the order of the projection.
+    /// The schema of the batches: fields of the table's schema, in the order of the projection, and those of row ids if they are asked for.
     pub fn schema(&self) -> SchemaRef {
         self.columns.output_schema()
     }
@@ -153,6 +228,10 @@ fn projected(schema: &Schema, indices: &[usize]) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))
 }
 
+#[cfg(test)]
+mod row_ids_tests;
+#[cfg(test)]
+mod selection_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, StructArray};
+use arrow::array::{Array, AsArray, RecordBatch, StructArray};
 use arrow::datatypes::{Int64Type, SchemaRef};
 
 use super::files::{FileList, FileListing, ListColumn, partition_map, required};
 use super::partitions::PartitionColumns;
-use super::rows::{DataFile, PartitionRow, RowScan, RowStream};
+use super::rows::{DataFile, PartitionRow, RowScan, RowStream, RowTracking};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
-use crate::protocol::PathResolver;
-use crate::replay::FileColumn;
+use crate::protocol::{MaterializedRowTracking, PathResolver};
+use crate::replay::{DeletionVectorColumn, FileColumn};
 use crate::snapshot::Snapshot;
 
 /// What to read of a snapshot.
@@ -20,12 +20,13 @@ pub struct TableScan {
     snapshot: Snapshot,
     columns: Option<Vec<String>>,
     predicate: Option<Predicate>,
+    row_ids: bool,
 }
 
 impl TableScan {
     /// Every row, every column.
     pub fn new(snapshot: &Snapshot) -> Self {
-        Self { snapshot: snapshot.clone(), columns: None, predicate: None }
+        Self { snapshot: snapshot.clone(), columns: None, predicate: None, row_ids: false }
     }
 
     /// Only these top-level columns, in this order.
@@ -42,24 +43,29 @@ impl TableScan {
         self
     }
 
+    /// Also the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION), behind the others.
+    #[must_use]
+    pub fn row_ids(mut self) -> Self {
+        self.row_ids = true;
+        self
+    }
+
     /// Starts reading: files in the order of the list, rows in the order of the file.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there or a predicate that does not fit the schema; what goes wrong while reading comes with the batches.
+    /// `InvalidArgument` for a column that is not there, a predicate that does not fit the schema, or row ids of a table that does not have them enabled;
+    /// what goes wrong while reading comes with the batches.
     pub fn read(self) -> Result<RowStream> {
         let snapshot = &self.snapshot;
-        let mut scan = RowScan::new(snapshot.storage().clone(), snapshot.arrow_schema(), &snapshot.metadata().partition_columns)?;
-        scan = scan.at_version(snapshot.version());
-        if let Some(columns) = &self.columns {
-            scan = scan.with_projection(columns)?;
-        }
+        let mut scan = self.scan()?;
         let mut listing = FileListing::new(snapshot);
         if let Some(predicate) = &self.predicate {
             let bound = predicate.bind(snapshot.arrow_schema()).map_err(|error| error.in_table(snapshot.storage().url()))?;
             scan = scan.with_predicate(&bound)?;
             listing = listing.predicate(predicate)?;
         }
-        Ok(scan.read(DataFiles::new(snapshot, listing)?))
+        let files = if self.row_ids { DataFiles::with_row_tracking(snapshot, listing)? } else { DataFiles::new(snapshot, listing)? };
+        Ok(scan.read(files))
     }
 
     /// The schema of the rows.
@@ -67,12 +73,21 @@ impl TableScan {
     /// # Errors
     /// As [`TableScan::read`].
     pub fn schema(&self) -> Result<SchemaRef> {
-        let snapshot = &self.snapshot;
-        let scan = RowScan::new(snapshot.storage().clone(), snapshot.arrow_schema(), &snapshot.metadata().partition_columns)?;
-        match &self.columns {
-            Some(columns) => Ok(scan.with_projection(columns)?.schema()),
-            None => Ok(scan.schema()),
+        Ok(self.scan()?.schema())
+    }
+
+    /// The scan without the predicate.
+    fn scan(&self) -> Result<RowScan> {
+        let mut scan = RowScan::of(&self.snapshot)?;
+        if let Some(columns) = &self.columns {
+            scan = scan.with_projection(columns)?;
         }
+        if self.row_ids {
+            let located = |error: Error| error.in_table(self.snapshot.storage().url()).at_version(self.snapshot.version());
+            let materialized = MaterializedRowTracking::of(self.snapshot.protocol(), self.snapshot.metadata()).map_err(located)?;
+            scan = scan.with_row_ids(&materialized)?;
+        }
+        Ok(scan)
     }
 }
 
@@ -90,9 +105,21 @@ impl DataFiles {
     /// # Errors
     /// As [`FileListing::read`].
     pub fn new(snapshot: &Snapshot, listing: FileListing) -> Result<Self> {
-        let list = listing.columns([ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues]).read()?;
+        Self::with_columns(snapshot, listing, &[])
+    }
+
+    /// The same, with what is needed for the ids of their rows.
+    ///
+    /// # Errors
+    /// As [`FileListing::read`].
+    pub fn with_row_tracking(snapshot: &Snapshot, listing: FileListing) -> Result<Self> {
+        Self::with_columns(snapshot, listing, &[ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion])
+    }
+
+    fn with_columns(snapshot: &Snapshot, listing: FileListing, more: &[ListColumn]) -> Result<Self> {
+        let columns = [ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
         Ok(Self {
-            list,
+            list: listing.columns([&columns, more].concat()).read()?,
             resolver: snapshot.resolver().clone(),
             partitions: PartitionColumns::of(snapshot)?,
             current: Vec::new().into_iter(),
@@ -101,26 +128,7 @@ impl DataFiles {
 
     fn next_batch(&mut self) -> Option<Result<Vec<DataFile>>> {
         let batch = self.list.next_kept()?;
-        Some(batch.and_then(|batch| {
-            let paths =
-                required(&batch, FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
-            let sizes = required(&batch, FileColumn::Size)?;
-            let sizes = sizes.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
-            let values: Arc<StructArray> = Arc::new(self.partitions.parse(partition_map(&batch)?)?);
-            let file = |row: usize| {
-                if paths.is_null(row) || sizes.is_null(row) {
-                    return Err(Error::corrupt_log("an add action lacks its path or its size"));
-                }
-                let size = u64::try_from(sizes.value(row))
-                    .map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;
-                Ok(DataFile {
-                    path: self.resolver.resolve(paths.value(row)).map_err(|error| error.at_path(paths.value(row)))?,
-                    size,
-                    partition_values: PartitionRow::new(Arc::clone(&values), row)?,
-                })
-            };
-            (0..batch.num_rows()).map(file).collect::<Result<Vec<_>>>().map_err(|error| self.list.located(error))
-        }))
+        Some(batch.and_then(|batch| data_files(&batch, &self.resolver, &self.partitions).map_err(|error| self.list.located(error))))
     }
 }
 
@@ -138,4 +146,35 @@ impl Iterator for DataFiles {
             }
         }
     }
+}
+
+/// The files of a batch in the form of the log, with the columns that [`DataFiles::new`] lists.
+pub(super) fn data_files(batch: &RecordBatch, resolver: &PathResolver, partitions: &PartitionColumns) -> Result<Vec<DataFile>> {
+    let paths = required(batch, FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+    let sizes = required(batch, FileColumn::Size)?;
+    let sizes = sizes.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
+    let values: Arc<StructArray> = Arc::new(partitions.parse(partition_map(batch)?)?);
+    let vectors = DeletionVectorColumn::of_log(batch)?;
+    let number = |column: FileColumn, row: usize| {
+        let numbers = batch.column_by_name(column.name())?.as_primitive_opt::<Int64Type>()?;
+        numbers.is_valid(row).then(|| numbers.value(row))
+    };
+    let file = |row: usize| {
+        if paths.is_null(row) || sizes.is_null(row) {
+            return Err(Error::corrupt_log("an add action lacks its path or its size"));
+        }
+        let size =
+            u64::try_from(sizes.value(row)).map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;
+        Ok(DataFile {
+            path: resolver.resolve(paths.value(row)).map_err(|error| error.at_path(paths.value(row)))?,
+            size,
+            partition_values: PartitionRow::new(Arc::clone(&values), row)?,
+            row_tracking: RowTracking {
+                base_row_id: number(FileColumn::BaseRowId, row),
+                default_row_commit_version: number(FileColumn::DefaultRowCommitVersion, row),
+            },
+            rows: vectors.get(row).map_err(|error| error.at_path(paths.value(row)))?.into(),
+        })
+    };
+    (0..batch.num_rows()).map(file).collect()
 }

@@ -1,11 +1,13 @@
 //! Statistics and partition values as bounds for pruning.
 //!
 //! - A timestamp's maximum may be cut off to milliseconds (protocol, "Per-file Statistics", footnote), so it stands for the whole millisecond.
+//! - A string's maximum that ends in U+FFFD may be one that an old writer cut off, which took that for the greatest character. It is not, so it stands for
+//!   whatever starts as the string does before it.
 //! - A count of NULLs or records below 0 is not known.
 
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, FileBounds};
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray, StructArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Int64Type, TimeUnit};
 use std::sync::Arc;
@@ -56,6 +58,36 @@ fn counts(counts: &ArrayRef) -> Option<Int64Array> {
     Some(counts.unary_opt(|count| (count >= 0).then_some(count)))
 }
 
+/// Bounds for what the maxima `max` may have been cut off from.
+pub(crate) fn widened_max(max: &ArrayRef) -> Option<ArrayRef> {
+    match max.data_type() {
+        DataType::Timestamp(TimeUnit::Microsecond, _) => whole_milliseconds(max),
+        DataType::Utf8 => Some(Arc::new(above_old_cuts(max.as_string_opt()?))),
+        _ => Some(Arc::clone(max)),
+    }
+}
+
+/// The last microsecond of the milliseconds that `max` may have been cut off to.
+fn whole_milliseconds(max: &ArrayRef) -> Option<ArrayRef> {
+    let micros = cast(max, &DataType::Int64).ok()?;
+    let widened = micros.as_primitive_opt::<Int64Type>()?.unary::<_, Int64Type>(|v| v.saturating_add(999));
+    cast(&widened, max.data_type()).ok()
+}
+
+/// `max` with the greatest character for a last U+FFFD.
+fn above_old_cuts(max: &StringArray) -> StringArray {
+    const OLD_END: char = '\u{fffd}';
+    let is_cut = |text: Option<&str>| text.is_some_and(|text| text.ends_with(OLD_END));
+    if !max.iter().any(is_cut) {
+        return max.clone();
+    }
+    let widened = |text: &str| match text.strip_suffix(OLD_END) {
+        Some(start) => format!("{start}{}", char::MAX),
+        None => text.to_owned(),
+    };
+    max.iter().map(|text| text.map(widened)).collect()
+}
+
 impl FileBounds for StatsBounds {
     fn num_files(&self) -> usize {
         self.stats.len()
@@ -74,10 +106,7 @@ impl FileBounds for StatsBounds {
             return Some(Arc::clone(values));
         }
         let max = self.statistic("maxValues", column)?;
-        let DataType::Timestamp(TimeUnit::Microsecond, _) = max.data_type() else { return Some(Arc::clone(max)) };
-        let micros = cast(max, &DataType::Int64).ok()?;
-        let widened = micros.as_primitive::<Int64Type>().unary::<_, Int64Type>(|v| v.saturating_add(999));
-        cast(&widened, max.data_type()).ok()
+        widened_max(max)
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {

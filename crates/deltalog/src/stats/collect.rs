@@ -7,9 +7,11 @@
 //!   written only if the caller knows that there is none.
 
 use super::footer::FooterColumn;
-use super::json::{Side, string_json, value_json};
+use super::json::{Side, value_json};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
+use crate::protocol::schema::is_variant;
+use crate::protocol::text::json_string;
 use arrow::datatypes::{DataType, Fields, Schema};
 use parquet::file::metadata::ParquetMetaData;
 
@@ -62,7 +64,8 @@ pub fn collect_stats(metadata: &ParquetMetaData, schema: &Schema, options: &Coll
     Ok(format!("{{\"numRecords\":{rows},\"minValues\":{min},\"maxValues\":{max},\"nullCount\":{nulls}}}"))
 }
 
-/// The leaf columns of `schema` in order: what is reached through structs only and is no struct itself.
+/// The leaf columns of `schema` in order: what is reached through structs only and is no struct itself. Variants are left out: their statistics are
+/// none of a leaf.
 pub fn leaf_columns(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
     let mut leaves = Vec::new();
     add_leaves(schema.fields(), &mut Vec::new(), &mut leaves);
@@ -73,6 +76,7 @@ fn add_leaves(fields: &Fields, parents: &mut Vec<String>, leaves: &mut Vec<(Colu
     for field in fields {
         parents.push(field.name().clone());
         match field.data_type() {
+            _ if is_variant(field) => {}
             DataType::Struct(children) => add_leaves(children, parents, leaves),
             leaf => leaves.push((ColumnPath::new(parents.iter().cloned()), leaf.clone())),
         }
@@ -124,7 +128,7 @@ impl Object {
                 Member::Value(json) => json.clone(),
                 Member::Object(inner) => inner.text(),
             };
-            format!("{}:{value}", string_json(name))
+            format!("{}:{value}", json_string(name))
         };
         format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
     }

@@ -9,14 +9,12 @@
 //! - `tightBounds` is true unless the text says otherwise.
 
 use super::leaf::{Leaf, has_bounds};
+use super::scanner::{Member, Scanner};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, StructArray};
 use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
-use std::fmt;
 use std::sync::Arc;
 
 /// The statistics that `minValues`, `maxValues` and `nullCount` hold of a table of schema `schema`, for the leaf columns `columns`.
@@ -66,14 +64,13 @@ pub fn decode_stats<'a>(stats: impl IntoIterator<Item = Option<&'a str>>, schema
 
 /// Puts the values of `text` in `top`, or nothing if it is no JSON object.
 fn read_file(text: &str, top: &mut Node) {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let read = Seed(top).deserialize(&mut deserializer).and_then(|()| deserializer.end());
-    if read.is_err() {
+    let mut scanner = Scanner::new(text);
+    if !scanner.is_object() || read_value(&mut scanner, top).is_none() || !scanner.is_at_end() {
         top.forget();
     }
 }
 
-fn with_default_tight_bounds(stats: &StructArray, files: usize) -> StructArray {
+pub(super) fn with_default_tight_bounds(stats: &StructArray, files: usize) -> StructArray {
     let (fields, mut arrays, nulls) = stats.clone().into_parts();
     let has_stats = arrays.first().cloned();
     if let (Some(tight), Some(records)) = (arrays.get_mut(1), has_stats) {
@@ -177,110 +174,46 @@ impl Node {
     }
 }
 
-/// Reads one JSON value into a node.
-struct Seed<'n>(&'n mut Node);
-
-impl<'de> DeserializeSeed<'de> for Seed<'_> {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        match self.0 {
-            Node::Leaf(leaf) => {
-                let raw: &RawValue = serde::Deserialize::deserialize(deserializer)?;
-                leaf.set(raw.get());
-                Ok(())
-            }
-            Node::Object { fields, children } => deserializer.deserialize_any(ObjectVisitor { fields, children }),
+/// Reads the value that `scanner` stands at into a node; `None` if the text is broken. Of a key that comes twice the last value counts.
+fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
+    let (fields, children) = match node {
+        Node::Leaf(leaf) => {
+            leaf.set(scanner.value()?);
+            return Some(());
         }
+        Node::Object { fields, children } => (fields, children),
+    };
+    for child in children.iter_mut() {
+        child.forget();
     }
-}
-
-struct ObjectVisitor<'n> {
-    fields: &'n Fields,
-    children: &'n mut [Node],
-}
-
-impl<'de> Visitor<'de> for ObjectVisitor<'_> {
-    type Value = ();
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object of statistics")
+    if !scanner.is_object() {
+        // Anything but an object where one belongs: nothing is known.
+        scanner.value()?;
+        return Some(());
     }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        // Writers keep the order of the schema, so the next field is mostly the one after the last.
-        let mut expected = 0;
-        while let Some(found) = map.next_key_seed(Key { fields: self.fields, expected })? {
-            match found.and_then(|at| self.children.get_mut(at).map(|child| (at, child))) {
-                Some((at, child)) => {
-                    expected = at + 1;
-                    map.next_value_seed(Seed(child))?;
-                }
-                None => {
-                    map.next_value::<IgnoredAny>()?;
-                }
+    // Writers keep the order of the schema, so the next field is mostly the one after the last.
+    let mut expected = 0;
+    let mut member = scanner.enter()?;
+    while let Member::Value(key) = member {
+        let found = match fields.get(expected) {
+            Some(field) if is_same(field.name(), &key) => Some(expected),
+            _ => fields.iter().position(|field| is_same(field.name(), &key)),
+        };
+        match found.and_then(|at| children.get_mut(at).map(|child| (at, child))) {
+            Some((at, child)) => {
+                expected = at + 1;
+                read_value(scanner, child)?;
+            }
+            None => {
+                scanner.value()?;
             }
         }
-        Ok(())
+        member = scanner.next()?;
     }
-
-    // Anything but an object where one belongs: nothing is known.
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        while seq.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
+    Some(())
 }
 
-/// The number of the field that a key names, if it was asked for.
-struct Key<'f> {
-    fields: &'f Fields,
-    expected: usize,
-}
-
-impl<'de> DeserializeSeed<'de> for Key<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Key<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        match self.fields.get(self.expected) {
-            Some(field) if field.name() == name => Ok(Some(self.expected)),
-            _ => Ok(self.fields.iter().position(|field| field.name() == name)),
-        }
-    }
+/// Names are short, so that a loop is quicker than a call.
+fn is_same(a: &str, b: &str) -> bool {
+    a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| a == b)
 }

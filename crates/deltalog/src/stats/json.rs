@@ -3,9 +3,8 @@
 //! - Numbers are written digit by digit, never by way of a floating-point number of less precision.
 //! - Strings are cut off after 32 characters, timestamps at the millisecond: a minimum downwards, a maximum upwards, or left out.
 
-use crate::protocol::text::{date_text, timestamp_text};
+use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 use arrow::datatypes::DataType;
-use std::fmt::Write;
 
 /// The longest string that is not cut off, in characters.
 const MAX_CHARACTERS: usize = 32;
@@ -47,7 +46,7 @@ pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> O
             Some(format!("\"{date}T{time}.{fraction:0<3}{zone}\""))
         }
         (Extreme::Integer(v), _) => Some(v.to_string()),
-        (Extreme::Decimal(v), DataType::Decimal128(_, scale)) => decimal_json(*v, *scale),
+        (Extreme::Decimal(v), DataType::Decimal128(_, scale)) => decimal_text(*v, *scale),
         // All digits of the binary number, so that it is the same to whoever reads it with more precision.
         (Extreme::Float(v), _) => v.is_finite().then(|| format!("{v:?}")),
         (Extreme::Text(v), _) => {
@@ -55,26 +54,10 @@ pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> O
                 Side::Min => v.chars().take(MAX_CHARACTERS).collect(),
                 Side::Max => cut_upwards(v)?,
             };
-            Some(string_json(&cut))
+            Some(json_string(&cut))
         }
         _ => None,
     }
-}
-
-/// `text` as a JSON string.
-pub(super) fn string_json(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
-fn decimal_json(unscaled: i128, scale: i8) -> Option<String> {
-    let scale = usize::try_from(scale).ok()?;
-    let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
-    let (whole, fraction) = digits.split_at_checked(digits.len() - scale)?;
-    let mut text = format!("{}{whole}", if unscaled < 0 { "-" } else { "" });
-    if scale > 0 {
-        write!(text, ".{fraction}").ok()?;
-    }
-    Some(text)
 }
 
 /// A string that no string is greater than that starts as `text` does, and that is not longer than needed.

@@ -16,6 +16,8 @@ pub(super) struct Leaf {
     data_type: DataType,
     builder: Builder,
     pending: Option<Value>,
+    /// The text of [`Value::Text`], in one buffer for all files.
+    text: String,
 }
 
 /// The value of the file at hand.
@@ -24,7 +26,8 @@ enum Value {
     Integer(i64),
     Float(f64),
     Decimal(i128),
-    Text(String),
+    /// In [`Leaf::text`].
+    Text,
 }
 
 enum Builder {
@@ -57,7 +60,7 @@ fn builder(data_type: &DataType) -> Option<Builder> {
 impl Leaf {
     pub(super) fn new(data_type: &DataType) -> Result<Self> {
         let builder = builder(data_type).ok_or_else(|| Error::unsupported(format!("statistics of a column of type {data_type}")))?;
-        Ok(Self { data_type: data_type.clone(), builder, pending: None })
+        Ok(Self { data_type: data_type.clone(), builder, pending: None, text: String::new() })
     }
 
     /// Takes the value of the file at hand; of several, the last.
@@ -71,7 +74,11 @@ impl Leaf {
             Builder::Integer(_) => integer(json, &self.data_type).map(Value::Integer),
             Builder::Float(_) => float(json, &self.data_type).map(Value::Float),
             Builder::Decimal(_, precision) => decimal(json, *precision, &self.data_type).map(Value::Decimal),
-            Builder::Text(_) => text(json).map(|text| Value::Text(text.into_owned())),
+            Builder::Text(_) => text(json).map(|text| {
+                self.text.clear();
+                self.text.push_str(&text);
+                Value::Text
+            }),
         };
     }
 
@@ -87,7 +94,7 @@ impl Leaf {
             (Builder::Integer(b), Some(Value::Integer(v))) => b.append_value(v),
             (Builder::Float(b), Some(Value::Float(v))) => b.append_value(v),
             (Builder::Decimal(b, _), Some(Value::Decimal(v))) => b.append_value(v),
-            (Builder::Text(b), Some(Value::Text(v))) => b.append_value(v),
+            (Builder::Text(b), Some(Value::Text)) => b.append_value(&self.text),
             _ => self.append_null(),
         }
     }

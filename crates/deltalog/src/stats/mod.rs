@@ -1,4 +1,4 @@
-//! Per-file statistics (protocol, "Per-file Statistics"): from JSON to Arrow, from Arrow to bounds for pruning, and from a Parquet footer to JSON.
+//! Per-file statistics (protocol, "Per-file Statistics"): from JSON and from the structs of checkpoints to Arrow, from Arrow to bounds for pruning, and from a Parquet footer to JSON.
 //!
 //! - Only the leaf columns that are asked for are decoded.
 //! - A statistic that cannot be read is lost, and nothing else: the file stays in the table and is never pruned for it.
@@ -10,10 +10,15 @@ mod decode;
 mod footer;
 mod json;
 mod leaf;
+mod parsed;
+mod scanner;
 
 pub use bounds::StatsBounds;
+pub(crate) use bounds::widened_max;
 pub use collect::{CollectOptions, IndexedColumns, collect_stats, leaf_columns};
 pub use decode::{decode_stats, stats_fields};
+pub(crate) use parsed::lossless;
+pub use parsed::normalize_stats;
 
 #[cfg(test)]
 mod round_trip_tests;

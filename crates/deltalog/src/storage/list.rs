@@ -10,16 +10,25 @@ use std::time::UNIX_EPOCH;
 
 use super::FileMeta;
 
+/// Whether directories inside the one that is listed are listed, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// They are.
+    All,
+    /// They are not: only the files right in it.
+    One,
+}
+
 /// The files below `directory` whose path relative to it is greater than `after`, sorted by it. A directory that is not there has no files; temporary files
 /// of the local store and names that are not UTF-8 are left out; links are followed.
-pub(super) fn list_local(directory: &Path, after: &str) -> io::Result<Vec<FileMeta>> {
+pub(super) fn list_local(directory: &Path, after: &str, depth: Depth) -> io::Result<Vec<FileMeta>> {
     let mut files = Vec::new();
-    walk(directory, "", after, &mut files)?;
+    walk(directory, "", after, depth, &mut files)?;
     files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(files)
 }
 
-fn walk(directory: &Path, prefix: &str, after: &str, files: &mut Vec<FileMeta>) -> io::Result<()> {
+fn walk(directory: &Path, prefix: &str, after: &str, depth: Depth, files: &mut Vec<FileMeta>) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         // Below a file there is nothing, either.
@@ -30,8 +39,9 @@ fn walk(directory: &Path, prefix: &str, after: &str, files: &mut Vec<FileMeta>) 
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(|name| format!("{prefix}{name}")) else { continue };
         // A directory may come before `after` and hold files that come after it.
-        let below = entry.file_type()?.is_file() && (name.as_str() <= after || is_staged(&name));
-        if below {
+        let kind = entry.file_type()?;
+        let below = kind.is_file() && (name.as_str() <= after || is_staged(&name));
+        if below || (kind.is_dir() && depth == Depth::One) {
             continue;
         }
         let metadata = match fs::metadata(entry.path()) {
@@ -41,7 +51,9 @@ fn walk(directory: &Path, prefix: &str, after: &str, files: &mut Vec<FileMeta>) 
             Err(error) => return Err(error),
         };
         if metadata.is_dir() {
-            walk(&entry.path(), &format!("{name}/"), after, files)?;
+            if depth == Depth::All {
+                walk(&entry.path(), &format!("{name}/"), after, depth, files)?;
+            }
         } else if name.as_str() > after && !is_staged(&name) {
             let modified = metadata.modified()?;
             let modified_ms = match modified.duration_since(UNIX_EPOCH) {
@@ -80,6 +92,11 @@ mod tests {
             storage.local = false;
             assert_eq!(ours, storage.list_after("log", after).unwrap(), "{after}");
             assert!(!after.is_empty() || ours.len() == 8, "{ours:?}");
+            storage.local = true;
+            let flat = storage.list_directory_after("log", after).unwrap();
+            storage.local = false;
+            assert_eq!(flat, storage.list_directory_after("log", after).unwrap(), "{after}");
+            assert_eq!(flat, ours.into_iter().filter(|file| !file.name.contains('/')).collect::<Vec<_>>(), "{after}");
         }
         storage.local = true;
         assert!(storage.list_after("nothing", "").unwrap().is_empty());

@@ -13,6 +13,7 @@ mod read;
 mod sync;
 mod write;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -23,6 +24,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::LogPath;
 
 pub use location::parse_location;
 pub use read::FileReader;
@@ -35,6 +37,8 @@ pub struct Storage {
     base: Path,
     store: Arc<dyn ObjectStore>,
     local: bool,
+    /// Files that are read from here and not from the store.
+    held: Arc<HashMap<String, Bytes>>,
 }
 
 /// A file as a listing shows it.
@@ -91,7 +95,15 @@ impl Storage {
         url.set_path(&trimmed);
         let base = Path::from_url_path(url.path())
             .map_err(|error| Error::invalid_argument("the location is not a path").in_table(location::redacted(&url)).with_source(error))?;
-        Ok(Self { url: Arc::new(url), base, store, local })
+        Ok(Self { url: Arc::new(url), base, store, local, held: Arc::default() })
+    }
+
+    /// The same root, where each of `files`, path and bytes, is read as if the store had it. Listings do not show them.
+    #[must_use]
+    pub fn holding(&self, files: impl IntoIterator<Item = (String, Bytes)>) -> Self {
+        let mut held = HashMap::clone(&self.held);
+        held.extend(files);
+        Self { held: Arc::new(held), ..self.clone() }
     }
 
     /// The table's root, without user information, query and trailing slash.
@@ -143,6 +155,18 @@ impl Storage {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub fn list_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
+        self.list(directory, after, list::Depth::All)
+    }
+
+    /// As [`Storage::list_after`], without the files of deeper directories.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    pub fn list_directory_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
+        self.list(directory, after, list::Depth::One)
+    }
+
+    fn list(&self, directory: &str, after: &str, depth: list::Depth) -> Result<Vec<FileMeta>> {
         let prefix = self.path(directory)?;
         if self.local {
             let failed = |source: std::io::Error| {
@@ -150,7 +174,7 @@ impl Storage {
             };
             let path =
                 object_store::local::LocalFileSystem::new().path_to_filesystem(&prefix).map_err(|error| self.error(directory, error))?;
-            return list::list_local(&path, after).map_err(failed);
+            return list::list_local(&path, after, depth).map_err(failed);
         }
         let offset = if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
         let skip = prefix.as_ref().len() + 1;
@@ -166,6 +190,7 @@ impl Storage {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
                 Some(FileMeta { name, size: meta.size, modified_ms: meta.last_modified.timestamp_millis() })
             })
+            .filter(|file: &FileMeta| depth == list::Depth::All || !file.name.contains('/'))
             .collect();
         files.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(files)
@@ -176,6 +201,9 @@ impl Storage {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub fn head(&self, path: &str) -> Result<Option<FileMeta>> {
+        if let Some(bytes) = self.held.get(path) {
+            return Ok(Some(FileMeta { name: path.to_owned(), size: bytes.len() as u64, modified_ms: 0 }));
+        }
         match block_on(self.store.head(&self.path(path)?)) {
             Ok(meta) => Ok(Some(FileMeta { name: path.to_owned(), size: meta.size, modified_ms: meta.last_modified.timestamp_millis() })),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
@@ -188,6 +216,9 @@ impl Storage {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub fn get(&self, path: &str) -> Result<Option<Bytes>> {
+        if let Some(bytes) = self.held.get(path) {
+            return Ok(Some(bytes.clone()));
+        }
         match block_on(async {
             self.store.get(&self.path(path)?).await.map_err(|e| self.error(path, e))?.bytes().await.map_err(|e| self.error(path, e))
         }) {
@@ -219,6 +250,22 @@ impl Storage {
     /// As [`Storage::open_file`].
     pub fn open_absolute(&self, path: &str) -> Result<FileReader> {
         self.open_path(path, &self.absolute(path)?)
+    }
+
+    /// Opens the file at `path`, which the resolver of the table's paths has allowed.
+    ///
+    /// # Errors
+    /// As [`Storage::open_file`]; `Unsupported` if the file lies in another store than the table.
+    pub fn open_log_path(&self, path: &LogPath) -> Result<FileReader> {
+        match path {
+            LogPath::Relative(path) => self.open_file(path),
+            LogPath::Absolute(path) if path.scheme() == self.url.scheme() && path.authority() == self.url.authority() => {
+                self.open_absolute(path.path())
+            }
+            LogPath::Absolute(path) => {
+                Err(Error::unsupported(format!("the file lies in another store than the table: {}://{}", path.scheme(), path.authority())))
+            }
+        }
     }
 
     fn open_path(&self, name: &str, path: &Path) -> Result<FileReader> {

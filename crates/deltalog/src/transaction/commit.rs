@@ -8,7 +8,6 @@ use super::Transaction;
 use super::conflict::{Conflict, ReadSet, conflict};
 use crate::checkpoint;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::CommitFile;
 use crate::log::name::LogFileName;
 use crate::protocol::Action;
 use crate::replay::Commit;
@@ -114,7 +113,7 @@ impl Attempt<'_> {
                 PutOutcome::AlreadyExists => match self.look(version) {
                     // It was there and is not any more, or the listing lags: ask again.
                     Ok(Found::Nothing) => {}
-                    Ok(found) => return Ok(found),
+                    Ok(found) => return self.durable(found, version),
                     // An earlier put of ours may be what is there.
                     Err(error) if attempt > 0 => return Err(self.unknown(version, error)),
                     Err(error) => return Err(error),
@@ -127,7 +126,7 @@ impl Attempt<'_> {
                             return Err(error.at_version(version));
                         }
                         Ok(Found::Nothing) => last = Some(error),
-                        Ok(found) => return Ok(found),
+                        Ok(found) => return self.durable(found, version),
                         Err(_) => return Err(self.unknown(version, error)),
                     }
                 }
@@ -137,6 +136,15 @@ impl Attempt<'_> {
         let cause =
             last.unwrap_or_else(|| Error::new(ErrorKind::Unavailable, "the store says that the version is there and that it is not"));
         Err(self.unknown(version, cause))
+    }
+
+    /// A commit of our own that was only found by reading: the store did not say that it is durable, so it is made so before it is acknowledged.
+    fn durable(&self, found: Found, version: u64) -> Result<Found> {
+        if matches!(found, Found::Own) {
+            let path = LogFileName::Commit(version).path();
+            self.storage.sync([path.as_str()]).map_err(|error| self.unknown(version, error))?;
+        }
+        Ok(found)
     }
 
     /// Who has `version`.
@@ -157,8 +165,7 @@ impl Attempt<'_> {
         if bytes == self.bytes {
             return Ok(Found::Own);
         }
-        let file = CommitFile { version, size: bytes.len() as u64, modified_ms: 0 };
-        let located = |error: Error| error.at_path(file.path()).at_version(version).in_table(self.storage.url());
+        let located = |error: Error| error.at_path(&path).at_version(version).in_table(self.storage.url());
         let commit = Commit::parse(&bytes, version, 0).map_err(located)?;
         let own = commit.commit_info.as_ref().and_then(|info| info.txn_id.as_deref()) == Some(self.txn_id);
         Ok(if own { Found::Own } else { Found::Foreign(Box::new(commit)) })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::protocol::properties::check_properties;
 use crate::protocol::{Action, DataType, Format, Metadata, PrimitiveType, StructType, protocol_for};
 
 /// What a new table is to be.
@@ -85,15 +86,32 @@ impl TableDefinition {
         {
             return Err(Error::schema_mismatch(format!("the column '{}' has no type but void", field.name)).with_hint("cast it to a type"));
         }
-        for field in self.schema.fields() {
-            if let Some(bad) = field.name.chars().find(|c| " ,;{}()\n\t=".contains(*c)) {
-                return Err(Error::schema_mismatch(format!(
-                    "the column name '{}' has the character {bad:?}, which Parquet readers refuse without column mapping",
-                    field.name
-                ))
-                .with_hint("rename the column"));
-            }
-        }
+        check_names(&self.schema)?;
+        check_properties(&self.configuration)?;
         Ok(columns)
+    }
+}
+
+/// Refuses names that Parquet readers refuse, nested ones included.
+fn check_names(fields: &StructType) -> Result<()> {
+    for field in fields.fields() {
+        if let Some(bad) = field.name.chars().find(|c| " ,;{}()\n\t=".contains(*c)) {
+            return Err(Error::schema_mismatch(format!(
+                "the column name '{}' has the character {bad:?}, which Parquet readers refuse without column mapping",
+                field.name
+            ))
+            .with_hint("rename the column"));
+        }
+        check_names_within(&field.data_type)?;
+    }
+    Ok(())
+}
+
+fn check_names_within(data_type: &DataType) -> Result<()> {
+    match data_type {
+        DataType::Struct(fields) => check_names(fields),
+        DataType::Array(array) => check_names_within(&array.element_type),
+        DataType::Map(map) => check_names_within(&map.key_type).and_then(|()| check_names_within(&map.value_type)),
+        DataType::Primitive(_) | DataType::Variant => Ok(()),
     }
 }

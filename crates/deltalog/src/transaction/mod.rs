@@ -26,6 +26,7 @@ pub use operation::{Operation, SaveMode};
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::is_table;
 use crate::protocol::{Action, Add, SetTransaction, ensure_writable, is_append_only};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -45,9 +46,13 @@ impl Transaction {
     /// A transaction that makes the table's first version.
     ///
     /// # Errors
-    /// `SchemaMismatch` or `Unsupported` if there can be no such table.
+    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if there can be no such table; `TableAlreadyExists` if there is a log, also one whose first
+    /// versions were cleaned up.
     pub fn create(storage: &Storage, definition: &TableDefinition, operation: Operation, environment: &Environment) -> Result<Self> {
         let actions = definition.actions(environment).map_err(|error| error.in_table(storage.url()))?;
+        if is_table(storage)? {
+            return Err(Error::new(ErrorKind::TableAlreadyExists, "there is a table already").in_table(storage.url()));
+        }
         Ok(Self { storage: storage.clone(), base: None, read: ReadSet::WholeTable, actions, operation, environment: environment.clone() })
     }
 

@@ -1,11 +1,11 @@
 //! The removal of every file of a snapshot.
 
 use arrow::array::{Array, AsArray, MapArray, RecordBatch};
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::datatypes::Int64Type;
 
 use crate::error::{Error, Result};
-use crate::protocol::{Action, DeletionVectorDescriptor, DeletionVectorStorage, PartitionValues, Remove};
-use crate::replay::{FileColumn, FileColumns};
+use crate::protocol::{Action, PartitionValues, Remove};
+use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 
 /// A `remove` for each live file.
@@ -22,8 +22,9 @@ pub(super) fn removes(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<Action>> {
     for batch in snapshot.replay_files(columns)? {
         let batch = batch?;
         let rows = Rows::new(&batch).ok_or_else(|| Error::corrupt_log("add actions do not have the columns of the protocol"))?;
+        let vectors = DeletionVectorColumn::of_log(&batch)?;
         for row in 0..batch.num_rows() {
-            actions.push(Action::Remove(rows.remove(row, now_ms)?));
+            actions.push(Action::Remove(Remove { deletion_vector: vectors.get(row)?, ..rows.remove(row, now_ms)? }));
         }
     }
     Ok(actions)
@@ -55,29 +56,6 @@ impl<'a> Rows<'a> {
         Some(keys.iter().zip(values).filter_map(|(key, value)| Some((key?.to_owned(), value.map(str::to_owned)))).collect())
     }
 
-    fn deletion_vector(&self, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
-        let Some(whole) = self.batch.column_by_name("deletionVector").and_then(|column| column.as_struct_opt()) else { return Ok(None) };
-        if whole.is_null(row) {
-            return Ok(None);
-        }
-        let text = |name: &str| whole.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).map(|column| column.value(row));
-        let int = |name: &str| whole.column_by_name(name).and_then(|column| column.as_primitive_opt::<Int32Type>());
-        let cardinality = whole.column_by_name("cardinality").and_then(|column| column.as_primitive_opt::<Int64Type>());
-        let storage_type = match text("storageType") {
-            Some("u") => DeletionVectorStorage::UuidRelativePath,
-            Some("p") => DeletionVectorStorage::AbsolutePath,
-            Some("i") => DeletionVectorStorage::Inline,
-            other => return Err(Error::corrupt_log(format!("a deletion vector has the storage type '{}'", other.unwrap_or_default()))),
-        };
-        Ok(Some(DeletionVectorDescriptor {
-            storage_type,
-            path_or_inline_dv: text("pathOrInlineDv").unwrap_or_default().to_owned(),
-            offset: int("offset").filter(|column| column.is_valid(row)).map(|column| column.value(row)),
-            size_in_bytes: int("sizeInBytes").map_or(0, |column| column.value(row)),
-            cardinality: cardinality.map_or(0, |column| column.value(row)),
-        }))
-    }
-
     fn remove(&self, row: usize, now_ms: i64) -> Result<Remove> {
         Ok(Remove {
             path: self.text("path", row).ok_or_else(|| Error::corrupt_log("an add action has no path"))?,
@@ -86,7 +64,6 @@ impl<'a> Rows<'a> {
             extended_file_metadata: Some(true),
             partition_values: self.partition_values(row),
             size: self.long("size", row),
-            deletion_vector: self.deletion_vector(row)?,
             base_row_id: self.long("baseRowId", row),
             default_row_commit_version: self.long("defaultRowCommitVersion", row),
             ..Remove::default()

@@ -3,7 +3,7 @@
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{Call, Fault, FaultyStore, Op};
-use crate::common::{append, creation, empty, environment, paths, table, versions_of, versions_with};
+use crate::common::{append, creation, empty, environment, paths, table, try_creation, versions_of, versions_with};
 
 const FIRST_ID: &str = "00000000-0000-0000-0000-000000000001";
 
@@ -51,12 +51,27 @@ fn already_exists_from_an_own_put_is_a_victory() {
 fn already_exists_without_a_commit_is_put_again() {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
-    let mut hidden = 1;
-    // The first create has its effect, and the read-back does not see it yet.
+    fail_creates(&store, 1, Fault::ExistsBefore);
+    store.take_calls();
+    let committed = transaction.commit_or_fail().unwrap();
+    let creates = store.take_calls().iter().filter(|call| call.op == Op::Create && call.path.ends_with("02.json")).count();
+    store.heal();
+    assert_eq!((creates, versions_of(&storage, &committed)), (2, vec![2]));
+}
+
+/// The create has its effect and says "exists", and the first read-back gets no answer.
+#[test]
+fn a_read_back_without_an_answer_is_tried_again() {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
+    let (mut creates, mut reads) = (1, 1);
     store.fail(move |_, call| match call.op {
-        Op::Create if hidden == 1 => Some(Fault::ExistsAfter),
-        Op::Get if hidden > 0 && call.path.ends_with("02.json") => {
-            hidden -= 1;
+        Op::Create if creates > 0 => {
+            creates -= 1;
+            Some(Fault::ExistsAfter)
+        }
+        Op::Get if reads > 0 && call.path.ends_with("02.json") => {
+            reads -= 1;
             Some(Fault::LostBefore)
         }
         _ => None,
@@ -189,4 +204,12 @@ fn a_local_refusal_is_read_back() {
     // Whoever may read everything, as root may, is refused nothing.
     assert!(result.is_ok() || !can_be_read);
     assert_eq!(result.is_ok(), Snapshot::open(&storage, None).unwrap().version() == 1, "{result:?}");
+}
+
+/// A log whose first versions were cleaned up must not get a version 0 again.
+#[test]
+fn a_table_is_not_made_over_a_log_without_its_first_version() {
+    let (_, storage) = table(&["a"]);
+    storage.delete("_delta_log/00000000000000000000.json").unwrap();
+    assert_eq!(try_creation(&storage, &environment()).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }

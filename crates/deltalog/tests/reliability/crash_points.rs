@@ -4,7 +4,7 @@ use deltalog::checkpoint::write_checkpoint;
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
 use crate::common::store::Fault;
-use crate::common::{append, creation, empty, environment, overwrite, paths, table};
+use crate::common::{append, empty, environment, overwrite, paths, table, try_creation};
 
 type State = Option<(u64, Vec<String>)>;
 
@@ -55,7 +55,7 @@ fn create() {
     enumerate(empty, |storage| {
         let created = Snapshot::open(storage, None).is_ok();
         assert!(!created);
-        creation(storage, &environment()).commit_or_fail().map(drop)
+        try_creation(storage, &environment())?.commit_or_fail().map(drop)
     });
 }
 

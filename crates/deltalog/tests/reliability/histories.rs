@@ -20,7 +20,7 @@ const WEEK_MS: i64 = 7 * 24 * HOUR_MS;
 
 /// One line of a commit.
 #[derive(Debug, Clone)]
-enum Step {
+pub enum Step {
     Add { name: usize, spelling: usize, vector: usize },
     Remove { name: usize, spelling: usize, vector: usize, age_ms: Option<i64> },
     Application(usize, i64),
@@ -43,7 +43,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A few commits, some of them without any file.
-fn history() -> impl Strategy<Value = Vec<Vec<Step>>> {
+pub fn history() -> impl Strategy<Value = Vec<Vec<Step>>> {
     vec(vec(step(), 0..6), 1..10)
 }
 
@@ -87,7 +87,7 @@ impl Step {
 }
 
 /// The lines of each version. The first gets protocol and metadata; a commit is never empty. Each action has a number, which is its size.
-fn lines(history: &[Vec<Step>]) -> Vec<Vec<String>> {
+pub fn lines(history: &[Vec<Step>]) -> Vec<Vec<String>> {
     let mut serial = 0;
     let mut commits = Vec::new();
     for (version, steps) in history.iter().enumerate() {
@@ -101,7 +101,7 @@ fn lines(history: &[Vec<Step>]) -> Vec<Vec<String>> {
     commits
 }
 
-fn write_history(history: &[Vec<Step>]) -> Storage {
+pub fn write_history(history: &[Vec<Step>]) -> Storage {
     let (_, storage) = empty();
     for (version, commit) in (0..).zip(lines(history)) {
         write_commit(&storage, version, &commit);
@@ -110,7 +110,7 @@ fn write_history(history: &[Vec<Step>]) -> Storage {
 }
 
 /// What a snapshot shows, in the oracle's terms; tombstones are only in checkpoints, and are compared there.
-fn seen(snapshot: &Snapshot) -> Table {
+pub fn seen(snapshot: &Snapshot) -> Table {
     let files = live(snapshot).unwrap();
     let live: BTreeMap<Key, i64> = files.iter().map(|(path, vector, size)| ((name_of(path), vector.clone()), *size)).collect();
     assert_eq!(live.len(), files.len(), "a logical file is there twice: {files:?}");
@@ -125,7 +125,7 @@ fn seen(snapshot: &Snapshot) -> Table {
     }
 }
 
-fn expected(table: &Table) -> Table {
+pub fn expected(table: &Table) -> Table {
     Table { dead: BTreeMap::new(), ..table.clone() }
 }
 
@@ -145,7 +145,7 @@ fn unexpired(table: &Table) -> BTreeSet<Key> {
 fn tombstones(snapshot: &Snapshot) -> BTreeSet<Key> {
     let checkpoint = snapshot.segment().checkpoint.as_ref().expect("the checkpoint is used");
     let mut keys = BTreeSet::new();
-    for batch in CheckpointReader::removes(snapshot.storage(), checkpoint) {
+    for batch in CheckpointReader::removes(snapshot.storage(), checkpoint).unwrap() {
         let batch = batch.unwrap();
         assert_eq!(batch.column_by_name("deletionTimestamp").unwrap().as_primitive::<Int64Type>().null_count(), 0);
         for row in 0..batch.num_rows() {

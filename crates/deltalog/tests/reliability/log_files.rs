@@ -4,8 +4,8 @@ use std::fs::File;
 use std::time::{Duration, SystemTime};
 
 use deltalog::checkpoint::write_checkpoint;
-use deltalog::log::CommitTimes;
 use deltalog::log::name::LogFileName;
+use deltalog::log::{CommitTimes, InCommitTimestamps};
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
 use crate::common::{empty, environment, live, paths, write_log};
@@ -195,7 +195,7 @@ fn time_travel_over_file_times_that_go_back() {
         let file = File::options().write(true).open(directory.path().join(LogFileName::Commit(version as u64).path())).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(time)).unwrap();
     }
-    let times = CommitTimes::read(&storage, None).unwrap();
+    let times = CommitTimes::read(&storage, None, InCommitTimestamps::Never).unwrap();
     let made: Vec<_> = (0..5).map(|version| times.of(version).unwrap()).collect();
     assert_eq!(made, [1000, 5000, 5001, 5002, 9000]);
     for (time, version) in [(1000, 0), (4999, 0), (5000, 1), (5001, 2), (5002, 3), (8999, 3), (9000, 4)] {

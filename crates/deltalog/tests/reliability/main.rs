@@ -4,8 +4,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, missing_docs, reason = "tests")]
 
+mod checkpoints;
+mod checksums;
 mod commit_rule;
 mod common;
+mod compactions;
 mod conflicts;
 mod counts;
 mod crash_points;
@@ -13,4 +16,6 @@ mod histories;
 mod log_files;
 mod many_writers;
 mod pending_writes;
+mod staged;
 mod threads;
+mod times;

@@ -23,7 +23,7 @@ public class DeltalogFileIndex implements FileIndex {
   private final String identity;
   private final StructType partitionSchema;
   private final Function planner;
-  private long[] totals;
+  private long size = -1;
 
   public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, Function planner) {
     this.root = new TableRoot(path, label);
@@ -36,18 +36,18 @@ public class DeltalogFileIndex implements FileIndex {
     return Bridge.checked(planner.apply(request));
   }
 
-  /** Number of files and of bytes of the whole snapshot, asked once and not before Spark wants to know. */
-  private synchronized long[] totals() {
-    if (totals == null) {
-      String[] parts = ((String) ask(new Object[] {"totals"})).split(" ");
-      totals = new long[] {Long.parseLong(parts[0]), Long.parseLong(parts[1])};
+  /** Of all files, asked once and not before Spark wants to know. */
+  private synchronized long size() {
+    if (size < 0) {
+      size = ((Number) ask(new Object[] {"size"})).longValue();
     }
-    return totals;
+    return size;
   }
 
-  private PackedListing list(String filters) {
-    Object packed = ask(new Object[] {"plan", filters, SQLConf.get().sessionLocalTimeZone()});
-    return new PackedListing(packed instanceof byte[] ? (byte[]) packed : spilled((String) packed), partitionSchema);
+  private PackedListing list(Seq partitionFilters, Seq dataFilters) {
+    Object packed = ask(new Object[] {"plan", FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()});
+    PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
+    return new PackedListing(packed instanceof byte[] ? (byte[]) packed : spilled((String) packed), partitionSchema, exact);
   }
 
   /** A large listing comes through a file, which is ours to delete. */
@@ -62,7 +62,7 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    return list(FilterText.of(partitionFilters, dataFilters)).directories();
+    return list(partitionFilters, dataFilters).directories();
   }
 
   public Seq rootPaths() {
@@ -72,11 +72,12 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   public String[] inputFiles() {
-    return list("").paths();
+    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    return list(none, none).paths();
   }
 
   public long sizeInBytes() {
-    return totals()[1];
+    return size();
   }
 
   public StructType partitionSchema() {

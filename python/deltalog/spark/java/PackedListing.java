@@ -10,6 +10,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -17,35 +18,50 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * The files of a scan as the planner packs them, unpacked into Spark's form.
  *
- * Big endian: i32 P, P partition rows (per column u8 present and the value in Catalyst's form); i32 length and the root's path; i32 D
- * directories, each i32 partition row, i32 F, and F files: i64 size, i64 modification time, u8 relative, i32 length and the path.
+ * Big endian: i32 P, P partition rows (per column u8 present and the value in Catalyst's form); i32 length and the root's path; i32 B
+ * bitmaps, each i32 length and what RowSelection takes; i32 D directories, each i32 partition row, i32 F, and F files: i64 size, i64
+ * modification time, u8 relative, i32 length and the path, u8 rows: 0 all, 1 without those of a bitmap, 2 only those; then i32 which bitmap; i32
+ * length and the change type of all rows, else empty; u8 ids, then i64 the first row's id and i64 the version that added the rows.
  */
 public class PackedListing {
+  private static final scala.collection.immutable.Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
   private final byte[] bytes;
   private final ByteBuffer buffer;
   private final StructType partitionSchema;
+  private final byte[][] bitmaps;
   private final List directories = new ArrayList();
   private final List listed = new ArrayList();
   private int files = 0;
 
-  public PackedListing(byte[] bytes, StructType partitionSchema) {
+  public PackedListing(byte[] bytes, StructType partitionSchema, PartitionFilter filter) {
     this.bytes = bytes;
     this.buffer = ByteBuffer.wrap(bytes);
     this.partitionSchema = partitionSchema;
     InternalRow[] partitions = new InternalRow[buffer.getInt()];
+    boolean[] kept = new boolean[partitions.length];
     for (int i = 0; i < partitions.length; i++) {
       partitions[i] = partition();
+      kept[i] = filter.keeps(partitions[i]);
     }
     String root = text();
+    bitmaps = new byte[buffer.getInt()][];
+    for (int i = 0; i < bitmaps.length; i++) {
+      bitmaps[i] = raw();
+    }
     for (int left = buffer.getInt(); left > 0; left--) {
-      InternalRow values = partitions[buffer.getInt()];
+      int partition = buffer.getInt();
+      List described = new ArrayList();
       FileStatus[] members = new FileStatus[buffer.getInt()];
       for (int i = 0; i < members.length; i++) {
         members[i] = file(root);
+        described.add(new FileStatusWithMetadata(members[i], facts()));
+      }
+      if (!kept[partition]) {
+        continue;
       }
       files += members.length;
       listed.add(members);
-      directories.add(PartitionDirectory.apply(values, members));
+      directories.add(new PartitionDirectory(partitions[partition], scala.jdk.javaapi.CollectionConverters.asScala(described).toSeq()));
     }
   }
 
@@ -72,6 +88,24 @@ public class PackedListing {
     String path = text();
     Path whole = new Path(relative ? root + "/" + path : path);
     return new FileStatus(size, false, 1, 134217728L, modified, whole);
+  }
+
+  /** What else is known of the file, for the task that reads it. */
+  private scala.collection.immutable.Map facts() {
+    scala.collection.immutable.Map facts = NO_FACTS;
+    int shown = buffer.get();
+    if (shown != 0) {
+      facts = (scala.collection.immutable.Map) facts.updated(shown == 1 ? FileFacts.WITHOUT_ROWS : FileFacts.ONLY_ROWS, bitmaps[buffer.getInt()]);
+    }
+    String changeType = text();
+    if (!changeType.isEmpty()) {
+      facts = (scala.collection.immutable.Map) facts.updated(FileFacts.CHANGE_TYPE, changeType);
+    }
+    if (buffer.get() != 0) {
+      facts = (scala.collection.immutable.Map) facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(buffer.getLong()));
+      facts = (scala.collection.immutable.Map) facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(buffer.getLong()));
+    }
+    return facts;
   }
 
   private String text() {

@@ -17,6 +17,11 @@ pub enum DeletionVectorStorage {
 }
 
 impl DeletionVectorStorage {
+    /// What the log's letter means.
+    pub fn parse(letter: &str) -> Option<Self> {
+        [Self::UuidRelativePath, Self::Inline, Self::AbsolutePath].into_iter().find(|storage| letter.chars().eq([storage.letter()]))
+    }
+
     /// The letter that the log uses.
     pub fn letter(self) -> char {
         match self {

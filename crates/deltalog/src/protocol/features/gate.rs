@@ -19,8 +19,13 @@ enum Support {
 fn reading(feature: &TableFeature) -> Support {
     match feature {
         // Asks of readers only that they know its name; they do not vacuum.
-        TableFeature::VacuumProtocolCheck | TableFeature::TimestampNtz => Support::Full,
-        TableFeature::ColumnMapping => Support::WhileInactive,
+        TableFeature::VacuumProtocolCheck | TableFeature::TimestampNtz | TableFeature::ColumnMapping => Support::Full,
+        TableFeature::DeletionVectors => Support::Full,
+        // Changes of types that are no widenings are refused where the schema is read.
+        TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
+        TableFeature::V2Checkpoint => Support::Full,
+        TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
+        TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
         // A writers' feature asks nothing of readers, in whichever list it stands.
         feature if feature.kind() == Some(FeatureKind::Writer) => Support::Full,
         _ => Support::Missing,
@@ -35,9 +40,10 @@ fn writing(feature: &TableFeature) -> Support {
         // Domains are carried on by replay; no writer here touches one.
         TableFeature::DomainMetadata => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
+        // Files are written and removed as a whole: removed ones with their vectors, and nothing is updated, so there is no change file to write.
+        TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         TableFeature::Invariants
         | TableFeature::CheckConstraints
-        | TableFeature::ChangeDataFeed
         | TableFeature::GeneratedColumns
         | TableFeature::ColumnMapping
         | TableFeature::IdentityColumns => Support::WhileInactive,
@@ -92,14 +98,37 @@ fn refusals(supported: Vec<TableFeature>, support: fn(&TableFeature) -> Support,
 /// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that is missing, the protocol version, or the file format;
 /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a protocol that the specification does not allow.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
+    ensure_readable_but(protocol, metadata, &[]).map_err(|error| {
+        let only_by_catalog = ensure_readable_but(protocol, metadata, &[TableFeature::CatalogManaged]).is_ok();
+        if only_by_catalog { needs_catalog() } else { error }
+    })
+}
+
+/// As [`ensure_readable`], of a table whose catalog was asked for the commits that are not published yet.
+///
+/// # Errors
+/// As [`ensure_readable`].
+pub fn ensure_readable_with_catalog(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
+    ensure_readable_but(protocol, metadata, &[TableFeature::CatalogManaged])
+}
+
+fn ensure_readable_but(protocol: &Protocol, metadata: &Metadata, allowed: &[TableFeature]) -> Result<()> {
     protocol.validate()?;
     ensure_version("read", protocol.min_reader_version, READER_VERSION)?;
-    ensure_features("read", &reader_refusals(protocol, metadata)?)?;
+    let mut refused = reader_refusals(protocol, metadata)?;
+    refused.retain(|feature| !allowed.contains(feature));
+    ensure_features("read", &refused)?;
     match metadata.format.provider.eq_ignore_ascii_case("parquet") {
         true => Ok(()),
         false => Err(Error::unsupported(format!("cannot read the table: its data files are in the format '{}'", metadata.format.provider))
             .with_hint("only parquet is implemented")),
     }
+}
+
+/// Only the catalog knows the newest version of a table with `catalogManaged`.
+fn needs_catalog() -> Error {
+    Error::unsupported("cannot read the table by its path: a catalog manages it (table feature 'catalogManaged') and only that knows its newest version")
+        .with_hint("ask the catalog for the commits that are not published yet, and open the table with them as its staged commits (there may be none)")
 }
 
 /// Refuses a table that cannot be written rightly; it must be readable too.
@@ -142,5 +171,8 @@ pub(super) fn ensure_features(verb: &str, refused: &[TableFeature]) -> Result<()
             _ => "are",
         }
     ))
-    .with_hint(format!("use a client that implements {them}, or drop {them} from the table with one, or look for a newer release")))
+    .with_hint(match verb {
+        "make" => format!("leave out the property or the column that asks for {them}"),
+        _ => format!("use a client that implements {them}, or drop {them} from the table with one, or look for a newer release"),
+    }))
 }

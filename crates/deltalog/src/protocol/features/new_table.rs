@@ -1,10 +1,12 @@
 //! The protocol of a new table: the oldest that suffices for its columns and properties.
 
-use super::TableFeature;
+use std::collections::BTreeSet;
+
 use super::gate::{ensure_features, is_writable_when_active};
-use crate::Result;
+use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::schema::{DataType, PrimitiveType, StructType};
+use crate::{Error, Result};
 
 /// Features whose use the metadata shows, see [`TableFeature::is_active`].
 const TRACED: [TableFeature; 12] = [
@@ -41,24 +43,57 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
     }
     let by_name = metadata.configuration.keys().filter_map(|key| key.strip_prefix("delta.feature.")).map(TableFeature::from_name);
     asked.extend(by_name);
-    asked.retain(|feature| !is_writable_when_active(feature));
-    ensure_features("write", &asked)?;
-    if !schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz) {
-        return Ok(Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None, writer_features: None });
+    if schema.holds_variants() {
+        asked.push(TableFeature::VariantType);
     }
-    let names = |features: &[TableFeature]| Some(features.iter().map(TableFeature::to_string).collect());
-    Ok(Protocol {
-        min_reader_version: 3,
-        min_writer_version: 7,
-        reader_features: names(&[TableFeature::TimestampNtz]),
-        writer_features: names(&[TableFeature::AppendOnly, TableFeature::Invariants, TableFeature::TimestampNtz]),
-    })
+    if schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz) {
+        asked.push(TableFeature::TimestampNtz);
+    }
+    let missing: Vec<_> = asked.iter().filter(|feature| !is_writable_when_active(feature)).cloned().collect();
+    ensure_features("make", &missing)?;
+    if asked.contains(&TableFeature::ChangeDataFeed) {
+        ensure_no_feed_columns(schema)?;
+    }
+    Ok(protocol_with(&asked))
+}
+
+/// The oldest protocol with `features`.
+fn protocol_with(features: &[TableFeature]) -> Protocol {
+    // Those that the oldest protocol for writers has without naming them.
+    let legacy = [TableFeature::AppendOnly, TableFeature::Invariants];
+    let listed: BTreeSet<&str> = features.iter().filter(|feature| !legacy.contains(feature)).map(TableFeature::name).collect();
+    if listed.is_empty() {
+        return Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None, writer_features: None };
+    }
+    let is_readers = |name: &&&str| TableFeature::from_name(name).kind() == Some(FeatureKind::ReaderWriter);
+    let readers: Vec<String> = listed.iter().filter(is_readers).map(|name| (*name).to_owned()).collect();
+    let writers = legacy.iter().map(TableFeature::name).chain(listed).map(str::to_owned).collect();
+    Protocol {
+        min_reader_version: if readers.is_empty() { 1 } else { READER_VERSION },
+        min_writer_version: WRITER_VERSION,
+        reader_features: (!readers.is_empty()).then_some(readers),
+        writer_features: Some(writers),
+    }
+}
+
+/// Refuses columns of the names that the change data feed has for its own.
+fn ensure_no_feed_columns(schema: &StructType) -> Result<()> {
+    match ["_change_type", "_commit_version", "_commit_timestamp"].into_iter().find_map(|name| schema.field(name)) {
+        None => Ok(()),
+        Some(field) => Err(Error::schema_mismatch(format!("the change data feed has a column '{}' of its own", field.name))
+            .with_hint("rename the column, or leave out the property delta.enableChangeDataFeed")),
+    }
 }
 
 impl StructType {
     /// Whether a primitive type, nested ones included, fulfils `matches`.
     pub fn any_primitive(&self, matches: &dyn Fn(PrimitiveType) -> bool) -> bool {
         self.fields().iter().any(|field| field.data_type.any_primitive(matches))
+    }
+
+    /// Whether a column, nested ones included, is of the type `variant`.
+    pub fn holds_variants(&self) -> bool {
+        self.fields().iter().any(|field| field.data_type.holds_variants())
     }
 }
 
@@ -71,6 +106,17 @@ impl DataType {
             Self::Array(array) => array.element_type.any_primitive(matches),
             Self::Map(map) => map.key_type.any_primitive(matches) || map.value_type.any_primitive(matches),
             Self::Variant => false,
+        }
+    }
+
+    /// Whether it is or holds the type `variant`.
+    pub fn holds_variants(&self) -> bool {
+        match self {
+            Self::Variant => true,
+            Self::Primitive(_) => false,
+            Self::Struct(fields) => fields.holds_variants(),
+            Self::Array(array) => array.element_type.holds_variants(),
+            Self::Map(map) => map.key_type.holds_variants() || map.value_type.holds_variants(),
         }
     }
 }
@@ -103,10 +149,52 @@ mod tests {
         assert!(super::super::ensure_writable(&made, &ntz).is_ok());
     }
 
+    /// PROTOCOL, "Table Features for New and Existing Tables", "Deletion Vectors", "Writer Requirements for AddCDCFile".
+    #[test]
+    fn a_table_lists_what_its_properties_ask_for() {
+        let made = |type_name: &str, property| {
+            let metadata = metadata(type_name, Some(property));
+            let made = protocol_for(&metadata.schema().unwrap(), &metadata).unwrap();
+            super::super::ensure_writable(&made, &metadata).unwrap();
+            (
+                made.min_reader_version,
+                made.min_writer_version,
+                made.reader_features.unwrap_or_default(),
+                made.writer_features.unwrap_or_default(),
+            )
+        };
+        let names = |names: &[&str]| names.iter().map(|name| String::from(*name)).collect::<Vec<_>>();
+        let (reader, writer, for_readers, for_writers) = made("long", ("delta.enableDeletionVectors", "true"));
+        assert_eq!((reader, writer), (3, 7));
+        assert_eq!((for_readers, for_writers), (names(&["deletionVectors"]), names(&["appendOnly", "invariants", "deletionVectors"])));
+        let (.., for_readers, for_writers) = made("timestamp_ntz", ("delta.enableDeletionVectors", "true"));
+        assert_eq!(for_readers, names(&["deletionVectors", "timestampNtz"]));
+        assert_eq!(for_writers, names(&["appendOnly", "invariants", "deletionVectors", "timestampNtz"]));
+        let (reader, writer, for_readers, for_writers) = made("long", ("delta.enableChangeDataFeed", "true"));
+        assert_eq!((reader, writer), (1, 7));
+        assert_eq!((for_readers, for_writers), (names(&[]), names(&["appendOnly", "invariants", "changeDataFeed"])));
+        assert_eq!(made("long", ("delta.appendOnly", "true")).1, 2);
+    }
+
+    #[test]
+    fn the_feeds_columns_are_its_own() {
+        let mut metadata = metadata("long", Some(("delta.enableChangeDataFeed", "true")));
+        metadata.schema_string = metadata.schema_string.replace("\"a\"", "\"_Commit_Version\"");
+        let error = protocol_for(&metadata.schema().unwrap(), &metadata).unwrap_err();
+        assert!(error.to_string().contains("'_Commit_Version'"), "{error}");
+    }
+
+    #[test]
+    fn variants_need_their_feature() {
+        let variant = metadata("variant", None);
+        let error = protocol_for(&variant.schema().unwrap(), &variant).unwrap_err();
+        assert!(error.to_string().contains("'variantType'"), "{error}");
+    }
+
     #[test]
     fn properties_that_ask_for_missing_features_are_refused_by_name() {
         for (property, feature) in [
-            (("delta.enableDeletionVectors", "true"), "deletionVectors"),
+            (("delta.enableTypeWidening", "true"), "typeWidening"),
             (("delta.feature.rowTracking", "supported"), "rowTracking"),
             (("delta.checkpointPolicy", "v2"), "v2Checkpoint"),
             (("delta.constraints.positive", "a > 0"), "checkConstraints"),
@@ -114,7 +202,7 @@ mod tests {
         ] {
             let asking = metadata("long", Some(property));
             let error = protocol_for(&asking.schema().unwrap(), &asking).unwrap_err();
-            assert!(error.to_string().contains(feature), "{error}");
+            assert!(error.to_string().contains(feature) && error.to_string().contains("leave out"), "{error}");
         }
     }
 }

@@ -67,7 +67,6 @@ fn active_features_are_refused_by_name_from_the_version_on_that_implies_them() {
     for (feature, first, properties, field) in [
         ("invariants", 2, &[][..], r#"{"delta.invariants":"{\"expression\": { \"expression\": \"x > 3\"} }"}"#),
         ("checkConstraints", 3, &[("delta.constraints.birthDateCheck", "birthDate > '1900-01-01'")], "{}"),
-        ("changeDataFeed", 4, &[("delta.enableChangeDataFeed", "TRUE")], "{}"),
         ("generatedColumns", 4, &[], r#"{"delta.generationExpression":"y + 1"}"#),
         ("identityColumns", 6, &[], r#"{"delta.identity.start":1}"#),
     ] {
@@ -93,8 +92,9 @@ fn column_mapping_counts_only_where_the_protocol_supports_it() {
     for mode in ["id", "name"] {
         let mapped = metadata(&[("delta.columnMapping.mode", mode)], "{}");
         for protocol in [legacy(2, 5), listing(&["columnMapping"], &["columnMapping"])] {
-            assert_eq!(reader_refusals(&protocol, &mapped).unwrap(), [TableFeature::ColumnMapping]);
-            assert_eq!(ensure_readable(&protocol, &mapped).unwrap_err().kind(), ErrorKind::Unsupported);
+            ensure_readable(&protocol, &mapped).unwrap();
+            assert_eq!(writer_refusals(&protocol, &mapped).unwrap(), [TableFeature::ColumnMapping]);
+            assert_eq!(ensure_writable(&protocol, &mapped).unwrap_err().kind(), ErrorKind::Unsupported);
         }
         // "Column Mapping": "The table property should only be honored if the table's protocol has …"
         ensure_readable(&legacy(1, 2), &mapped).unwrap();
@@ -104,10 +104,10 @@ fn column_mapping_counts_only_where_the_protocol_supports_it() {
 #[test]
 fn listed_features_are_gated() {
     let plain = metadata(&[], "{}");
-    for name in ["timestampNtz", "vacuumProtocolCheck", "columnMapping"] {
+    for name in ["timestampNtz", "vacuumProtocolCheck", "columnMapping", "deletionVectors"] {
         ensure_writable(&listing(&[name], &[name, "appendOnly", "invariants", "domainMetadata"]), &plain).unwrap();
     }
-    for name in ["deletionVectors", "v2Checkpoint", "typeWidening", "variantType", "catalogManaged", "geospatial", "fromTheFuture"] {
+    for name in ["catalogManaged", "geospatial", "fromTheFuture"] {
         let error = ensure_readable(&listing(&[name, "timestampNtz"], &[name, "timestampNtz"]), &plain).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains(&format!("'{name}'")) && !error.to_string().contains("timestampNtz"), "{error}");
@@ -118,6 +118,14 @@ fn listed_features_are_gated() {
         let error = ensure_writable(&protocol, &plain).unwrap_err().to_string();
         assert!(error.contains(&format!("'{name}', 'checkpointProtection' are not implemented")), "{error}");
     }
+}
+
+/// PROTOCOL, "Writer Requirements for AddCDCFile": who only adds or removes whole files has nothing to record.
+#[test]
+fn the_change_data_feed_asks_nothing_of_whole_files() {
+    let fed = metadata(&[("delta.enableChangeDataFeed", "true")], "{}");
+    ensure_writable(&legacy(1, 4), &fed).unwrap();
+    ensure_writable(&listing(&[], &["changeDataFeed"]), &fed).unwrap();
 }
 
 #[test]

@@ -10,15 +10,29 @@
 //! | `Date64` | `date` |
 //! | decimals of every width | `decimal`; a negative scale as digits before the point |
 //!
+//! - A variant is a struct of `metadata` and `value`, both binary, and its field is marked with Arrow's extension type `arrow.parquet.variant`.
 //! - Refused, because values could be lost: `UInt64`. Whether a value fits (a timestamp in ns, say) is for whoever converts it to say.
 //! - Metadata does not cross: neither does Arrow's (such as Parquet field ids) become Delta's, nor the other way round.
 
 use std::sync::Arc;
 
+use std::collections::HashMap;
+
 use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
 
 use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
+
+/// The keys under which the metadata of an Arrow field says its extension type. (Arrow columnar format, "Extension Types".)
+const EXTENSION: &str = "ARROW:extension:name";
+const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
+/// The canonical extension type of variants.
+const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
+
+/// Whether an Arrow field holds variants.
+pub(crate) fn is_variant(field: &Field) -> bool {
+    field.metadata().get(EXTENSION).is_some_and(|name| name == VARIANT_EXTENSION)
+}
 
 impl StructType {
     /// The Arrow schema in which rows are held.
@@ -56,7 +70,16 @@ fn fields_to_arrow(fields: &StructType, place: &Place<'_>) -> Result<Fields> {
 fn field_to_arrow(field: &StructField, parent: &Place<'_>) -> Result<Field> {
     // A null column has nothing but nulls, whatever the schema says.
     let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
-    Ok(Field::new(&field.name, type_to_arrow(&field.data_type, &parent.child(&field.name))?, nullable))
+    named_to_arrow(&field.name, &field.data_type, nullable, &parent.child(&field.name))
+}
+
+fn named_to_arrow(name: &str, data_type: &DataType, nullable: bool, place: &Place<'_>) -> Result<Field> {
+    let field = Field::new(name, type_to_arrow(data_type, place)?, nullable);
+    let marks = || [(EXTENSION.to_owned(), VARIANT_EXTENSION.to_owned()), (EXTENSION_METADATA.to_owned(), String::new())];
+    Ok(match data_type {
+        DataType::Variant => field.with_metadata(HashMap::from(marks())),
+        _ => field,
+    })
 }
 
 fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
@@ -64,17 +87,16 @@ fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
     Ok(match data_type {
         DataType::Primitive(primitive) => primitive.to_arrow(),
         DataType::Variant => {
-            return Err(Error::unsupported(format!("column '{place}' has the type 'variant', which cannot be read or written yet"))
-                .with_hint("select the other columns only"));
+            let part = |name: &str| Field::new(name, ArrowType::Binary, false);
+            ArrowType::Struct(Fields::from(vec![part("metadata"), part("value")]))
         }
         DataType::Struct(fields) => ArrowType::Struct(fields_to_arrow(fields, place)?),
         DataType::Array(array) => {
-            let element = type_to_arrow(&array.element_type, &place.child("element"))?;
-            ArrowType::List(Arc::new(Field::new("element", element, array.contains_null)))
+            ArrowType::List(Arc::new(named_to_arrow("element", &array.element_type, array.contains_null, &place.child("element"))?))
         }
         DataType::Map(map) => {
-            let key = Field::new("key", type_to_arrow(&map.key_type, &place.child("key"))?, false);
-            let value = Field::new("value", type_to_arrow(&map.value_type, &place.child("value"))?, map.value_contains_null);
+            let key = named_to_arrow("key", &map.key_type, false, &place.child("key"))?;
+            let value = named_to_arrow("value", &map.value_type, map.value_contains_null, &place.child("value"))?;
             let entries = ArrowType::Struct(Fields::from(vec![key, value]));
             ArrowType::Map(Arc::new(Field::new("key_value", entries, false)), false)
         }
@@ -84,11 +106,16 @@ fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
 fn fields_from_arrow(fields: &Fields, place: &Place<'_>) -> Result<StructType> {
     let fields = fields
         .iter()
-        .map(|field| {
-            Ok(StructField::new(field.name(), type_from_arrow(field.data_type(), &place.child(field.name()))?, field.is_nullable()))
-        })
+        .map(|field| Ok(StructField::new(field.name(), type_of_field(field, &place.child(field.name()))?, field.is_nullable())))
         .collect::<Result<_>>()?;
     StructType::try_new(fields)
+}
+
+fn type_of_field(field: &Field, place: &Place<'_>) -> Result<DataType> {
+    match is_variant(field) {
+        true => Ok(DataType::Variant),
+        false => type_from_arrow(field.data_type(), place),
+    }
 }
 
 fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
@@ -119,7 +146,7 @@ fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
         | ArrowType::ListView(element)
         | ArrowType::LargeListView(element)
         | ArrowType::FixedSizeList(element, _) => {
-            let element_type = type_from_arrow(element.data_type(), &place.child("element"))?;
+            let element_type = type_of_field(element, &place.child("element"))?;
             return Ok(DataType::Array(Box::new(ArrayType { element_type, contains_null: element.is_nullable() })));
         }
         ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place),
@@ -134,8 +161,8 @@ fn map_from_arrow(entries: &Field, arrow: &ArrowType, place: &Place<'_>) -> Resu
     let ArrowType::Struct(parts) = entries.data_type() else { return Err(refused(arrow, place)) };
     let [key, value] = parts.iter().as_slice() else { return Err(refused(arrow, place)) };
     Ok(DataType::Map(Box::new(MapType {
-        key_type: type_from_arrow(key.data_type(), &place.child("key"))?,
-        value_type: type_from_arrow(value.data_type(), &place.child("value"))?,
+        key_type: type_of_field(key, &place.child("key"))?,
+        value_type: type_of_field(value, &place.child("value"))?,
         value_contains_null: value.is_nullable(),
     })))
 }

@@ -7,14 +7,22 @@
 
 mod arrow;
 mod json;
+mod mapping;
 mod metadata;
 mod primitive;
+mod widening;
 
+#[cfg(test)]
+mod mapping_tests;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use arrow::is_variant;
+pub use mapping::{ColumnMappingMode, MappedSchema};
 pub use metadata::FieldMetadata;
 pub use primitive::PrimitiveType;
+pub use widening::TypeChange;
+pub(crate) use widening::is_widening;
 
 use crate::{Error, Result};
 

@@ -5,21 +5,29 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 
-use super::projected;
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+
+use super::{projected, row_ids};
 use crate::error::{Error, Result};
 use crate::predicate::BoundPredicate;
+use crate::protocol::MaterializedRowTracking;
+use crate::protocol::schema::is_variant;
 
 /// The columns to read: those of the output, then those that only the predicate needs.
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     table: SchemaRef,
+    /// The same fields by the names and ids that files have for them.
+    in_files: SchemaRef,
     partitions: Vec<usize>,
     /// Indices into `table`.
     output: Vec<usize>,
     /// Indices into `table`, beginning with `output`.
     needed: Vec<usize>,
-    /// The fields of `needed` after those of `output`, with no more in them than the predicate reads.
-    extra: Vec<FieldRef>,
+    /// The fields of `needed` after those of `output`, of the table and in files, with no more in them than the predicate reads.
+    extra: Vec<[FieldRef; 2]>,
+    /// The file columns of row tracking, if ids and commit versions of rows are wanted.
+    pub(super) row_tracking: Option<MaterializedRowTracking>,
     /// What only reads partition columns: decided once for each file.
     pub(super) file_predicate: Option<BoundPredicate>,
     /// The rest: decided for each row.
@@ -30,6 +38,8 @@ pub(super) struct Columns {
 #[derive(Debug, Clone)]
 pub(super) struct NeededColumn {
     pub(super) field: FieldRef,
+    /// The same by the names and ids that files have.
+    pub(super) in_files: FieldRef,
     pub(super) is_partition: bool,
 }
 
@@ -39,13 +49,30 @@ impl Columns {
         let (output, needed) = (all.clone(), all);
         Self {
             table: Arc::clone(table),
+            in_files: Arc::clone(table),
             partitions: partitions.to_vec(),
             output,
             needed,
             extra: Vec::new(),
+            row_tracking: None,
             file_predicate: None,
             row_predicate: None,
         }
+    }
+
+    /// Finds the columns in files by the names and ids of `in_files`, which has the table's shape.
+    pub(super) fn map(&mut self, in_files: &SchemaRef) -> Result<()> {
+        let pairs = self.table.fields().iter().zip(in_files.fields());
+        if self.table.fields().len() != in_files.fields().len() || !pairs.into_iter().all(|(a, b)| has_same_shape(a, b)) {
+            return Err(Error::invalid_argument("the physical schema has not the shape of the table's"));
+        }
+        self.in_files = Arc::clone(in_files);
+        self.need()
+    }
+
+    /// Whether columns are found in files by their ids.
+    pub(super) fn has_ids(&self) -> bool {
+        has_ids(self.in_files.fields())
     }
 
     pub(super) fn project<S: AsRef<str>>(&mut self, names: &[S]) -> Result<()> {
@@ -79,27 +106,63 @@ impl Columns {
         for name in paths.iter().filter_map(|path| path.first()) {
             let index = find_field(self.table.fields(), name)?;
             let is_known = self.needed.contains(&index);
-            if let Some(field) = self.table.fields().get(index).filter(|_| !is_known) {
+            if let (false, Some(field), Some(in_files)) = (is_known, self.table.fields().get(index), self.in_files.fields().get(index)) {
                 self.needed.push(index);
-                self.extra.push(narrowed(field, &paths));
+                self.extra.push(narrowed(field, in_files, &paths));
             }
         }
         Ok(())
     }
 
+    /// Also returns ids and commit versions of rows.
+    pub(super) fn track_rows(&mut self, names: &MaterializedRowTracking) -> Result<()> {
+        for field in row_ids::fields() {
+            if match_name(self.table.fields(), field.name()) != NameMatch::None {
+                let text = format!("the table has a column '{}', so that rows cannot be returned with their ids", field.name());
+                return Err(Error::invalid_argument(text));
+            }
+        }
+        self.row_tracking = Some(names.clone());
+        Ok(())
+    }
+
     /// The schema of what the scan returns.
     pub(super) fn output_schema(&self) -> SchemaRef {
-        projected(&self.table, &self.output)
+        let schema = projected(&self.table, &self.output);
+        match &self.row_tracking {
+            None => schema,
+            Some(_) => {
+                let fields: Fields = schema.fields().iter().cloned().chain(row_ids::fields()).collect();
+                Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+            }
+        }
     }
 
     /// The columns to read: the output's come first.
     pub(super) fn needed(&self) -> Vec<NeededColumn> {
-        let of_output = self.output.iter().filter_map(|index| self.table.fields().get(*index)).cloned();
-        let fields = of_output.chain(self.extra.iter().cloned());
-        fields.zip(&self.needed).map(|(field, index)| NeededColumn { field, is_partition: self.partitions.contains(index) }).collect()
+        let at = |index: &usize| Some([self.table.fields().get(*index)?.clone(), self.in_files.fields().get(*index)?.clone()]);
+        let fields = self.output.iter().filter_map(at).chain(self.extra.iter().cloned());
+        let column = |([field, in_files], index): ([FieldRef; 2], &usize)| {
+            let is_partition = self.partitions.contains(index);
+            NeededColumn { field, in_files, is_partition }
+        };
+        fields.zip(&self.needed).map(column).collect()
     }
 
-    /// How many of the columns that are read are returned.
+    /// The fields on the way to the column at `path`, by the names and ids that files have; `None` if the table has none, or it is in a list or map.
+    pub(super) fn in_files(&self, path: &[String]) -> Option<Vec<FieldRef>> {
+        let (mut fields, mut in_files) = (Some(self.table.fields()), Some(self.in_files.fields()));
+        let mut found = Vec::with_capacity(path.len());
+        for name in path {
+            let (index, field) = fields?.find(name)?;
+            let in_file = in_files?.get(index)?;
+            found.push(Arc::clone(in_file));
+            (fields, in_files) = (inner_fields(field), inner_fields(in_file));
+        }
+        Some(found)
+    }
+
+    /// How many of the columns that are needed are returned.
     pub(super) fn output_len(&self) -> usize {
         self.output.len()
     }
@@ -115,18 +178,49 @@ impl Columns {
     }
 }
 
-/// `field` with only those fields of structs that are on one of `paths`, all of which begin beside it.
-fn narrowed(field: &FieldRef, paths: &[&[String]]) -> FieldRef {
+/// `field`, and `in_files` alike, with only those fields of structs that are on one of `paths`, all of which begin beside it.
+fn narrowed(field: &FieldRef, in_files: &FieldRef, paths: &[&[String]]) -> [FieldRef; 2] {
     let below = paths.iter().filter(|path| path.first() == Some(field.name())).filter_map(|path| path.get(1..));
     let below: Vec<&[String]> = below.collect();
-    match field.data_type() {
-        DataType::Struct(fields) if below.iter().all(|path| !path.is_empty()) => {
-            let is_read = |field: &&FieldRef| below.iter().any(|path| path.first() == Some(field.name()));
-            let inner: Fields = fields.iter().filter(is_read).map(|field| narrowed(field, &below)).collect();
-            Arc::new(field.as_ref().clone().with_data_type(DataType::Struct(inner)))
+    match (field.data_type(), in_files.data_type()) {
+        (DataType::Struct(fields), DataType::Struct(inner)) if !is_variant(field) && below.iter().all(|path| !path.is_empty()) => {
+            let is_read = |(field, _): &(&FieldRef, &FieldRef)| below.iter().any(|path| path.first() == Some(field.name()));
+            let kept = fields.iter().zip(inner).filter(is_read).map(|(field, in_files)| narrowed(field, in_files, &below));
+            let (fields, inner): (Vec<_>, Vec<_>) = kept.map(|[field, in_files]| (field, in_files)).unzip();
+            let of = |field: &FieldRef, fields: Vec<FieldRef>| {
+                Arc::new(field.as_ref().clone().with_data_type(DataType::Struct(Fields::from(fields))))
+            };
+            [of(field, fields), of(in_files, inner)]
         }
-        _ => Arc::clone(field),
+        _ => [Arc::clone(field), Arc::clone(in_files)],
     }
+}
+
+fn inner_fields(field: &FieldRef) -> Option<&Fields> {
+    match field.data_type() {
+        DataType::Struct(fields) => Some(fields),
+        _ => None,
+    }
+}
+
+/// Whether two fields differ in names and metadata only.
+fn has_same_shape(a: &FieldRef, b: &FieldRef) -> bool {
+    a.data_type().equals_datatype(b.data_type())
+}
+
+/// The id of a field in Parquet files.
+pub(super) fn field_id(field: &FieldRef) -> Option<&str> {
+    field.metadata().get(PARQUET_FIELD_ID_META_KEY).map(String::as_str)
+}
+
+/// Whether any field, however deep, has an id.
+pub(super) fn has_ids(fields: &Fields) -> bool {
+    let inside = |field: &FieldRef| match field.data_type() {
+        DataType::Struct(fields) => has_ids(fields),
+        DataType::List(inner) | DataType::Map(inner, _) => has_ids(&Fields::from(vec![Arc::clone(inner)])),
+        _ => false,
+    };
+    fields.iter().any(|field| field_id(field).is_some() || inside(field))
 }
 
 /// Where the field called `name` is: the one of exactly this name, else the only one that differs in case.
@@ -152,20 +246,30 @@ pub(super) enum NameMatch {
     Many,
 }
 
+/// The fields of a file that `field` can mean: by id if it has one, else by name.
+pub(super) fn match_in_file(fields: &Fields, field: &FieldRef) -> NameMatch {
+    match field_id(field) {
+        Some(id) => only(fields, &|candidate| field_id(candidate) == Some(id)),
+        None => match_name(fields, field.name()),
+    }
+}
+
+/// The only field for which `matches` holds.
+fn only(fields: &Fields, matches: &dyn Fn(&FieldRef) -> bool) -> NameMatch {
+    let mut found = fields.iter().enumerate().filter(|(_, field)| matches(field));
+    match (found.next(), found.next()) {
+        (None, _) => NameMatch::None,
+        (Some((index, _)), None) => NameMatch::One(index),
+        (Some(_), Some(_)) => NameMatch::Many,
+    }
+}
+
 /// The fields that `name` can mean.
 pub(super) fn match_name(fields: &Fields, name: &str) -> NameMatch {
-    let one = |matches: &dyn Fn(&str) -> bool| {
-        let mut found = fields.iter().enumerate().filter(|(_, field)| matches(field.name()));
-        match (found.next(), found.next()) {
-            (None, _) => NameMatch::None,
-            (Some((index, _)), None) => NameMatch::One(index),
-            (Some(_), Some(_)) => NameMatch::Many,
-        }
-    };
-    match one(&|field| field == name) {
+    match only(fields, &|field| field.name() == name) {
         NameMatch::None => {
             let lower = name.to_lowercase();
-            one(&|field| field.to_lowercase() == lower)
+            only(fields, &|field| field.name().to_lowercase() == lower)
         }
         exact => exact,
     }

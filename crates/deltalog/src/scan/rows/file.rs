@@ -1,5 +1,6 @@
 //! One data file: opened, planned, read.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
@@ -8,14 +9,18 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, Tim
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use parquet::basic::{Compression, Type};
+use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::SchemaDescriptor;
 
-use super::columns::NeededColumn;
+use super::columns::{NeededColumn, has_ids};
 use super::convert::{convert, is_convertible};
 use super::faults::WatchedFile;
 use super::groups::matching_groups;
 use super::plan::{Plan, find_in_file, leaf_count};
-use super::{DataFile, PartitionRow, RowScan};
+use super::row_ids::{self, RowIds, RowNumbers};
+use super::selection::{SelectedRows, group_rows};
+use super::{DataFile, FileRows, PartitionRow, RowScan};
+use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::filter_mask;
 use crate::protocol::LogPath;
@@ -27,6 +32,7 @@ pub(super) struct Opener {
     columns: Vec<NeededColumn>,
     schema: SchemaRef,
     output: Vec<usize>,
+    vectors: DeletionVectors,
 }
 
 /// A file with what is to be read of it.
@@ -38,6 +44,10 @@ pub(super) struct OpenFile {
     metadata: ArrowReaderMetadata,
     leaves: Vec<usize>,
     sources: Vec<Source>,
+    /// The rows of each row group; not known, and not needed, if all rows are wanted without their ids.
+    group_rows: Vec<Range<u64>>,
+    rows: SelectedRows,
+    row_ids: Option<RowIds>,
     /// The row groups that may hold matching rows.
     pub(super) groups: Vec<usize>,
 }
@@ -54,11 +64,13 @@ enum Source {
 impl Opener {
     pub(super) fn new(scan: RowScan) -> Self {
         let columns = scan.columns.needed();
-        let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).collect();
+        let row_ids = scan.columns.row_tracking.iter().flat_map(|_| row_ids::fields());
+        let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
         // The metadata is that of the output, which is a projection of this.
+        let output = (0..scan.columns.output_len()).chain(columns.len()..fields.len()).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, scan.schema().metadata().clone()));
-        let output = (0..scan.columns.output_len()).collect();
-        Self { scan, columns, schema, output }
+        let vectors = DeletionVectors::new(scan.storage.clone(), scan.resolver.clone());
+        Self { scan, columns, schema, output, vectors }
     }
 
     /// Adds to `error` where it happened.
@@ -75,7 +87,7 @@ impl Opener {
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`, `CorruptData`.
     pub(super) fn open(&self, file: &DataFile) -> Result<Option<OpenFile>> {
-        let name = display_path(&file.path);
+        let name = file.path.to_string();
         self.open_named(file, &name).map_err(|error| self.located(error, &name))
     }
 
@@ -93,38 +105,72 @@ impl Opener {
         if fields.iter().map(|field| leaf_count(field.data_type())).sum::<usize>() != metadata.parquet_schema().num_columns() {
             return Err(Error::corrupt_data("the file's schema has no Arrow form with the same leaf columns"));
         }
+        if self.scan.columns.has_ids() && !has_ids(fields) {
+            return Err(Error::corrupt_data("the file has no field ids, by which the table finds its columns (column mapping mode 'id')"));
+        }
         let (mut leaves, mut sources) = (Vec::new(), Vec::with_capacity(self.columns.len()));
-        for NeededColumn { field, is_partition } in &self.columns {
-            let in_file = if *is_partition { None } else { find_in_file(fields, field.name(), field.name())? };
+        for NeededColumn { field, in_files, is_partition } in &self.columns {
+            let is_given = *is_partition || file.partition_values.gives(field.name());
+            let in_file = if is_given { None } else { find_in_file(fields, in_files, field.name())? };
             sources.push(match in_file {
                 Some((found, leaf)) => {
-                    let plan = Plan::new(field.data_type(), found.data_type(), leaf, field.name(), &mut leaves)?;
+                    let plan = Plan::new([field, in_files], found.data_type(), leaf, field.name(), &mut leaves)?;
                     Source::File(found.name().clone(), plan)
                 }
-                None if *is_partition => Source::Constant(partition_value(&file.partition_values, field)?),
+                None if is_given => Source::Constant(partition_value(&file.partition_values, field)?),
                 None => Source::Constant(new_null_array(field.data_type(), 1)),
             });
         }
+        let row_ids = match &self.scan.columns.row_tracking {
+            Some(names) => Some(RowIds::new(file.row_tracking, names, fields, &mut leaves)?),
+            None => None,
+        };
         let groups = match &self.scan.columns.row_predicate {
-            Some(predicate) => matching_groups(predicate, metadata.metadata(), metadata.schema(), &partition)?,
+            Some(predicate) => {
+                let given = self.with_given(partition, &file.partition_values)?;
+                matching_groups(predicate, &self.scan.columns, metadata.metadata(), metadata.schema(), &given)?
+            }
             None => (0..metadata.metadata().num_row_groups()).collect(),
         };
+        let (groups, group_rows, rows) = self.select(file, metadata.metadata(), groups)?;
         check_codecs(&metadata, &groups, &leaves)?;
-        Ok(Some(OpenFile { name: name.to_owned(), file: watched, metadata, leaves, sources, groups }))
+        Ok(Some(OpenFile { name: name.to_owned(), file: watched, metadata, leaves, sources, group_rows, rows, row_ids, groups }))
+    }
+
+    /// `partition`, the values of the partition columns, and those of other columns that `row` gives.
+    fn with_given(&self, partition: RecordBatch, row: &PartitionRow) -> Result<RecordBatch> {
+        let others: Vec<_> = self.columns.iter().filter(|column| !column.is_partition && row.gives(column.field.name())).collect();
+        if others.is_empty() {
+            return Ok(partition);
+        }
+        let (mut fields, mut values) = (partition.schema().fields().to_vec(), partition.columns().to_vec());
+        for column in others {
+            fields.push(Arc::new(column.field.as_ref().clone().with_nullable(true)));
+            values.push(partition_value(row, &column.field)?);
+        }
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), values)
+            .map_err(|error| Error::invalid_argument("the values given for a file do not fit the schema").with_source(error))
+    }
+
+    /// The rows of `file` that are wanted: those of `groups` that have any, where each group begins and ends, and which of its rows they are.
+    fn select(
+        &self,
+        file: &DataFile,
+        metadata: &ParquetMetaData,
+        mut groups: Vec<usize>,
+    ) -> Result<(Vec<usize>, Vec<Range<u64>>, SelectedRows)> {
+        let needs_numbers = file.rows != FileRows::All || self.scan.columns.row_tracking.is_some();
+        if !needs_numbers || groups.is_empty() {
+            return Ok((groups, Vec::new(), SelectedRows::All));
+        }
+        let ranges = group_rows(metadata)?;
+        let rows = SelectedRows::read(&file.rows, &self.vectors, ranges.last().map_or(0, |last| last.end))?;
+        groups.retain(|group| ranges.get(*group).is_some_and(|range| rows.has_any(range)));
+        Ok((groups, ranges, rows))
     }
 
     fn open_path(&self, path: &LogPath) -> Result<crate::storage::FileReader> {
-        let storage = &self.scan.storage;
-        let opened = match path {
-            LogPath::Relative(path) => storage.open_file(path),
-            LogPath::Absolute(path) if path.scheme() == storage.root().scheme() && path.authority() == storage.root().authority() => {
-                storage.open_absolute(path.path())
-            }
-            LogPath::Absolute(path) => {
-                Err(Error::unsupported(format!("the file lies in another store than the table: {}://{}", path.scheme(), path.authority())))
-            }
-        };
-        opened.map_err(|error| match error.kind() {
+        self.scan.storage.open_log_path(path).map_err(|error| match error.kind() {
             ErrorKind::FileNotFound => error.with_hint(
                 "the table's log names this data file, but it is gone: vacuumed, if this is an old version, else deleted by hand; read a newer version, or restore the file",
             ),
@@ -138,14 +184,18 @@ impl Opener {
     /// `CorruptData`, `Unavailable`.
     pub(super) fn batches(self: &Arc<Self>, file: Arc<OpenFile>, groups: Vec<usize>) -> Result<FileBatches> {
         let mask = ProjectionMask::leaves(file.metadata.parquet_schema(), file.leaves.iter().copied());
-        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.file.clone(), file.metadata.clone())
+        let ranges: Vec<_> = groups.iter().filter_map(|group| file.group_rows.get(*group).cloned()).collect();
+        let selection = file.rows.of_groups(&ranges).map_err(|error| self.located(error, &file.name))?;
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.file.clone(), file.metadata.clone())
             .with_batch_size(self.scan.batch_rows)
             .with_projection(mask)
-            .with_row_groups(groups)
-            .build()
-            .map_err(|error| self.located(file.file.error(error), &file.name))?;
+            .with_row_groups(groups);
+        if let Some(selection) = selection {
+            reader = reader.with_row_selection(selection);
+        }
+        let reader = reader.build().map_err(|error| self.located(file.file.error(error), &file.name))?;
         let repeated = vec![None; file.sources.len()];
-        Ok(FileBatches { opener: Arc::clone(self), file, reader, repeated })
+        Ok(FileBatches { opener: Arc::clone(self), file, reader, repeated, numbers: RowNumbers::new(ranges) })
     }
 }
 
@@ -157,6 +207,7 @@ pub(super) struct FileBatches {
     reader: ParquetRecordBatchReader,
     /// For each constant column an array that is long enough for the batches so far.
     repeated: Vec<Option<ArrayRef>>,
+    numbers: RowNumbers,
 }
 
 impl FileBatches {
@@ -189,6 +240,10 @@ impl FileBatches {
                 return Err(Error::corrupt_data(format!("the column '{}' must not be NULL, but is in the file", field.name())));
             }
             arrays.push(array);
+        }
+        if let Some(row_ids) = &self.file.row_ids {
+            let numbers = self.numbers.next(rows, &self.file.rows)?;
+            arrays.extend(row_ids.columns(&numbers, |name| read.column_by_name(name))?);
         }
         let malformed = |error| Error::corrupt_data("the file's columns do not form rows").with_source(error);
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
@@ -281,13 +336,5 @@ fn with_sizes(error: Error, expected: u64, file: &WatchedFile) -> Error {
     match error.kind() {
         ErrorKind::CorruptData if actual != expected => error.with_hint(format!("the file has {actual} bytes, the log says {expected}")),
         _ => error,
-    }
-}
-
-/// How messages name a file: relative to the table, or as a URI.
-pub(super) fn display_path(path: &LogPath) -> String {
-    match path {
-        LogPath::Relative(path) => path.clone(),
-        LogPath::Absolute(path) => path.to_uri(),
     }
 }

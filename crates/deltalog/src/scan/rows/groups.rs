@@ -13,24 +13,26 @@ use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::basic::{ColumnOrder, Type};
 use parquet::file::metadata::ParquetMetaData;
 
+use super::columns::Columns;
 use super::convert::{convert, is_convertible};
 use super::plan::find_in_file;
 use crate::error::Result;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
-/// The row groups of a file that must be read for `predicate`. `schema` is the file's, `partition` one row with the file's partition values.
+/// The row groups of a file that must be read for `predicate`, which is on `table`. `schema` is the file's, `partition` one row with the file's partition values.
 ///
 /// # Errors
 /// `CorruptData` if a name is ambiguous in the file.
 pub(super) fn matching_groups(
     predicate: &BoundPredicate,
+    table: &Columns,
     metadata: &ParquetMetaData,
     schema: &SchemaRef,
     partition: &RecordBatch,
 ) -> Result<Vec<usize>> {
     let mut columns = Vec::with_capacity(predicate.columns().len());
     for column in predicate.columns() {
-        columns.push((column.path.clone(), column.data_type.clone(), place(&column.path, schema, partition)?));
+        columns.push((column.path.clone(), column.data_type.clone(), place(&column.path, table, schema, partition)?));
     }
     let keep = prune(predicate, &GroupBounds { metadata, columns })?;
     Ok((0..metadata.num_row_groups()).filter(|group| keep.is_valid(*group) && keep.value(*group)).collect())
@@ -48,7 +50,7 @@ enum Place {
     Other,
 }
 
-fn place(path: &ColumnPath, schema: &SchemaRef, partition: &RecordBatch) -> Result<Place> {
+fn place(path: &ColumnPath, table: &Columns, schema: &SchemaRef, partition: &RecordBatch) -> Result<Place> {
     if let [name] = path.parts()
         && let Some(value) = partition.column_by_name(name)
     {
@@ -56,12 +58,13 @@ fn place(path: &ColumnPath, schema: &SchemaRef, partition: &RecordBatch) -> Resu
     }
     let (mut fields, mut leaf) = (schema.fields(), 0);
     let mut found: Option<&FieldRef> = None;
-    for name in path.parts() {
+    let Some(on_the_way) = table.in_files(path.parts()) else { return Ok(Place::Other) };
+    for in_files in &on_the_way {
         if let Some(outer) = found {
             let DataType::Struct(inner) = outer.data_type() else { return Ok(Place::Other) };
             fields = inner;
         }
-        let Some((field, before)) = find_in_file(fields, name, &path.to_string())? else { return Ok(Place::Missing) };
+        let Some((field, before)) = find_in_file(fields, in_files, &path.to_string())? else { return Ok(Place::Missing) };
         leaf += before;
         found = Some(field);
     }
@@ -82,22 +85,6 @@ impl GroupBounds<'_> {
         self.columns.iter().find(|(known, ..)| known == path).map(|(_, data_type, place)| (data_type, place))
     }
 
-    /// Whether minimum and maximum of a leaf can be believed.
-    fn is_ordered(&self, leaf: usize, field: &FieldRef) -> bool {
-        let Some(descriptor) = self.metadata.file_metadata().schema_descr().columns().get(leaf) else { return false };
-        let data_type = field.data_type();
-        match descriptor.physical_type() {
-            _ if data_type.is_unsigned_integer() || data_type == &DataType::Float16 => false,
-            Type::INT96 => false,
-            Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => {
-                let order = self.metadata.file_metadata().column_orders().and_then(|orders| orders.get(leaf));
-                let statistics = self.metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf)?.statistics());
-                matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_))) && !statistics.into_iter().any(|s| s.is_min_max_deprecated())
-            }
-            _ => true,
-        }
-    }
-
     fn converter<'a>(&'a self, leaf: usize, field: &'a FieldRef) -> Option<StatisticsConverter<'a>> {
         let converter = StatisticsConverter::from_column_index(leaf, field, self.metadata.file_metadata().schema_descr()).ok()?;
         Some(converter.with_missing_null_counts_as_zero(false))
@@ -108,7 +95,7 @@ impl GroupBounds<'_> {
         let (data_type, place) = self.find(path)?;
         match place {
             Place::Partition(value) => take(value, &UInt32Array::from(vec![0; self.num_files()]), None).ok(),
-            Place::Leaf(leaf, field) if self.is_ordered(*leaf, field) && is_convertible(field.data_type(), data_type) => {
+            Place::Leaf(leaf, field) if is_ordered(self.metadata, *leaf, field) && is_convertible(field.data_type(), data_type) => {
                 convert(&without_nan(of(&self.converter(*leaf, field)?)?), data_type).ok()
             }
             _ => None,
@@ -116,8 +103,24 @@ impl GroupBounds<'_> {
     }
 }
 
+/// Whether minimum and maximum of a leaf can be believed.
+pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field: &FieldRef) -> bool {
+    let Some(descriptor) = metadata.file_metadata().schema_descr().columns().get(leaf) else { return false };
+    let data_type = field.data_type();
+    match descriptor.physical_type() {
+        _ if data_type.is_unsigned_integer() || data_type == &DataType::Float16 => false,
+        Type::INT96 => false,
+        Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => {
+            let order = metadata.file_metadata().column_orders().and_then(|orders| orders.get(leaf));
+            let statistics = metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf)?.statistics());
+            matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_))) && !statistics.into_iter().any(|s| s.is_min_max_deprecated())
+        }
+        _ => true,
+    }
+}
+
 /// `bounds` with NULL for NaN.
-fn without_nan(bounds: ArrayRef) -> ArrayRef {
+pub(in crate::scan) fn without_nan(bounds: ArrayRef) -> ArrayRef {
     match bounds.data_type() {
         DataType::Float32 => Arc::new(bounds.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(|v| (!v.is_nan()).then_some(v))),
         DataType::Float64 => Arc::new(bounds.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|v| (!v.is_nan()).then_some(v))),

@@ -2,7 +2,8 @@
 //!
 //! A plan is made once for each file from the two types, and then applied to each batch. It also says which leaf columns of the file are read.
 //!
-//! - Fields of structs are found by name, those of lists and maps by their role: writers disagree on the names in between.
+//! - Fields of structs are found by the name or id that the table says files have for them, those of lists and maps by their role: writers disagree on
+//!   the names in between.
 //! - Of a struct at least one leaf is read, for without one nobody knows where the struct is NULL.
 
 use std::sync::Arc;
@@ -11,9 +12,11 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, n
 use arrow::datatypes::{DataType, FieldRef, Fields};
 use arrow::error::ArrowError;
 
-use super::columns::{NameMatch, match_name};
+use super::columns::{NameMatch, match_in_file};
 use super::convert::{convert, is_convertible};
+use super::variant::{assemble, is_stored_variant};
 use crate::error::{Error, Result};
+use crate::protocol::schema::is_variant;
 
 /// What to do with an array of the file's type.
 #[derive(Debug, Clone)]
@@ -25,33 +28,50 @@ pub(super) enum Plan {
     /// The name that each field has in the file, and its plan; `None` if it is not there.
     Struct(Fields, Vec<Option<(String, Plan)>>),
     List(FieldRef, Box<Plan>),
+    /// A variant, shredded or not, as a struct of these fields.
+    Variant(Fields),
     /// The field of the entries, the plans of key and value, whether the keys are sorted.
     Map(FieldRef, Box<[Plan; 2]>, bool),
 }
 
 impl Plan {
-    /// The plan to read a column of type `file`, whose first leaf is number `first_leaf`, as `table`; its leaves are added to `leaves`. `name` is for
-    /// messages.
+    /// The plan to read a column of type `file`, whose first leaf is number `first_leaf`, as the field `table`; its leaves are added to `leaves`.
+    /// `in_files` is `table` by the names and ids that files have; `name` is for messages.
     ///
     /// # Errors
     /// `CorruptData` if no value could be read so, or a name is ambiguous.
-    pub(super) fn new(table: &DataType, file: &DataType, first_leaf: usize, name: &str, leaves: &mut Vec<usize>) -> Result<Self> {
+    pub(super) fn new(
+        [field, in_files]: [&FieldRef; 2],
+        file: &DataType,
+        first_leaf: usize,
+        name: &str,
+        leaves: &mut Vec<usize>,
+    ) -> Result<Self> {
+        let table = field.data_type();
         let mismatch = || Error::corrupt_data(format!("the column '{name}' is of type {file} in the file and cannot be read as {table}"));
-        match (table, file) {
-            (DataType::Struct(fields), DataType::Struct(in_file)) => Self::of_struct(fields, in_file, first_leaf, name, leaves),
-            (DataType::List(element), DataType::List(in_file)) => {
-                let inner = Self::new(element.data_type(), in_file.data_type(), first_leaf, &format!("{name}.element"), leaves)?;
+        match (table, in_files.data_type(), file) {
+            (DataType::Struct(parts), _, DataType::Struct(in_file)) if is_variant(field) => {
+                // Of a shredded variant any part may hold part of any value.
+                leaves.extend(first_leaf..first_leaf + leaf_count(file));
+                is_stored_variant(in_file).then(|| Self::Variant(parts.clone())).ok_or_else(mismatch)
+            }
+            (DataType::Struct(fields), DataType::Struct(names), DataType::Struct(in_file)) => {
+                Self::of_struct([fields, names], in_file, first_leaf, name, leaves)
+            }
+            (DataType::List(element), DataType::List(names), DataType::List(in_file)) => {
+                let inner = Self::new([element, names], in_file.data_type(), first_leaf, &format!("{name}.element"), leaves)?;
                 Ok(Self::List(Arc::clone(element), Box::new(inner)))
             }
-            (DataType::Map(entries, sorted), DataType::Map(in_file, _)) => {
-                let ([key, value], [key_in_file, value_in_file]) =
-                    (pair(entries).ok_or_else(mismatch)?, pair(in_file).ok_or_else(mismatch)?);
+            (DataType::Map(entries, sorted), DataType::Map(names, _), DataType::Map(in_file, _)) => {
+                let [key, value] = pair(entries).ok_or_else(mismatch)?;
+                let [key_names, value_names] = pair(names).ok_or_else(mismatch)?;
+                let [key_in_file, value_in_file] = pair(in_file).ok_or_else(mismatch)?;
                 let after_key = first_leaf + leaf_count(key_in_file.data_type());
-                let key = Self::new(key.data_type(), key_in_file.data_type(), first_leaf, &format!("{name}.key"), leaves)?;
-                let value = Self::new(value.data_type(), value_in_file.data_type(), after_key, &format!("{name}.value"), leaves)?;
+                let key = Self::new([key, key_names], key_in_file.data_type(), first_leaf, &format!("{name}.key"), leaves)?;
+                let value = Self::new([value, value_names], value_in_file.data_type(), after_key, &format!("{name}.value"), leaves)?;
                 Ok(Self::Map(Arc::clone(entries), Box::new([key, value]), *sorted))
             }
-            (_, DataType::Null) => {
+            (_, _, DataType::Null) => {
                 leaves.push(first_leaf);
                 Ok(Self::Nulls(table.clone()))
             }
@@ -63,14 +83,20 @@ impl Plan {
         }
     }
 
-    fn of_struct(fields: &Fields, in_file: &Fields, first_leaf: usize, name: &str, leaves: &mut Vec<usize>) -> Result<Self> {
+    fn of_struct(
+        [fields, in_files]: [&Fields; 2],
+        in_file: &Fields,
+        first_leaf: usize,
+        name: &str,
+        leaves: &mut Vec<usize>,
+    ) -> Result<Self> {
         let before = leaves.len();
         let mut children = Vec::with_capacity(fields.len());
-        for field in fields {
+        for (field, names) in fields.iter().zip(in_files) {
             let name = format!("{name}.{}", field.name());
-            children.push(match find_in_file(in_file, field.name(), &name)? {
+            children.push(match find_in_file(in_file, names, &name)? {
                 Some((found, leaf)) => {
-                    let plan = Self::new(field.data_type(), found.data_type(), first_leaf + leaf, &name, leaves)?;
+                    let plan = Self::new([field, names], found.data_type(), first_leaf + leaf, &name, leaves)?;
                     Some((found.name().clone(), plan))
                 }
                 None => None,
@@ -102,6 +128,7 @@ impl Plan {
                 let nulls = found.nulls().cloned();
                 Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), arrays, nulls, found.len())?))
             }
+            Self::Variant(parts) => assemble(array.as_struct_opt().ok_or_else(|| unexpected(array))?, parts),
             Self::List(element, plan) => {
                 let found = array.as_list_opt::<i32>().ok_or_else(|| unexpected(array))?;
                 let values = plan.apply(found.values())?;
@@ -120,9 +147,9 @@ impl Plan {
     }
 }
 
-/// The field of a file that `name` means, with the number of leaves before it. `full_name` is for messages.
-pub(super) fn find_in_file<'a>(fields: &'a Fields, name: &str, full_name: &str) -> Result<Option<(&'a FieldRef, usize)>> {
-    match match_name(fields, name) {
+/// The field of a file that `field` means, with the number of leaves before it. `full_name` is for messages.
+pub(super) fn find_in_file<'a>(fields: &'a Fields, field: &FieldRef, full_name: &str) -> Result<Option<(&'a FieldRef, usize)>> {
+    match match_in_file(fields, field) {
         NameMatch::None => Ok(None),
         NameMatch::Many => Err(Error::corrupt_data(format!("the file has more than one column that could be '{full_name}'"))),
         NameMatch::One(index) => {

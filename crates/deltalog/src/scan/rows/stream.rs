@@ -21,7 +21,7 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::faults::guarded;
-use super::file::{FileBatches, OpenFile, Opener, display_path};
+use super::file::{FileBatches, OpenFile, Opener};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -165,7 +165,7 @@ fn open_task(opener: &Arc<Opener>, task: Task) -> Result<Option<FileBatches>> {
 }
 
 fn open_file(opener: &Opener, file: &DataFile) -> Result<Option<OpenFile>> {
-    guarded(|| opener.open(file)).map_err(|error| opener.located(error, &display_path(&file.path)))
+    guarded(|| opener.open(file)).map_err(|error| opener.located(error, &file.path.to_string()))
 }
 
 /// The next batch of `batches`, perhaps without rows.

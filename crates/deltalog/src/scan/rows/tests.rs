@@ -13,7 +13,7 @@ use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 
-use super::{DataFile, PartitionRow, RowScan};
+use super::{DataFile, FileRows, PartitionRow, RowScan, RowTracking};
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::{ParseMode, filter_mask, parse};
 use crate::protocol::{LogPath, PathResolver};
@@ -21,7 +21,7 @@ use crate::storage::Storage;
 
 pub(super) struct Table {
     pub(super) directory: tempfile::TempDir,
-    schema: SchemaRef,
+    pub(super) schema: SchemaRef,
     partitions: Vec<String>,
     pub(super) files: Vec<DataFile>,
 }
@@ -31,21 +31,27 @@ impl Table {
         Self { directory: tempfile::tempdir().unwrap(), schema: Arc::new(Schema::new(fields)), partitions: vec![], files: vec![] }
     }
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
+    pub(super) fn path(&self, name: &str) -> std::path::PathBuf {
         self.directory.path().join(name)
     }
 
     /// Names a file that is there already.
     pub(super) fn add(&mut self, name: &str, partition_values: PartitionRow) {
         let size = fs::metadata(self.path(name)).map_or(0, |meta| meta.len());
-        self.files.push(DataFile { path: LogPath::Relative(name.to_owned()), size, partition_values });
+        self.files.push(DataFile {
+            path: LogPath::Relative(name.to_owned()),
+            size,
+            partition_values,
+            rows: FileRows::All,
+            row_tracking: RowTracking::default(),
+        });
     }
 
     pub(super) fn write(&mut self, columns: Vec<(&str, ArrayRef)>) {
         self.write_groups(columns, PartitionRow::empty(), 1 << 20);
     }
 
-    fn write_groups(&mut self, columns: Vec<(&str, ArrayRef)>, partition_values: PartitionRow, group_rows: usize) {
+    pub(super) fn write_groups(&mut self, columns: Vec<(&str, ArrayRef)>, partition_values: PartitionRow, group_rows: usize) {
         let name = format!("part {}.parquet", self.files.len());
         write_file(&self.path(&name), &RecordBatch::try_from_iter(columns).unwrap(), group_rows);
         self.add(&name, partition_values);
@@ -56,7 +62,7 @@ impl Table {
         RowScan::new(storage, &self.schema, &self.partitions).unwrap()
     }
 
-    fn where_(&self, sql: &str) -> RowScan {
+    pub(super) fn where_(&self, sql: &str) -> RowScan {
         self.scan().with_predicate(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&self.schema).unwrap()).unwrap()
     }
 
@@ -87,11 +93,11 @@ fn write_file(path: &Path, batch: &RecordBatch, group_rows: usize) {
     writer.close().unwrap();
 }
 
-fn field(name: &str, data_type: DataType) -> Field {
+pub(super) fn field(name: &str, data_type: DataType) -> Field {
     Field::new(name, data_type, true)
 }
 
-fn ints(values: impl IntoIterator<Item = i64>) -> ArrayRef {
+pub(super) fn ints(values: impl IntoIterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
 }
 

@@ -322,3 +322,63 @@ fn encodings_of_old_writers() {
     assert_eq!(rows.column(4).as_ref(), &decimals as &dyn Array);
     assert_eq!(rows.column(5).as_ref(), &decimals as &dyn Array);
 }
+
+/// Parquet's "Backward-compatibility rules" for lists: a repeated group of more fields than one, or called `array` or `…_tuple`, is the element itself.
+#[test]
+fn lists_of_two_levels_with_nested_elements() {
+    let ints = |names: &[&str]| DataType::Struct(names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect());
+    let list = |element: DataType| DataType::List(Arc::new(Field::new("element", element, true)));
+    let fields = [
+        ("pairs", list(ints(&["x", "y"]))),
+        ("single", list(ints(&["x"]))),
+        ("tuple", list(ints(&["x"]))),
+        ("nested", list(list(DataType::Int32))),
+    ];
+    let mut table = Table::new(fields.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec());
+    let schema = "message m { optional group pairs (LIST) { repeated group anything { required int32 x; optional int32 y; } }
+        optional group single (LIST) { repeated group array { required int32 x; } }
+        optional group tuple (LIST) { repeated group tuple_tuple { required int32 x; } }
+        optional group nested (LIST) { repeated group array (LIST) { repeated int32 array; } } }";
+    parquet_file(&mut table, schema, |index, column| {
+        let (levels, repeated) = if index == 1 || index == 4 { ([3; 3], [0, 1, 0]) } else { ([2; 3], [0, 1, 0]) };
+        let repeated = if index == 4 { [0, 2, 1] } else { repeated };
+        column.typed::<PInt32>().write_batch(&[1, 2, 3], Some(&levels), Some(&repeated)).unwrap();
+        if index == 4 {
+            // The second row: a list of no lists.
+            column.typed::<PInt32>().write_batch(&[], Some(&[1]), Some(&[0])).unwrap();
+        }
+    });
+    let rows = table.rows(table.scan()).unwrap();
+    let values: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
+    for (index, columns) in [(0, 2), (1, 1), (2, 1)] {
+        let found = rows.column(index).as_list::<i32>();
+        assert_eq!(found.value_offsets(), [0, 2, 3]);
+        assert!(found.values().as_struct().columns().iter().all(|column| column == &values));
+        assert_eq!(found.values().as_struct().num_columns(), columns);
+    }
+    let nested = rows.column(3).as_list::<i32>();
+    assert_eq!(nested.value_offsets(), [0, 2, 2]);
+    assert_eq!((nested.values().as_list::<i32>().value_offsets(), nested.values().as_list::<i32>().values()), (&[0, 2, 3][..], &values));
+}
+
+/// "some systems write optional keys": as long as there is one in every entry, they are keys.
+#[test]
+fn maps_with_optional_keys() {
+    let entries = strukt(vec![("key", DataType::Int32, false), ("value", DataType::Int32, true)]);
+    let map = DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries), false)), false);
+    for (levels, is_fine) in [([3i16, 3, 3], true), ([3, 2, 3], false)] {
+        let mut table = Table::new(vec![Field::new("c", map.clone(), true)]);
+        let schema = "message m { optional group c (MAP) { repeated group map { optional int32 k; optional int32 v; } } }";
+        parquet_file(&mut table, schema, |index, column| {
+            let levels = if index == 0 { levels } else { [3; 3] };
+            let values = &[1, 2, 3][..levels.iter().filter(|level| **level == 3).count()];
+            column.typed::<PInt32>().write_batch(values, Some(&levels), Some(&[0, 1, 0])).unwrap();
+        });
+        if !is_fine {
+            assert_eq!(table.error().kind(), ErrorKind::CorruptData);
+            continue;
+        }
+        let rows = table.rows(table.scan()).unwrap();
+        assert_eq!(rows.column(0).as_map().keys().as_primitive::<Int32Type>().values(), &[1, 2, 3]);
+    }
+}

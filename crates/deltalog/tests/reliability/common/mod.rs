@@ -1,7 +1,9 @@
 //! What the tests share: a table in a store that fails on demand, a clock that stands still, and logs built by hand.
 
+pub mod forms;
 pub mod oracle;
 pub mod store;
+pub mod warnings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +57,12 @@ pub fn add(path: &str) -> Add {
 
 /// A transaction that makes the table.
 pub fn creation(storage: &Storage, environment: &Environment) -> Transaction {
-    Transaction::create(storage, &TableDefinition::new(schema()), Operation::new("CREATE TABLE"), environment).unwrap()
+    try_creation(storage, environment).unwrap()
+}
+
+/// As [`creation`], over a store that may fail.
+pub fn try_creation(storage: &Storage, environment: &Environment) -> Result<Transaction> {
+    Transaction::create(storage, &TableDefinition::new(schema()), Operation::new("CREATE TABLE"), environment)
 }
 
 /// A transaction that adds the file `path` to `base`.

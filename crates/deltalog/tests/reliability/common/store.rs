@@ -39,6 +39,8 @@ pub enum Fault {
     LostBefore,
     /// It is done, and the answer is lost.
     LostAfter,
+    /// Nothing is done, and the answer says that the file was there.
+    ExistsBefore,
     /// It is done, and the answer says that the file was there.
     ExistsAfter,
     /// Nothing is done, and the store says that it is not allowed.
@@ -52,6 +54,7 @@ struct State {
     calls: Vec<Call>,
     script: Option<Script>,
     hidden: Vec<String>,
+    shows_twice: bool,
 }
 
 /// See the module.
@@ -72,6 +75,11 @@ impl FaultyStore {
     /// Listings no longer show the files whose name ends so; asked for by name they are there.
     pub fn hide(&self, ending: &str) {
         self.state.lock().unwrap().hidden.push(ending.to_owned());
+    }
+
+    /// Listings show each file twice, as pages that overlap do.
+    pub fn show_twice(&self) {
+        self.state.lock().unwrap().shows_twice = true;
     }
 
     /// No more failures.
@@ -107,13 +115,13 @@ fn disturbed<T>(fault: Option<Fault>, path: &Path, answer: Result<T>) -> Result<
     match fault {
         None => answer,
         Some(Fault::LostBefore | Fault::LostAfter) => Err(lost()),
-        Some(Fault::ExistsAfter) => Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() }),
+        Some(Fault::ExistsBefore | Fault::ExistsAfter) => Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() }),
         Some(Fault::Denied) => Err(denied(path)),
     }
 }
 
 fn has_effect(fault: Option<Fault>) -> bool {
-    !matches!(fault, Some(Fault::LostBefore | Fault::Denied))
+    !matches!(fault, Some(Fault::LostBefore | Fault::ExistsBefore | Fault::Denied))
 }
 
 impl std::fmt::Debug for FaultyStore {
@@ -161,11 +169,19 @@ impl ObjectStore for FaultyStore {
     fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
         match self.call(Op::List, prefix.unwrap_or(&Path::default())) {
             None => {
-                let hidden = self.state.lock().unwrap().hidden.clone();
+                let (hidden, times) = {
+                    let state = self.state.lock().unwrap();
+                    (state.hidden.clone(), if state.shows_twice { 2 } else { 1 })
+                };
                 let shown = move |meta: &Result<ObjectMeta>| {
                     !meta.as_ref().is_ok_and(|meta| hidden.iter().any(|ending| meta.location.as_ref().ends_with(ending)))
                 };
-                self.inner.list_with_offset(prefix, offset).filter(move |meta| std::future::ready(shown(meta))).boxed()
+                let files = self.inner.list_with_offset(prefix, offset).filter(move |meta| std::future::ready(shown(meta)));
+                let twice = files.flat_map(move |meta| match meta {
+                    Ok(meta) => stream::iter(vec![meta; times].into_iter().map(Ok).collect::<Vec<_>>()),
+                    Err(error) => stream::iter(vec![Err(error)]),
+                });
+                twice.boxed()
             }
             Some(Fault::Denied) => stream::once(std::future::ready(Err(denied(offset)))).boxed(),
             Some(_) => stream::once(std::future::ready(Err(lost()))).boxed(),

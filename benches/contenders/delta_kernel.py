@@ -1,0 +1,20 @@
+"""The Rust crate `delta_kernel` with its default engine: `scan_metadata` as it is, run by the program of `benches/kernel`, which times itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from typing import Any
+
+from benches.watch import Watch
+
+PROGRAM = "DELTALOG_BENCH_KERNEL"
+
+
+def open_list(watch: Watch, table: str, *options: str) -> dict[str, Any]:
+    done = subprocess.run([os.environ[PROGRAM], table, *options], stdout=subprocess.PIPE, check=True)
+    said = json.loads(done.stdout)
+    for measure, lap in said["laps"].items():
+        watch.took(measure, **lap)
+    return {name: said[name] for name in ("version", "files", "bytes")}

@@ -1,0 +1,12 @@
+"""The same, without statistics and row transforms: all that a caller who lists files and nothing else can switch off."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benches.contenders import delta_kernel
+from benches.watch import Watch
+
+
+def open_list(watch: Watch, table: str) -> dict[str, Any]:
+    return delta_kernel.open_list(watch, table, "lean")

@@ -1,0 +1,31 @@
+"""What every contender does with the rows that it reads: take the Arrow batches one after the other, count, add up a column, keep nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+COLUMN = "d3"
+PREDICATE = "i1 < 500000"
+"""Of `COLUMN` alone, true for half of the rows; the column in it is not asked for."""
+LIMIT = 500_000
+
+
+def take(stream: Any) -> tuple[int, float]:
+    """The batches of anything with `__arrow_c_stream__`."""
+    return take_batches(pa.RecordBatchReader.from_stream(stream))
+
+
+def take_batches(batches: Iterable[pa.RecordBatch]) -> tuple[int, float]:
+    count, total = 0, 0.0
+    for batch in batches:
+        count += batch.num_rows
+        total += pc.sum(batch.column(COLUMN)).as_py() or 0.0
+    return count, total
+
+
+def answer(some: tuple[int, float], everything: tuple[int, float]) -> dict[str, Any]:
+    return {"filter": some[0], "filter sum": some[1], "rows": everything[0], "sum": everything[1]}

@@ -1,0 +1,34 @@
+//! `SparkChanges`: the files of a change data feed for Spark's scan.
+
+use deltalog::changes::ChangePlan;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::error::IntoPython;
+use crate::snapshot::Snapshot;
+use crate::spark_plan;
+
+#[pyclass(frozen, module = "deltalog._internal")]
+pub(crate) struct SparkChanges(pub(crate) ChangePlan);
+
+#[pymethods]
+impl SparkChanges {
+    #[getter]
+    fn snapshot(&self) -> Snapshot {
+        Snapshot(self.0.snapshot().clone())
+    }
+
+    #[getter]
+    fn versions(&self) -> Option<(u64, u64)> {
+        self.0.versions().map(|versions| versions.into_inner())
+    }
+
+    fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        py.detach(|| self.0.files()?.map(|file| file.map(|file| file.file.size)).sum::<deltalog::Result<u64>>()).into_python()
+    }
+
+    fn plan_spark<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, u64)> {
+        let plan = py.detach(|| spark_plan::pack_changes(&self.0)).into_python()?;
+        Ok((PyBytes::new(py, &plan.bytes), plan.kept))
+    }
+}

@@ -1,0 +1,47 @@
+//! The files of a change data feed, packed as those of a snapshot are.
+//!
+//! Version and time of the commit are partition values: they stand after those of the table.
+
+use arrow::array::ArrayRef;
+use deltalog::changes::{COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFile, ChangePlan};
+use deltalog::protocol::LogPath;
+use deltalog::{Error, Result};
+
+use super::packer::{Packer, PlannedFile};
+use super::{Plan, finish};
+
+/// Packs the files of `changes`.
+pub(crate) fn pack_changes(changes: &ChangePlan) -> Result<Plan> {
+    let snapshot = changes.snapshot();
+    let names = snapshot.metadata().partition_columns.iter().map(String::as_str).chain([COMMIT_VERSION, COMMIT_TIMESTAMP]);
+    let names: Vec<_> = names.collect();
+    let mut packer = Packer::default();
+    for file in changes.files()? {
+        let file = file?;
+        add_file(&mut packer, &file, &names).map_err(|error| error.in_table(snapshot.storage().url()).at_version(file.version))?;
+    }
+    let files = packer.files();
+    finish(packer, snapshot, files)
+}
+
+fn add_file(packer: &mut Packer, changed: &ChangeFile, names: &[&str]) -> Result<()> {
+    let file = &changed.file;
+    let path = match &file.path {
+        LogPath::Relative(path) => path.to_string(),
+        LogPath::Absolute(path) => path.to_uri(),
+    };
+    let column = |name: &&str| {
+        file.partition_values.column(name).cloned().ok_or_else(|| Error::corrupt_log(format!("a changed file has no value of '{name}'")))
+    };
+    let values = names.iter().map(column).collect::<Result<Vec<ArrayRef>>>().map_err(|error| error.at_path(&path))?;
+    packer.add(PlannedFile {
+        path: &path,
+        size: i64::try_from(file.size).unwrap_or(i64::MAX),
+        modification_time_ms: changed.timestamp_ms,
+        values: &values,
+        row: file.partition_values.row(),
+        rows: file.rows.clone(),
+        change_type: changed.kind.change_type(),
+        row_tracking: None,
+    })
+}

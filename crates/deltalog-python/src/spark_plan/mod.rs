@@ -1,0 +1,109 @@
+//! The file list packed for the Java side of `deltalog.spark`.
+//!
+//! ```text
+//! i32 P, P partition rows: for each column u8 present, and if 1 the value in Catalyst's form
+//! i32 length, the table's root as a Hadoop path
+//! i32 B, B bitmaps of rows: i32 length, 64-bit Roaring
+//! i32 D, D directories: i32 partition row, i32 F, F files:
+//!     i64 size, i64 modification time in ms, u8 relative, i32 length, path,
+//!     u8 rows: 0 all of them, 1 all but those of a bitmap, 2 only those of a bitmap; unless 0: i32 which bitmap;
+//!     i32 length, what a change data feed says of all rows of the file, else empty;
+//!     u8 with ids, and if 1: i64 id of the first row, i64 version that the rows were added in
+//! ```
+//!
+//! - Big endian, except within bitmaps. Paths are decoded: a Hadoop `Path` made of text is not decoded again.
+//! - Files of equal partition values share a row, and stand in one directory where they follow each other.
+
+mod changes;
+mod packer;
+mod selections;
+mod values;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Int64Type, TimestampMillisecondType};
+use deltalog::predicate::{ParseMode, parse};
+use deltalog::protocol::{MaterializedRowTracking, TableFeature};
+use deltalog::replay::DeletionVectorColumn;
+use deltalog::scan::{FileListing, ListColumn};
+use deltalog::{Error, Result, Snapshot};
+
+pub(crate) use changes::pack_changes;
+use packer::{Packer, PlannedFile};
+
+/// A packed file list.
+pub(crate) struct Plan {
+    pub(crate) bytes: Vec<u8>,
+    /// Files in it.
+    pub(crate) kept: u64,
+    /// Files of the snapshot.
+    pub(crate) total: u64,
+}
+
+/// Packs the files of `snapshot` that may hold rows for which `filter_sql` is true.
+pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Result<Plan> {
+    let mut columns =
+        vec![ListColumn::Path, ListColumn::Size, ListColumn::ModificationTime, ListColumn::PartitionValues, ListColumn::DeletionVector];
+    if MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata()).is_ok() {
+        columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
+    }
+    let mut listing = FileListing::new(snapshot).columns(columns);
+    if !filter_sql.trim().is_empty() {
+        listing = listing.pruning(&parse(filter_sql, time_zone, ParseMode::Pruning)?);
+    }
+    let mut packer = Packer::default();
+    let mut list = listing.read()?;
+    for batch in list.by_ref() {
+        add_files(&mut packer, &batch?)?;
+    }
+    if !packer.selections().is_empty() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
+        // The reader of such a table is told that there are none.
+        return Err(Error::corrupt_log("files have deletion vectors, but the table's protocol has not the feature 'deletionVectors'")
+            .in_table(snapshot.storage().url())
+            .at_version(snapshot.version()));
+    }
+    finish(packer, snapshot, list.seen())
+}
+
+fn finish(packer: Packer, snapshot: &Snapshot, total: u64) -> Result<Plan> {
+    let located = |error: Error| error.in_table(snapshot.storage().url()).at_version(snapshot.version());
+    let bitmaps = selections::bitmaps(snapshot, packer.selections()).map_err(located)?;
+    Ok(Plan { kept: packer.files(), total, bytes: packer.finish(&hadoop_root(snapshot)?, &bitmaps)? })
+}
+
+fn add_files(packer: &mut Packer, batch: &RecordBatch) -> Result<()> {
+    let [paths, sizes, times, values, _, ids @ ..] = batch.columns() else {
+        return Err(Error::corrupt_log("the file list has other columns than asked for"));
+    };
+    let (paths, sizes) = (paths.as_string::<i32>(), sizes.as_primitive::<Int64Type>());
+    let (times, values) = (times.as_primitive::<TimestampMillisecondType>(), values.as_struct());
+    let vectors = DeletionVectorColumn::of_list(batch)?;
+    let ids: Vec<_> = ids.iter().map(|column| column.as_primitive::<Int64Type>()).collect();
+    let of_row = |row: usize| match ids.as_slice() {
+        [base, version] if base.is_valid(row) && version.is_valid(row) => Some((base.value(row), version.value(row))),
+        _ => None,
+    };
+    for row in 0..batch.num_rows() {
+        let path = paths.value(row);
+        packer.add(PlannedFile {
+            path,
+            size: sizes.value(row),
+            modification_time_ms: if times.is_valid(row) { times.value(row) } else { 0 },
+            values: values.columns(),
+            row,
+            rows: vectors.get(row).map_err(|error| error.at_path(path))?.into(),
+            change_type: None,
+            row_tracking: of_row(row),
+        })?;
+    }
+    Ok(())
+}
+
+/// The root as Hadoop writes it: scheme, and the decoded path.
+fn hadoop_root(snapshot: &Snapshot) -> Result<String> {
+    let root = snapshot.storage().root();
+    let path = deltalog::protocol::path::decode(root.path())?.into_owned();
+    Ok(match root.host_str() {
+        Some(host) => format!("{}://{host}{path}", root.scheme()),
+        None => format!("{}:{path}", root.scheme()),
+    })
+}

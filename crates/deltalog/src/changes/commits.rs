@@ -1,0 +1,89 @@
+//! What a commit says of the changes it made.
+
+use std::sync::Arc;
+
+use arrow::array::{AsArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder};
+use arrow::compute::filter_record_batch;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::protocol::{AddCdcFile, CommitInfo, LogPath, PathResolver};
+use crate::replay::{Commit, FileColumn, with_columns};
+
+/// The file actions of a commit that changed rows.
+#[derive(Debug)]
+pub(super) struct FeedCommit {
+    pub(super) version: u64,
+    pub(super) timestamp_ms: i64,
+    pub(super) actions: FeedActions,
+}
+
+#[derive(Debug)]
+pub(super) enum FeedActions {
+    /// The changes as their writer recorded them.
+    Recorded { files: Vec<AddCdcFile>, partition_values: MapArray },
+    /// `add` and `remove` actions in the form of the log, with the columns that are needed, from which the changes are inferred.
+    Inferred { adds: RecordBatch, removes: RecordBatch },
+}
+
+/// What is kept of file actions.
+const COLUMNS: [FileColumn; 4] = [FileColumn::Path, FileColumn::Size, FileColumn::PartitionValues, FileColumn::DeletionVector];
+
+impl FeedCommit {
+    /// # Errors
+    /// `CorruptLog`.
+    pub(super) fn new(commit: Commit, timestamp_ms: i64) -> Result<Self> {
+        let actions = if !commit.cdc.is_empty() {
+            let partition_values = maps_of(&commit.cdc)?;
+            FeedActions::Recorded { files: commit.cdc, partition_values }
+        } else {
+            let keep = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
+            FeedActions::Inferred { adds: changing(&commit.adds, keep)?, removes: changing(&commit.removes, keep)? }
+        };
+        Ok(Self { version: commit.version, timestamp_ms, actions })
+    }
+}
+
+/// Whether the writer says that it ran a MERGE that changed no row. Metrics that are not there say nothing.
+fn is_merge_without_changes(info: &CommitInfo) -> bool {
+    let metric = |name: &str| info.operation_metrics.as_ref().and_then(|metrics| metrics.get(name));
+    let is_zero = |value: &Value| value.as_str() == Some("0") || value.as_u64() == Some(0);
+    info.operation.as_deref() == Some("MERGE")
+        && ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"].iter().all(|name| metric(name).is_some_and(is_zero))
+}
+
+/// The actions with `dataChange`, or none of them.
+fn changing(actions: &RecordBatch, keep: bool) -> Result<RecordBatch> {
+    let kept = with_columns(actions, COLUMNS.iter().map(|column| column.field()).collect())?;
+    // Without actions there is no column either.
+    if !keep || actions.num_rows() == 0 {
+        return Ok(kept.slice(0, 0));
+    }
+    let changes = actions.column_by_name(FileColumn::DataChange.name()).and_then(|changes| changes.as_boolean_opt());
+    let changes = changes.ok_or_else(|| Error::corrupt_log("file actions have no column 'dataChange'"))?;
+    match changes.false_count() {
+        0 => Ok(kept),
+        _ => filter_record_batch(&kept, changes).map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error)),
+    }
+}
+
+/// The partition values of `files` in the form that those of `add` actions have.
+fn maps_of(files: &[AddCdcFile]) -> Result<MapArray> {
+    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut maps = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for file in files {
+        for (key, value) in &file.partition_values {
+            maps.keys().append_value(key);
+            maps.values().append_option(value.as_deref());
+        }
+        maps.append(true).map_err(|error| Error::corrupt_log("a map has more entries than can be held").with_source(error))?;
+    }
+    Ok(maps.finish())
+}
+
+/// The paths of a batch of file actions, decoded and checked.
+pub(super) fn paths(actions: &RecordBatch, resolver: &PathResolver) -> Result<Vec<Arc<LogPath>>> {
+    let paths = actions.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
+    let paths = paths.ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+    paths.iter().map(|path| resolver.resolve(path.unwrap_or_default()).map(Arc::new)).collect()
+}

@@ -1,0 +1,231 @@
+//! The files of changes: what to read of each, and what became of its rows.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray};
+use arrow::datatypes::{Field, FieldRef, Int64Type};
+
+use super::commits::{FeedActions, FeedCommit, paths};
+use super::schema::change_fields;
+use crate::error::{Error, Result};
+use crate::protocol::{LogPath, PathResolver};
+use crate::replay::{DeletionVectorColumn, FileColumn};
+use crate::scan::{DataFile, FileRows, PartitionColumns, PartitionRow, RowTracking};
+use crate::storage::Storage;
+
+/// What became of the rows of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ChangeKind {
+    /// They were inserted.
+    Insert,
+    /// They were deleted.
+    Delete,
+    /// The file's own column `_change_type` says it of each.
+    Recorded,
+}
+
+impl ChangeKind {
+    /// What the column `_change_type` says of all rows, if it is the same.
+    pub fn change_type(self) -> Option<&'static str> {
+        match self {
+            Self::Insert => Some("insert"),
+            Self::Delete => Some("delete"),
+            Self::Recorded => None,
+        }
+    }
+}
+
+/// A file with changed rows.
+#[derive(Debug, Clone)]
+pub struct ChangeFile {
+    /// What became of the rows.
+    pub kind: ChangeKind,
+    /// The version that changed them.
+    pub version: u64,
+    /// When that was committed, milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    /// The file, which of its rows are meant, and the values of its partition columns and of those columns of the feed that are the same for all rows.
+    pub file: DataFile,
+}
+
+/// The files of a [`ChangePlan`](super::ChangePlan), in the order of the versions.
+#[derive(Debug)]
+pub struct ChangeFiles {
+    pub(super) storage: Storage,
+    pub(super) resolver: PathResolver,
+    pub(super) partitions: PartitionColumns,
+    pub(super) commits: Arc<Vec<FeedCommit>>,
+    pub(super) next: usize,
+    pub(super) current: std::vec::IntoIter<ChangeFile>,
+}
+
+impl Iterator for ChangeFiles {
+    type Item = Result<ChangeFile>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(file) = self.current.next() {
+                return Some(Ok(file));
+            }
+            let commit = self.commits.get(self.next)?;
+            self.next += 1;
+            match self.files_of(commit) {
+                Ok(files) => self.current = files.into_iter(),
+                Err(error) => {
+                    let error = error.at_version(commit.version).in_table(self.storage.url());
+                    // After an error there is nothing more.
+                    self.next = usize::MAX;
+                    return Some(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl ChangeFiles {
+    fn files_of(&self, commit: &FeedCommit) -> Result<Vec<ChangeFile>> {
+        match &commit.actions {
+            FeedActions::Recorded { files, partition_values } => {
+                let values = values(commit, &self.partitions.parse(partition_values)?, ChangeKind::Recorded)?;
+                let file = |(row, file): (usize, &crate::protocol::AddCdcFile)| {
+                    Ok(ChangeFile {
+                        kind: ChangeKind::Recorded,
+                        version: commit.version,
+                        timestamp_ms: commit.timestamp_ms,
+                        file: DataFile {
+                            path: self.resolver.resolve(&file.path)?,
+                            size: size(file.size, &file.path)?,
+                            partition_values: PartitionRow::new(Arc::clone(&values), row)?,
+                            rows: FileRows::All,
+                            // Rows of change files have no ids.
+                            row_tracking: RowTracking::default(),
+                        },
+                    })
+                };
+                files.iter().enumerate().map(file).collect()
+            }
+            FeedActions::Inferred { adds, removes } => self.inferred(commit, adds, removes),
+        }
+    }
+
+    fn inferred(&self, commit: &FeedCommit, adds: &RecordBatch, removes: &RecordBatch) -> Result<Vec<ChangeFile>> {
+        let adds = self.actions(commit, adds)?;
+        let removes = self.actions(commit, removes)?;
+        let added: HashMap<&LogPath, usize> = adds.paths.iter().enumerate().map(|(row, path)| (path.as_ref(), row)).collect();
+        let mut is_paired = vec![false; adds.paths.len()];
+        let (mut deleted, mut inserted) = (Vec::new(), Vec::new());
+        for (row, path) in removes.paths.iter().enumerate() {
+            let Some(add) = added.get(path.as_ref()) else {
+                deleted.push(removes.file(self, row, ChangeKind::Delete, removes.vectors.get(row)?.into())?);
+                continue;
+            };
+            if let Some(is_paired) = is_paired.get_mut(*add) {
+                *is_paired = true;
+            }
+            // The same rows in the same places: only what the vectors say of them differs.
+            let (old, new) = (removes.vectors.get(row)?, adds.vectors.get(*add)?);
+            if old == new {
+                continue;
+            }
+            if let Some(named_by) = new.clone() {
+                let rows = FileRows::Between { named_by, not_by: old.clone() };
+                deleted.push(adds.file(self, *add, ChangeKind::Delete, rows)?);
+            }
+            if let Some(named_by) = old {
+                inserted.push(adds.file(self, *add, ChangeKind::Insert, FileRows::Between { named_by, not_by: new })?);
+            }
+        }
+        for row in (0..adds.paths.len()).filter(|row| is_paired.get(*row) == Some(&false)) {
+            inserted.push(adds.file(self, row, ChangeKind::Insert, adds.vectors.get(row)?.into())?);
+        }
+        deleted.append(&mut inserted);
+        Ok(deleted)
+    }
+
+    fn actions<'a>(&self, commit: &'a FeedCommit, batch: &'a RecordBatch) -> Result<Actions<'a>> {
+        let column = |column: FileColumn| {
+            batch
+                .column_by_name(column.name())
+                .ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{}'", column.name())))
+        };
+        let map = column(FileColumn::PartitionValues)?.as_map_opt().ok_or_else(|| Error::corrupt_log("partitionValues is no map"))?;
+        let sizes = column(FileColumn::Size)?.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
+        let paths = paths(batch, &self.resolver)?;
+        if let Some(path) = paths.iter().zip(0..).find(|(_, row)| map.is_null(*row) && !self.partitions.is_empty()).map(|(path, _)| path) {
+            return Err(Error::unsupported("the commit removes a file without saying what partition its rows were in")
+                .at_path(path.to_string())
+                .with_hint("begin the changes after this version"));
+        }
+        let partitions = self.partitions.parse(map)?;
+        Ok(Actions {
+            commit,
+            paths,
+            sizes,
+            vectors: DeletionVectorColumn::of_log(batch)?,
+            deleted: values(commit, &partitions, ChangeKind::Delete)?,
+            inserted: values(commit, &partitions, ChangeKind::Insert)?,
+        })
+    }
+}
+
+/// The partition values of the files of a commit, with what the feed says of all rows of them.
+fn values(commit: &FeedCommit, partitions: &StructArray, kind: ChangeKind) -> Result<Arc<StructArray>> {
+    let files = partitions.len();
+    let version = i64::try_from(commit.version).map_err(|_| Error::corrupt_log("a version beyond all numbers"))?;
+    let micros = commit.timestamp_ms.checked_mul(1000).ok_or_else(|| Error::corrupt_log("a commit time beyond all timestamps"))?;
+    let [change_type, commit_version, commit_timestamp] = change_fields();
+    let mut given: Vec<(Field, ArrayRef)> = vec![
+        (commit_version, Arc::new(Int64Array::from(vec![version; files]))),
+        (commit_timestamp, Arc::new(TimestampMicrosecondArray::from(vec![micros; files]).with_timezone("UTC"))),
+    ];
+    if let Some(name) = kind.change_type() {
+        given.push((change_type, Arc::new(StringArray::from(vec![name; files]))));
+    }
+    let (fields, columns): (Vec<_>, Vec<_>) = given.into_iter().map(|(field, column)| (Arc::new(field), column)).unzip();
+    let fields: Vec<FieldRef> = partitions.fields().iter().cloned().chain(fields).collect();
+    let columns = partitions.columns().iter().cloned().chain(columns).collect();
+    StructArray::try_new_with_length(fields.into(), columns, None, files)
+        .map(Arc::new)
+        .map_err(|error| Error::corrupt_log("the values of changed files do not fit their columns").with_source(error))
+}
+
+/// `add` or `remove` actions of a commit.
+struct Actions<'a> {
+    commit: &'a FeedCommit,
+    paths: Vec<Arc<LogPath>>,
+    sizes: &'a Int64Array,
+    vectors: DeletionVectorColumn<'a>,
+    /// The values of the files whose rows were deleted.
+    deleted: Arc<StructArray>,
+    /// Of those whose rows were inserted.
+    inserted: Arc<StructArray>,
+}
+
+impl Actions<'_> {
+    fn file(&self, of: &ChangeFiles, row: usize, kind: ChangeKind, rows: FileRows) -> Result<ChangeFile> {
+        let path = self.paths.get(row).ok_or_else(|| Error::corrupt_log("file actions of different lengths"))?;
+        // Only an `add` must say it.
+        let size = match self.sizes.is_valid(row) {
+            true => size(self.sizes.value(row), &path.to_string())?,
+            false => of.storage.open_log_path(path)?.size(),
+        };
+        let values = if kind == ChangeKind::Delete { &self.deleted } else { &self.inserted };
+        Ok(ChangeFile {
+            kind,
+            version: self.commit.version,
+            timestamp_ms: self.commit.timestamp_ms,
+            file: DataFile {
+                path: path.as_ref().clone(),
+                size,
+                partition_values: PartitionRow::new(Arc::clone(values), row)?,
+                rows,
+                row_tracking: RowTracking::default(),
+            },
+        })
+    }
+}
+
+fn size(size: i64, path: &str) -> Result<u64> {
+    u64::try_from(size).map_err(|_| Error::corrupt_log("a file has a negative size").at_path(path))
+}

@@ -1,0 +1,249 @@
+//! From a range of versions to the files that changed in it.
+
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+use super::commits::FeedCommit;
+use super::files::{ChangeFile, ChangeFiles};
+use super::range::{ChangeBound, Wanted, commits_of};
+use super::schema::{Shape, change_fields, with_change_fields};
+use super::{COMMIT_TIMESTAMP, COMMIT_VERSION, PROPERTY};
+use crate::error::{Error, ErrorKind, Result};
+use crate::predicate::Predicate;
+use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensure_readable_with_catalog};
+use crate::replay::Commit;
+use crate::scan::{PartitionColumns, RowScan, RowStream};
+use crate::snapshot::Snapshot;
+
+/// Which changes of a table to read.
+#[derive(Debug, Clone)]
+pub struct ChangeFeed {
+    snapshot: Snapshot,
+    wanted: Wanted,
+}
+
+impl ChangeFeed {
+    /// All changes of the table of `snapshot`, from version 0 to the newest, which is looked for.
+    pub fn new(snapshot: &Snapshot) -> Self {
+        let wanted = Wanted { start: ChangeBound::Version(0), end: None, may_be_empty: false };
+        Self { snapshot: snapshot.clone(), wanted }
+    }
+
+    /// Begins here.
+    #[must_use]
+    pub fn from(mut self, start: ChangeBound) -> Self {
+        self.wanted.start = start;
+        self
+    }
+
+    /// Ends here, and not at the newest version; an end after that is the newest.
+    #[must_use]
+    pub fn to(mut self, end: ChangeBound) -> Self {
+        self.wanted.end = Some(end);
+        self
+    }
+
+    /// Whether a range beyond the newest version, or one that ends before it begins, has no changes; without, it is an error.
+    #[must_use]
+    pub fn allow_out_of_range(mut self, allow: bool) -> Self {
+        self.wanted.may_be_empty = allow;
+        self
+    }
+
+    /// Finds the files that changed.
+    ///
+    /// # Errors
+    /// `VersionNotFound` for versions whose commits are not there, or at which the feed was not on; the message tells which can be read.
+    /// `InvalidArgument` for a range that ends before it begins. `SchemaMismatch` if the rows of a version cannot be read in the schema of the last one:
+    /// a column was dropped or renamed since, has another type that is not a wider one, may not be NULL any more, or the table is partitioned by other
+    /// columns. `Unsupported` if a version has a feature that is not implemented. Else as [`Snapshot::open`].
+    pub fn plan(self) -> Result<ChangePlan> {
+        let storage = self.snapshot.storage();
+        let located = |error: Error| error.in_table(storage.url());
+        let newest = self.snapshot.refresh()?;
+        let times = newest.commit_times(Some(newest.version()))?;
+        let Some(versions) = self.wanted.versions(&times).map_err(located)? else {
+            return ChangePlan::new(newest, None, Vec::new());
+        };
+        let last = newest.at_version(*versions.end())?;
+        let mut log = FeedLog { last: &last, states: Vec::new(), off: Vec::new() };
+        let mut commits = Vec::new();
+        for file in commits_of(&times, &versions).map_err(located)? {
+            let commit = Commit::read_without_stats(storage, file)?;
+            log.see(&commit);
+            let timestamp_ms = times.shown(&file, commit.commit_info.as_ref());
+            commits.push(FeedCommit::new(commit, timestamp_ms).map_err(|error| located(error.at_version(file.version)))?);
+        }
+        log.check(&versions).map_err(located)?;
+        ChangePlan::new(last, Some(versions), commits)
+    }
+}
+
+/// What the commits of a range say of protocol and metadata.
+struct FeedLog<'a> {
+    last: &'a Snapshot,
+    /// The versions that set one of the two.
+    states: Vec<(u64, Option<Protocol>, Option<Metadata>)>,
+    /// The versions from which on the feed was off, each with that from which on it was on again.
+    off: Vec<(u64, Option<u64>)>,
+}
+
+impl FeedLog<'_> {
+    fn see(&mut self, commit: &Commit) {
+        if commit.protocol.is_some() || commit.metadata.is_some() {
+            self.states.push((commit.version, commit.protocol.clone(), commit.metadata.clone()));
+        }
+    }
+
+    /// Checks each version of `versions` against the last.
+    fn check(&mut self, versions: &RangeInclusive<u64>) -> Result<()> {
+        let (mut protocol, mut metadata) = self.before_and_at(*versions.start())?;
+        let states = std::mem::take(&mut self.states);
+        let mut changes = states.into_iter().skip_while(|(version, ..)| version <= versions.start()).peekable();
+        let (mut version, mut checked) = (*versions.start(), Ok(()));
+        loop {
+            self.see_switch(version, &metadata);
+            checked = checked.and_then(|()| self.check_version(version, &protocol, &metadata).map_err(|error| error.at_version(version)));
+            let Some((next, new_protocol, new_metadata)) = changes.next() else { break };
+            version = next;
+            protocol = new_protocol.unwrap_or(protocol);
+            metadata = new_metadata.unwrap_or(metadata);
+        }
+        // That the feed was off is the better thing to say.
+        self.ensure_on(versions).and(checked)
+    }
+
+    /// Protocol and metadata as of `start`.
+    fn before_and_at(&self, start: u64) -> Result<(Protocol, Metadata)> {
+        let at_start = self.states.first().filter(|(version, ..)| *version == start);
+        if let Some((_, Some(protocol), Some(metadata))) = at_start {
+            return Ok((protocol.clone(), metadata.clone()));
+        }
+        // If nothing changed them later, they are those of the last version.
+        if self.states.iter().all(|(version, ..)| *version == start) {
+            return Ok((self.last.protocol().clone(), self.last.metadata().clone()));
+        }
+        let first = self.last.at_version(start)?;
+        Ok((first.protocol().clone(), first.metadata().clone()))
+    }
+
+    fn see_switch(&mut self, version: u64, metadata: &Metadata) {
+        match (metadata.is_enabled(PROPERTY), self.off.last_mut()) {
+            (true, Some((_, on @ None))) => *on = Some(version),
+            (false, None | Some((_, Some(_)))) => self.off.push((version, None)),
+            _ => {}
+        }
+    }
+
+    fn check_version(&self, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
+        // Where a catalog had to be asked, it was: the snapshot is open.
+        ensure_readable_with_catalog(protocol, metadata)?;
+        let schema = MappedSchema::new(metadata.schema()?, ColumnMappingMode::of(protocol, metadata)?)?;
+        let shape = Shape { schema: &schema, partition_columns: &metadata.partition_columns };
+        let last = Shape { schema: self.last.mapped_schema(), partition_columns: &self.last.metadata().partition_columns };
+        match shape.obstacle(&last) {
+            None => Ok(()),
+            Some(obstacle) => Err(Error::schema_mismatch(format!(
+                "the changes of version {version} cannot be read in the schema of version {}: {obstacle}",
+                self.last.version()
+            ))
+            .with_hint("read the changes before and after the schema was changed one after the other")),
+        }
+    }
+
+    fn ensure_on(&self, versions: &RangeInclusive<u64>) -> Result<()> {
+        let Some((off, _)) = self.off.first() else { return Ok(()) };
+        let mut on = Vec::new();
+        let mut from = Some(*versions.start());
+        for (off, again) in &self.off {
+            on.extend(from.filter(|from| from < off).map(|from| (from, off - 1)));
+            from = *again;
+        }
+        on.extend(from.map(|from| (from, *versions.end())));
+        let on: Vec<_> = on.into_iter().map(|(from, to)| format!("{from} to {to}")).collect();
+        let readable = if on.is_empty() { "none of them".to_owned() } else { on.join(", ") };
+        Err(Error::new(
+            ErrorKind::VersionNotFound,
+            format!(
+                "the change data feed was off at version {off}: of the versions {} to {} it can be read for {readable}",
+                versions.start(),
+                versions.end()
+            ),
+        )
+        .at_version(*off)
+        .with_hint(format!("it is recorded while the table property '{PROPERTY}' is true")))
+    }
+}
+
+/// The files that changed in a range of versions.
+#[derive(Debug, Clone)]
+pub struct ChangePlan {
+    snapshot: Snapshot,
+    versions: Option<RangeInclusive<u64>>,
+    commits: Arc<Vec<FeedCommit>>,
+    schema: SchemaRef,
+}
+
+impl ChangePlan {
+    fn new(snapshot: Snapshot, versions: Option<RangeInclusive<u64>>, commits: Vec<FeedCommit>) -> Result<Self> {
+        let schema = with_change_fields(snapshot.arrow_schema()).map_err(|error| error.in_table(snapshot.storage().url()))?;
+        Ok(Self { snapshot, versions, commits: Arc::new(commits), schema })
+    }
+
+    /// The versions; `None` if the range has none.
+    pub fn versions(&self) -> Option<RangeInclusive<u64>> {
+        self.versions.clone()
+    }
+
+    /// The last version, in whose schema the rows are.
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The schema of the rows: the table's, then `_change_type`, `_commit_version`, `_commit_timestamp`.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The files that changed, in the order of the versions.
+    ///
+    /// # Errors
+    /// `CorruptLog` if a partition column cannot be one; what is wrong with an action comes with the files.
+    pub fn files(&self) -> Result<ChangeFiles> {
+        Ok(ChangeFiles {
+            storage: self.snapshot.storage().clone(),
+            resolver: self.snapshot.resolver().clone(),
+            partitions: PartitionColumns::of(&self.snapshot)?,
+            commits: Arc::clone(&self.commits),
+            next: 0,
+            current: Vec::new().into_iter(),
+        })
+    }
+
+    /// The changed rows, of `columns` if given, else of all, for which `predicate` is true. Both may name the columns of the feed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a column that is not there or a predicate that does not fit the schema; what goes wrong while reading comes with the batches.
+    pub fn read(&self, columns: Option<&[String]>, predicate: Option<&Predicate>) -> Result<RowStream> {
+        let snapshot = &self.snapshot;
+        // Whatever the feed says of all rows of a file needs no row to be decided.
+        let given = [COMMIT_VERSION, COMMIT_TIMESTAMP].map(str::to_owned);
+        let constants: Vec<_> = snapshot.metadata().partition_columns.iter().cloned().chain(given).collect();
+        let in_files = snapshot.mapped_schema().physical_arrow();
+        let in_files: Vec<_> = in_files.fields().iter().cloned().chain(change_fields().map(Arc::new)).collect();
+        let mut scan = RowScan::new(snapshot.storage().clone(), &self.schema, &constants)?
+            .with_physical_schema(&Arc::new(Schema::new(in_files)))?
+            .with_resolver(snapshot.resolver().clone())
+            .at_version(snapshot.version());
+        if let Some(columns) = columns {
+            scan = scan.with_projection(columns)?;
+        }
+        if let Some(predicate) = predicate {
+            let bound = predicate.bind(&self.schema).map_err(|error| error.in_table(snapshot.storage().url()))?;
+            scan = scan.with_predicate(&bound)?;
+        }
+        Ok(scan.read(self.files()?.map(|file: Result<ChangeFile>| file.map(|file| file.file))))
+    }
+}

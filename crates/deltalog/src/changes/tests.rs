@@ -1,0 +1,329 @@
+//! The feed of crafted tables: ranges, columns, schemas, and what is refused. (PROTOCOL, "Add CDC File".)
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::Arc;
+
+use arrow::array::*;
+use arrow::datatypes::{Int64Type, TimestampMicrosecondType};
+use serde_json::{Value, json};
+
+use super::test_table::*;
+use super::{ChangeBound, ChangeFeed, ChangeKind};
+use crate::error::{Error, ErrorKind, Result};
+use crate::predicate::{ParseMode, parse};
+use crate::scan::FileRows;
+use crate::snapshot::Snapshot;
+use crate::transaction::{Operation, SaveMode};
+use crate::{Environment, PendingWrite, WriteRequest};
+
+/// Three versions after the empty one: rows 1 to 3 inserted, 2 deleted, 1 updated to 10 with a recorded change.
+fn small() -> Table {
+    let mut table = Table::new();
+    let first = table.write_ids(&[1, 2, 3]);
+    table.commit(vec![table.add(&first)]);
+    let vector = table.vector(&BTreeSet::from([1]));
+    table.commit(vec![table.remove(&first), table.action("add", &first, vector.as_ref(), true)]);
+    let second = table.write(vec![("id", ints(&[10, 3])), ("_change_type", Arc::new(StringArray::from(vec![None::<&str>, None])))]);
+    let recorded = table.write(vec![("id", ints(&[1, 10])), ("_change_type", texts(&["update_preimage", "update_postimage"]))]);
+    let cdc = json!({"cdc": {"path": recorded, "partitionValues": {}, "size": table.size(&recorded), "dataChange": false}});
+    table.commit(vec![table.action("remove", &first, vector.as_ref(), true), table.add(&second), cdc]);
+    table
+}
+
+#[test]
+fn columns_order_and_times() {
+    let table = small();
+    let plan = table.feed().plan().unwrap();
+    assert_eq!(plan.versions(), Some(0..=3));
+    let names: Vec<_> = plan.schema().fields().iter().map(|field| field.name().as_str()).collect();
+    assert_eq!(names, ["id", "_change_type", "_commit_version", "_commit_timestamp"]);
+    let batches: Vec<_> = plan.read(None, None).unwrap().map(Result::unwrap).collect();
+    let found: Rows = batches.iter().flat_map(rows_of).collect();
+    let recorded = [change("update_preimage", [1], 3), change("update_postimage", [10], 3)].concat();
+    assert_eq!(found, [change("insert", [1, 2, 3], 1), change("delete", [2], 2), recorded].concat());
+    for batch in &batches {
+        let versions = batch.column(2).as_primitive::<Int64Type>();
+        let times = batch.column(3).as_primitive::<TimestampMicrosecondType>();
+        assert!((0..batch.num_rows()).all(|row| times.value(row) == (EPOCH + versions.value(row) * 10_000) * 1000));
+    }
+}
+
+/// What an engine gets to plan with.
+#[test]
+fn files_say_kind_version_time_and_rows() {
+    let files: Vec<_> = small().feed().plan().unwrap().files().unwrap().map(Result::unwrap).collect();
+    let kinds: Vec<_> = files.iter().map(|file| (file.kind, file.version, (file.timestamp_ms - EPOCH) / 10_000)).collect();
+    assert_eq!(kinds, [(ChangeKind::Insert, 1, 1), (ChangeKind::Delete, 2, 2), (ChangeKind::Recorded, 3, 3)]);
+    assert!(files[0].file.rows == FileRows::All && files[2].file.rows == FileRows::All);
+    assert!(matches!(&files[1].file.rows, FileRows::Between { named_by, not_by: None } if named_by.cardinality == 1));
+    assert_eq!(files[0].file.path, files[1].file.path);
+}
+
+/// A data file may hold a column `_change_type`, which is to be disregarded ("Note for non-change data readers").
+#[test]
+fn predicates_and_projections_know_the_feeds_columns() {
+    let mut table = small();
+    let with_column = table.write(vec![("id", ints(&[20, 21])), ("_change_type", Arc::new(StringArray::from(vec![None, Some("delete")])))]);
+    table.commit(vec![table.add(&with_column)]);
+    let select = |sql: &str| {
+        let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap();
+        let batches = table.feed().plan().unwrap().read(None, Some(&predicate)).unwrap();
+        batches.flat_map(|batch| rows_of(&batch.unwrap())).collect::<Rows>()
+    };
+    assert_eq!(select("_change_type = 'insert' AND id > 2"), [change("insert", [3], 1), change("insert", [20, 21], 4)].concat());
+    assert_eq!(select("_change_type LIKE 'update_p%'").len(), 2);
+    assert_eq!(select("_commit_version = 2"), change("delete", [2], 2));
+    assert_eq!(select("_commit_timestamp < TIMESTAMP '2023-11-14 22:13:35Z'"), change("insert", [1, 2, 3], 1));
+    assert_eq!(select("_change_type IS NULL"), Rows::new());
+    // A file that no row can come from is not opened.
+    fs::remove_file(table.directory.path().join(&with_column)).unwrap();
+    assert_eq!(select("_commit_version = 2 OR _commit_version = 1").len(), 4);
+
+    let plan = table.feed().to(ChangeBound::Version(3)).plan().unwrap();
+    let columns = ["_commit_version", "_change_type"].map(str::to_owned);
+    let batches: Vec<_> = plan.read(Some(&columns), None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 6);
+    assert!(batches.iter().all(|batch| batch.num_columns() == 2));
+    assert_eq!(plan.read(Some(&["nothing".to_owned()]), None).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+#[test]
+fn ranges_by_version_and_time_are_inclusive() {
+    let table = small();
+    assert_eq!(table.between(2, 2).unwrap(), change("delete", [2], 2));
+    assert_eq!(table.between(1, 99).unwrap().len(), 6);
+    let at = |seconds: i64| ChangeBound::Timestamp(EPOCH + seconds * 1000);
+    let versions = |start, end| {
+        let plan = table.feed().from(start).to(end).plan();
+        plan.map(|plan| plan.versions().unwrap().into_inner()).map_err(|error| (error.kind(), error.to_string()))
+    };
+    assert_eq!(versions(at(10), at(20)), Ok((1, 2)));
+    assert_eq!(versions(at(11), at(29)), Ok((2, 2)));
+    assert_eq!(versions(at(-5), at(500)), Ok((0, 3)));
+    assert_eq!(versions(at(-5), at(0)), Ok((0, 0)));
+    assert_eq!(versions(at(21), ChangeBound::Version(3)), Ok((3, 3)));
+
+    let not_found = |outcome: std::result::Result<_, (ErrorKind, String)>| {
+        let (kind, text) = outcome.unwrap_err();
+        assert!(kind == ErrorKind::VersionNotFound && text.contains("versions 0 to 3"), "{text}");
+    };
+    not_found(versions(ChangeBound::Version(4), ChangeBound::Version(9)));
+    not_found(versions(at(31), at(40)));
+    not_found(versions(at(-9), at(-1)));
+    assert!(versions(at(31), at(40)).unwrap_err().1.contains("2023-11-14T22:13:20.000Z to 2023-11-14T22:13:50.000Z"));
+    assert_eq!(versions(at(11), at(19)).unwrap_err().0, ErrorKind::InvalidArgument);
+    let (kind, text) = versions(ChangeBound::Version(3), ChangeBound::Version(1)).unwrap_err();
+    assert!(kind == ErrorKind::InvalidArgument && text.contains("versions 0 to 3"), "{text}");
+    for (start, end) in [(ChangeBound::Version(4), ChangeBound::Version(9)), (at(31), at(40)), (at(11), at(19)), (at(-9), at(-1))] {
+        let plan = table.feed().from(start).to(end).allow_out_of_range(true).plan().unwrap();
+        assert!(plan.versions().is_none() && plan.read(None, None).unwrap().next().is_none());
+        assert_eq!(plan.schema().fields().len(), 4);
+    }
+}
+
+/// "Reader Requirements for AddCDCFile": `_commit_timestamp`, from the version on that has in-commit timestamps.
+#[test]
+fn in_commit_timestamps_are_the_times_once_they_are_on() {
+    let mut table = Table::new();
+    let path = table.write_ids(&[1]);
+    table.commit(vec![table.add(&path)]);
+    let mut protocol = protocol();
+    protocol["protocol"]["writerFeatures"].as_array_mut().unwrap().push(json!("inCommitTimestamp"));
+    let mut metadata = metadata(SCHEMA, &[], true);
+    let enabled = EPOCH + 100_000;
+    for (key, value) in [
+        ("delta.enableInCommitTimestamps", "true".to_owned()),
+        ("delta.inCommitTimestampEnablementVersion", "2".to_owned()),
+        ("delta.inCommitTimestampEnablementTimestamp", enabled.to_string()),
+    ] {
+        metadata["metaData"]["configuration"][key] = json!(value);
+    }
+    table.commit_as(json!({"inCommitTimestamp": enabled}), vec![protocol, metadata, table.remove(&path)]);
+    table.commit_as(json!({"inCommitTimestamp": enabled + 7}), vec![table.add(&path)]);
+    let times: Vec<_> = table.feed().plan().unwrap().files().unwrap().map(|file| file.unwrap().timestamp_ms - EPOCH).collect();
+    assert_eq!(times, [10_000, 100_000, 100_007]);
+    let since = |time| table.feed().from(ChangeBound::Timestamp(time)).plan().unwrap().versions();
+    assert_eq!((since(enabled + 1), since(EPOCH + 10_001)), (Some(3..=3), Some(2..=3)));
+}
+
+#[test]
+fn a_handle_on_an_old_version_sees_new_changes() {
+    let table = small();
+    let old = Snapshot::open(&table.storage(), Some(1)).unwrap();
+    assert_eq!(table.changes(ChangeFeed::new(&old)).unwrap().len(), 6);
+}
+
+#[test]
+fn the_feed_must_be_on_at_every_version() {
+    let mut table = Table::empty();
+    table.commit(vec![protocol(), metadata(SCHEMA, &[], false)]);
+    for (is_on, ids) in [(false, [1]), (true, [2]), (true, [3]), (false, [4]), (true, [5])] {
+        let path = table.write_ids(&ids);
+        table.commit(vec![metadata(SCHEMA, &[], is_on), table.add(&path)]);
+    }
+    let error = table.refused(0, 9);
+    assert_eq!((error.kind(), error.version()), (ErrorKind::VersionNotFound, Some(0)));
+    assert!(error.to_string().contains("2 to 3, 5 to 5") && error.to_string().contains("delta.enableChangeDataFeed"), "{error}");
+    let error = table.refused(3, 5);
+    assert_eq!(error.version(), Some(4));
+    assert!(error.to_string().contains("3 to 3, 5 to 5"), "{error}");
+    assert!(table.refused(1, 1).to_string().contains("none of them"));
+    assert_eq!(table.between(2, 3).unwrap(), [change("insert", [2], 2), change("insert", [3], 3)].concat());
+    assert_eq!(table.between(5, 5).unwrap(), change("insert", [5], 5));
+}
+
+/// "JVM: a MERGE that changed no row".
+#[test]
+fn a_merge_that_changed_no_row_has_no_changes() {
+    let merge = |zero: Value, metrics: &[&str]| {
+        let metrics: serde_json::Map<_, _> = metrics.iter().map(|name| ((*name).to_owned(), zero.clone())).collect();
+        json!({"operation": "MERGE", "operationMetrics": metrics})
+    };
+    let all = ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"];
+    for (info, changes) in [(merge(json!("0"), &all), 0), (merge(json!("0"), &all[..2]), 4), (merge(json!("1"), &all), 4)] {
+        let mut table = Table::new();
+        let old = table.write_ids(&[1, 2]);
+        table.commit(vec![table.add(&old)]);
+        let new = table.write_ids(&[1, 2]);
+        table.commit_as(info, vec![table.remove(&old), table.add(&new)]);
+        assert_eq!(table.between(2, 2).unwrap().len(), changes);
+    }
+}
+
+fn schema(fields: &[(&str, &str, bool)]) -> String {
+    let fields: Vec<_> =
+        fields.iter().map(|(name, of, nullable)| json!({"name": name, "type": of, "nullable": nullable, "metadata": {}})).collect();
+    json!({"type": "struct", "fields": fields}).to_string()
+}
+
+/// As the JVM implementation: a later schema may add and widen, and must not drop, narrow or tighten.
+#[test]
+fn schemas_that_changed() {
+    let outcome = |later: &str, partition_columns: &[&str]| {
+        let mut table = Table::empty();
+        table.commit(vec![protocol(), metadata(&schema(&[("id", "integer", true), ("s", "string", true)]), &[], true)]);
+        let path = table.write(vec![("id", Arc::new(Int32Array::from(vec![7]))), ("s", texts(&["x"]))]);
+        table.commit(vec![table.add(&path)]);
+        table.commit(vec![metadata(later, partition_columns, true)]);
+        // Up to the version before, the old schema holds.
+        assert_eq!(table.feed().to(ChangeBound::Version(1)).plan().unwrap().read(None, None).unwrap().count(), 1);
+        let mut batches = table.feed().plan()?.read(None, None)?;
+        let batch = batches.next().unwrap()?;
+        assert!(batches.next().is_none());
+        Ok::<_, Error>(batch)
+    };
+    let added = outcome(&schema(&[("new", "long", true), ("s", "string", true), ("id", "integer", true)]), &[]).unwrap();
+    assert_eq!(added.schema().fields().iter().take(3).map(|field| field.name().as_str()).collect::<Vec<_>>(), ["new", "s", "id"]);
+    assert!(added.column(0).is_null(0) && added.column(1).as_string::<i32>().value(0) == "x");
+    let widened = outcome(&schema(&[("id", "long", true), ("s", "string", true)]), &[]).unwrap();
+    assert_eq!(widened.column(0).as_primitive::<Int64Type>().value(0), 7);
+    let both = schema(&[("id", "integer", true), ("s", "string", true)]);
+    for (later, partition_columns, what) in [
+        (schema(&[("id", "integer", true)]), &[][..], "'s' is there no longer"),
+        (schema(&[("id", "integer", true), ("S", "string", true)]), &[], "'s' is there no longer"),
+        (schema(&[("id", "short", true), ("s", "string", true)]), &[], "'id' is of another type"),
+        (schema(&[("id", "string", true), ("s", "string", true)]), &[], "'id' is of another type"),
+        (schema(&[("id", "integer", false), ("s", "string", true)]), &[], "'id' must not be NULL"),
+        (both, &["s"], "by (s) here"),
+    ] {
+        let error = outcome(&later, partition_columns).unwrap_err();
+        assert_eq!((error.kind(), error.version()), (ErrorKind::SchemaMismatch, Some(0)), "{error}");
+        assert!(error.to_string().contains(what) && error.hint().is_some(), "{error}");
+    }
+}
+
+#[test]
+fn columns_of_the_feeds_names_are_refused() {
+    let mut table = Table::empty();
+    table.commit(vec![protocol(), metadata(&schema(&[("_Change_Type", "string", true)]), &[], true)]);
+    assert_eq!(table.refused(0, 0).kind(), ErrorKind::Unsupported);
+}
+
+#[test]
+fn commits_that_are_gone_are_named() {
+    let mut table = small();
+    let path = table.write_ids(&[30]);
+    table.commit(vec![table.add(&path)]);
+    let storage = table.storage();
+    crate::checkpoint::write_checkpoint(&Snapshot::open(&storage, Some(2)).unwrap(), &Environment::system()).unwrap();
+    let log = |version: u64| table.directory.path().join(format!("_delta_log/{version:020}.json"));
+    fs::remove_file(log(0)).unwrap();
+    fs::remove_file(log(1)).unwrap();
+    let error = table.refused(0, 4);
+    assert_eq!(error.kind(), ErrorKind::VersionNotFound);
+    assert!(error.to_string().contains("versions 2 to 4"), "{error}");
+    assert_eq!(table.between(2, 4).unwrap().len(), 4);
+    fs::remove_file(log(2)).unwrap();
+    assert_eq!(table.between(3, 4).unwrap().len(), 3);
+}
+
+/// "Add File and Remove File": partition values are optional in `remove` actions.
+#[test]
+fn partitioned_tables() {
+    let mut table = Table::empty();
+    let of = schema(&[("id", "long", true), ("p", "string", true)]);
+    table.commit(vec![protocol(), metadata(&of, &["p"], true)]);
+    let path = table.write_ids(&[1]);
+    let mut add = table.add(&path);
+    add["add"]["partitionValues"] = json!({"p": "a b"});
+    table.commit(vec![add]);
+    let mut remove = table.remove(&path);
+    remove["remove"]["partitionValues"] = json!({"p": "a b"});
+    remove["remove"].as_object_mut().unwrap().remove("size");
+    table.commit(vec![remove.clone()]);
+    remove["remove"].as_object_mut().unwrap().remove("partitionValues");
+    table.commit(vec![remove]);
+    let recorded = table.write(vec![("id", ints(&[1])), ("_change_type", texts(&["update_preimage"]))]);
+    table.commit(vec![json!({"cdc": {"path": recorded, "partitionValues": {"p": "c"}, "size": 1, "dataChange": false}})]);
+
+    let plan = table.feed().to(ChangeBound::Version(2)).plan().unwrap();
+    let batches: Vec<_> = plan.read(None, None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(batches.iter().flat_map(rows_of).collect::<Rows>(), [change("insert", [1], 1), change("delete", [1], 2)].concat());
+    assert!(batches.iter().all(|batch| batch.column(1).as_string::<i32>().value(0) == "a b"));
+    let error = table.refused(3, 3);
+    assert_eq!((error.kind(), error.version(), error.path()), (ErrorKind::Unsupported, Some(3), Some(path.as_str())), "{error}");
+    let predicate = parse("p = 'c'", "UTC", ParseMode::Strict).unwrap();
+    let plan = table.feed().from(ChangeBound::Version(4)).plan().unwrap();
+    let batches: Vec<_> = plan.read(None, Some(&predicate)).unwrap().map(Result::unwrap).collect();
+    assert_eq!(batches.iter().flat_map(rows_of).collect::<Rows>(), change("update_preimage", [1], 4));
+    let nothing = parse("p = 'd'", "UTC", ParseMode::Strict).unwrap();
+    assert!(plan.read(None, Some(&nothing)).unwrap().next().is_none());
+}
+
+/// "Action Reconciliation": a logical file is removed by its path and its vector. "Writer Requirements for AddCDCFile": whole files need no `cdc` file.
+#[test]
+fn what_we_write_is_in_the_feed() {
+    let mut table = small();
+    let path = table.write_ids(&[40, 41, 42]);
+    let vector = table.vector(&BTreeSet::from([0, 2]));
+    table.commit(vec![table.action("add", &path, vector.as_ref(), true)]);
+    assert_eq!(ids_at(&table, 4), [3, 10, 41]);
+    let write = |mode, ids: &[i64]| {
+        let snapshot = Snapshot::open(&table.storage(), None).unwrap();
+        let request = WriteRequest {
+            schema: snapshot.schema().clone(),
+            mode,
+            partition_by: None,
+            configuration: BTreeMap::new(),
+            name: None,
+            description: None,
+        };
+        let write = PendingWrite::begin(&table.storage(), request, &Environment::system()).unwrap().unwrap();
+        let mut writer = write.writer().unwrap();
+        writer.write(&RecordBatch::try_from_iter([("id", ints(ids))]).unwrap()).unwrap();
+        write.commit(writer.finish().unwrap(), Operation::new("WRITE")).unwrap();
+    };
+    write(SaveMode::Append, &[50]);
+    assert_eq!(ids_at(&table, 5), [3, 10, 41, 50]);
+    // The state survives in a checkpoint, vectors included.
+    let newest = Snapshot::open(&table.storage(), None).unwrap();
+    crate::checkpoint::write_checkpoint(&newest, &Environment::system()).unwrap();
+    assert_eq!(ids_at(&table, 5), [3, 10, 41, 50]);
+    write(SaveMode::Overwrite, &[60]);
+    assert_eq!(ids_at(&table, 6), [60]);
+    let removed = fs::read_to_string(table.directory.path().join("_delta_log/00000000000000000006.json")).unwrap();
+    assert!(removed.contains(&vector.unwrap().path_or_inline_dv), "{removed}");
+    let expected = [change("insert", [50], 5), change("delete", [3, 10, 41, 50], 6), change("insert", [60], 6)];
+    assert_eq!(table.between(5, 6).unwrap(), sorted(expected));
+}

@@ -1,0 +1,108 @@
+//! Deletion vectors: which rows of a data file are deleted. (PROTOCOL, "Deletion Vectors", "Deletion Vector Format".)
+//!
+//! ```text
+//! descriptor ──place──> file and offset ──file──> size, bytes, CRC-32 ──┐
+//!     └───────inline──> Z85 text ──z85──────────────────────────────────┴──blob──> magic, 64-bit Roaring ──> rows
+//! ```
+//!
+//! - Row numbers are those of the data file, from zero, deleted rows counted: a vector says nothing without the file it belongs to.
+//! - What a vector claims is checked before memory is taken for it: its place in its file, its size, its checksum, the order of its keys, its cardinality,
+//!   and that the data file has the rows. A vector that fails is an error and never an empty vector.
+//! - Of a file with many vectors, only the bytes of those that were asked for are read.
+
+mod blob;
+mod place;
+mod read;
+mod z85;
+
+use std::ops::{Range, RangeInclusive};
+
+use roaring::RoaringTreemap;
+
+use crate::error::{Error, Result};
+
+pub use read::DeletionVectors;
+
+/// The deleted rows of a data file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct DeletionVector {
+    rows: RoaringTreemap,
+}
+
+impl DeletionVector {
+    /// How many rows are deleted.
+    pub fn cardinality(&self) -> u64 {
+        self.rows.len()
+    }
+
+    /// Whether the row `row` of the data file, counted from zero, is deleted.
+    pub fn contains(&self, row: u64) -> bool {
+        self.rows.contains(row)
+    }
+
+    /// The deleted rows, ascending.
+    pub fn rows(&self) -> impl Iterator<Item = u64> {
+        self.rows.iter()
+    }
+
+    /// The deleted rows among `rows` as ranges, ascending, none of them empty. Two of them may be neighbours.
+    pub fn ranges(&self, rows: Range<u64>) -> impl Iterator<Item = RangeInclusive<u64>> {
+        self.rows
+            .bitmaps()
+            .filter_map(move |(key, bucket)| {
+                // A bucket holds the 2^32 rows that begin here.
+                let first = u64::from(key) << u32::BITS;
+                let start = u32::try_from(rows.start.saturating_sub(first)).ok()?;
+                let last = rows.end.checked_sub(1)?.checked_sub(first)?;
+                let last = u32::try_from(last).unwrap_or(u32::MAX);
+                let mut deleted = bucket.range(start..=last.max(start));
+                let ranges = std::iter::from_fn(move || deleted.next_range());
+                (start <= last).then_some(ranges.map(move |range| first + u64::from(*range.start())..=first + u64::from(*range.end())))
+            })
+            .flatten()
+    }
+
+    /// How many of `rows` are deleted.
+    pub fn count(&self, rows: Range<u64>) -> u64 {
+        match rows.is_empty() {
+            true => 0,
+            false => self.rows.range_cardinality(rows),
+        }
+    }
+
+    /// The deleted rows as a bitmap.
+    pub fn bitmap(&self) -> &RoaringTreemap {
+        &self.rows
+    }
+
+    /// Refuses a vector that names a row which a data file of `rows` rows does not have.
+    ///
+    /// # Errors
+    /// `CorruptData`.
+    pub fn ensure_within(&self, rows: u64) -> Result<()> {
+        match self.rows.max() {
+            Some(largest) if largest >= rows => {
+                Err(Error::corrupt_data(format!("the deletion vector names row {largest} of a data file that has {rows} rows"))
+                    .with_hint("the vector belongs to another file, or one of the two was replaced"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl From<RoaringTreemap> for DeletionVector {
+    fn from(rows: RoaringTreemap) -> Self {
+        Self { rows }
+    }
+}
+
+impl FromIterator<u64> for DeletionVector {
+    fn from_iter<I: IntoIterator<Item = u64>>(rows: I) -> Self {
+        Self { rows: rows.into_iter().collect() }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! The history of a table: its commits and what their writers said. Protocol: "Commit Provenance Information".
+//!
+//! - Any JSON may stand in `commitInfo`. What has a name in the protocol or in all writers has a column of its type; the rest is kept as JSON, and so is
+//!   what has the name and not the type.
+//! - Commits that were cleaned up are left out.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder, TimestampMillisecondArray,
+};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
+use serde_json::{Map, Value};
+
+use crate::error::{Error, Result};
+use crate::log::{CommitTimes, read_commit_info};
+use crate::protocol::CommitInfo;
+use crate::snapshot::Snapshot;
+
+/// A commit as the history shows it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistoryEntry {
+    /// Its version.
+    pub version: u64,
+    /// When it was committed, milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    /// What its writer said; empty if the writer said nothing.
+    pub commit_info: CommitInfo,
+}
+
+impl HistoryEntry {
+    /// `commitInfo` as it stands in the log.
+    ///
+    /// # Errors
+    /// `CorruptLog` if it has no JSON form.
+    pub fn fields(&self) -> Result<Map<String, Value>> {
+        match serde_json::to_value(&self.commit_info) {
+            Ok(Value::Object(fields)) => Ok(fields),
+            Ok(_) => Ok(Map::new()),
+            Err(error) => Err(Error::corrupt_log("commitInfo cannot be shown").with_source(error).at_version(self.version)),
+        }
+    }
+}
+
+/// The newest `limit` commits of `times`, newest first.
+pub(crate) fn history(snapshot: &Snapshot, times: &CommitTimes, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+    let commits = times.commits().iter().rev().take(limit.unwrap_or(usize::MAX));
+    let entries = commits.map(|commit| {
+        let info = match snapshot.known_commit_info(commit.version) {
+            Some(info) => Some(info),
+            None => read_commit_info(snapshot.storage(), *commit)?,
+        };
+        let timestamp_ms = times.shown(commit, info.as_ref());
+        Ok(HistoryEntry { version: commit.version, timestamp_ms, commit_info: info.unwrap_or_default() })
+    });
+    entries.collect()
+}
+
+fn timestamp() -> DataType {
+    DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()))
+}
+
+fn text_map() -> DataType {
+    let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
+    DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
+}
+
+/// The columns of [`history_batch`]: `version`, `timestamp`, then what the writer said, each null where it did not; at last `other`, a JSON object of all
+/// further fields.
+pub fn history_schema() -> SchemaRef {
+    let text = |name: &str| Field::new(name, DataType::Utf8, true);
+    Arc::new(Schema::new(vec![
+        Field::new("version", DataType::Int64, false),
+        Field::new("timestamp", timestamp(), false),
+        text("operation"),
+        Field::new("operation_parameters", text_map(), true),
+        Field::new("operation_metrics", text_map(), true),
+        text("user_id"),
+        text("user_name"),
+        text("user_metadata"),
+        text("engine_info"),
+        text("txn_id"),
+        Field::new("read_version", DataType::Int64, true),
+        text("isolation_level"),
+        Field::new("is_blind_append", DataType::Boolean, true),
+        Field::new("in_commit_timestamp", timestamp(), true),
+        Field::new("commit_timestamp", timestamp(), true),
+        text("other"),
+    ]))
+}
+
+/// The history as Arrow, a row a commit.
+///
+/// # Errors
+/// `CorruptLog` if there is more than a batch can hold.
+pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
+    let info = || entries.iter().map(|entry| &entry.commit_info);
+    let texts = |of: fn(&CommitInfo) -> Option<&String>| -> ArrayRef { Arc::new(info().map(of).collect::<StringArray>()) };
+    let times = |times: Vec<Option<i64>>| -> ArrayRef { Arc::new(TimestampMillisecondArray::from(times).with_timezone("UTC")) };
+    // Named in the protocol's example, and a field like any other to the parser.
+    let user_id = |info: &CommitInfo| info.other.get("userId").and_then(Value::as_str).map(str::to_owned);
+    let other = |info: &CommitInfo| {
+        let mut other = info.other.clone();
+        if user_id(info).is_some() {
+            other.remove("userId");
+        }
+        (!other.is_empty()).then(|| Value::Object(other).to_string())
+    };
+    let columns: Vec<ArrayRef> = vec![
+        Arc::new(entries.iter().map(|entry| i64::try_from(entry.version).ok()).collect::<Int64Array>()),
+        times(entries.iter().map(|entry| Some(entry.timestamp_ms)).collect()),
+        texts(|info| info.operation.as_ref()),
+        maps(info().map(|info| info.operation_parameters.as_ref()))?,
+        maps(info().map(|info| info.operation_metrics.as_ref()))?,
+        Arc::new(info().map(user_id).collect::<StringArray>()),
+        texts(|info| info.user_name.as_ref()),
+        texts(|info| info.user_metadata.as_ref()),
+        texts(|info| info.engine_info.as_ref()),
+        texts(|info| info.txn_id.as_ref()),
+        Arc::new(info().map(|info| info.read_version).collect::<Int64Array>()),
+        texts(|info| info.isolation_level.as_ref()),
+        Arc::new(info().map(|info| info.is_blind_append).collect::<BooleanArray>()),
+        times(info().map(|info| info.in_commit_timestamp).collect()),
+        times(info().map(|info| info.timestamp).collect()),
+        Arc::new(info().map(other).collect::<StringArray>()),
+    ];
+    RecordBatch::try_new(history_schema(), columns).map_err(too_much)
+}
+
+fn too_much(error: arrow::error::ArrowError) -> Error {
+    Error::corrupt_log("the history does not fit a batch").with_source(error)
+}
+
+/// Objects as maps of text: a string as it is, any other value as JSON.
+fn maps<'a>(objects: impl Iterator<Item = Option<&'a Map<String, Value>>>) -> Result<ArrayRef> {
+    let names = MapFieldNames { entry: "entries".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
+    for object in objects {
+        for (key, value) in object.into_iter().flatten() {
+            builder.keys().append_value(key);
+            match value {
+                Value::Null => builder.values().append_null(),
+                Value::String(text) => builder.values().append_value(text),
+                value => builder.values().append_value(value.to_string()),
+            }
+        }
+        builder.append(object.is_some()).map_err(too_much)?;
+    }
+    Ok(Arc::new(builder.finish()))
+}

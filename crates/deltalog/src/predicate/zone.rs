@@ -1,0 +1,139 @@
+//! Instants and the clocks of a time zone.
+//!
+//! - A clock may be set back, so a later instant may show an earlier time. [`Clock::least`] and [`Clock::greatest`] know how far.
+//! - A time that a clock skips or shows twice is resolved as Java does: skipped, it moves on by as much as the clock does; twice, it is the earlier one.
+
+use chrono::{DateTime, LocalResult, Offset, TimeZone};
+use chrono_tz::Tz;
+
+const MICROS_PER_SECOND: i64 = 1_000_000;
+const MICROS_PER_HOUR: i64 = 3_600 * MICROS_PER_SECOND;
+
+/// The clocks of a time zone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Clock(Tz);
+
+impl Clock {
+    pub(super) fn new(zone: Tz) -> Self {
+        Self(zone)
+    }
+
+    /// What the clock is ahead of UTC, in microseconds.
+    fn offset(self, instant: i64) -> Option<i64> {
+        if self.0 == Tz::UTC {
+            return Some(0);
+        }
+        let utc = DateTime::from_timestamp_micros(instant)?.naive_utc();
+        let seconds = self.0.offset_from_utc_datetime(&utc).fix().local_minus_utc();
+        Some(i64::from(seconds) * MICROS_PER_SECOND)
+    }
+
+    /// The time that the clock shows at an instant.
+    pub(super) fn local(self, instant: i64) -> Option<i64> {
+        instant.checked_add(self.offset(instant)?)
+    }
+
+    /// A time that no clock shows a time before from `instant` on.
+    pub(super) fn least(self, instant: i64) -> Option<i64> {
+        self.extreme(instant, 1, Ord::min)
+    }
+
+    /// A time that no clock showed a time after up to `instant`.
+    pub(super) fn greatest(self, instant: i64) -> Option<i64> {
+        self.extreme(instant, -1, Ord::max)
+    }
+
+    /// Offsets lie within 32 hours, so what is further away than that cannot catch up; and no two changes lie within 12 hours.
+    fn extreme(self, instant: i64, direction: i64, choose: fn(i64, i64) -> i64) -> Option<i64> {
+        if self.0 == Tz::UTC {
+            return Some(instant);
+        }
+        let mut extreme = self.offset(instant)?;
+        for hours in [12, 24, 36] {
+            extreme = choose(extreme, self.offset(instant.checked_add(direction * hours * MICROS_PER_HOUR)?)?);
+        }
+        instant.checked_add(extreme)
+    }
+
+    /// The instant at which the clock shows `local`.
+    pub(super) fn instant(self, local: i64) -> Option<i64> {
+        if self.0 == Tz::UTC {
+            return Some(local);
+        }
+        let time = DateTime::from_timestamp_micros(local)?.naive_utc();
+        match self.0.from_local_datetime(&time) {
+            LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => Some(instant.timestamp_micros()),
+            // The offset before the gap.
+            LocalResult::None => local.checked_sub(self.offset(local.checked_sub(36 * MICROS_PER_HOUR)?)?),
+        }
+    }
+
+    /// Bounds of the instants at which the clock may be said to show `local`.
+    pub(super) fn instants(self, local: i64) -> Option<(i64, i64)> {
+        if self.0 == Tz::UTC {
+            return Some((local, local));
+        }
+        let offsets = [-36, -24, -12, 0, 12, 24, 36].map(|hours: i64| self.offset(local.checked_add(hours * MICROS_PER_HOUR)?));
+        let offsets = offsets.into_iter().collect::<Option<Vec<i64>>>()?;
+        Some((local.checked_sub(*offsets.iter().max()?)?, local.checked_sub(*offsets.iter().min()?)?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ZONES: [Tz; 8] = [
+        Tz::UTC,
+        Tz::Europe__Berlin,
+        Tz::America__St_Johns,
+        Tz::Australia__Lord_Howe,
+        Tz::Pacific__Apia,
+        Tz::America__Sao_Paulo,
+        Tz::Asia__Manila,
+        Tz::Africa__Monrovia,
+    ];
+
+    /// Near the changes of 1840 to 2040, and a few days around.
+    fn instants() -> impl Strategy<Value = (i64, i64)> {
+        (-4_100_000_000i64..2_200_000_000, 0..300_000i64).prop_map(|(seconds, more)| (seconds * 1_000_000, (seconds + more) * 1_000_000))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn no_clock_shows_less_or_more_than_the_bounds((first, last) in instants(), zone in prop::sample::select(ZONES.to_vec())) {
+            let clock = Clock::new(zone);
+            prop_assert!(clock.local(last) >= clock.least(first));
+            prop_assert!(clock.local(first) <= clock.greatest(last));
+        }
+
+        #[test]
+        fn an_instant_is_found_again((instant, _) in instants(), zone in prop::sample::select(ZONES.to_vec())) {
+            let clock = Clock::new(zone);
+            let local = clock.local(instant).unwrap();
+            let (first, last) = clock.instants(local).unwrap();
+            prop_assert!(first <= instant && instant <= last);
+            let resolved = clock.instant(local).unwrap();
+            prop_assert!(first <= resolved && resolved <= instant);
+            prop_assert_eq!(clock.local(resolved), Some(local));
+        }
+    }
+
+    #[test]
+    fn skipped_and_repeated_times_are_java_s() {
+        let clock = Clock::new(Tz::Europe__Berlin);
+        let seconds = |local: &str| {
+            let local = chrono::NaiveDateTime::parse_from_str(local, "%Y-%m-%d %H:%M").unwrap();
+            clock.instant(local.and_utc().timestamp_micros()).unwrap() / 1_000_000
+        };
+        assert_eq!(seconds("2024-03-31 02:30"), seconds("2024-03-31 03:30"));
+        assert_eq!(seconds("2024-10-27 03:30") - seconds("2024-10-27 02:30"), 7_200);
+        // Midnight does not exist there.
+        let clock = Clock::new(Tz::America__Sao_Paulo);
+        let midnight = chrono::NaiveDate::from_ymd_opt(2018, 11, 4).unwrap().and_time(chrono::NaiveTime::MIN).and_utc();
+        assert_eq!(clock.local(clock.instant(midnight.timestamp_micros()).unwrap()).unwrap(), midnight.timestamp_micros() + 3_600_000_000);
+    }
+}

@@ -1,0 +1,238 @@
+//! The table properties that mean something to Delta writers (those that begin with `delta.`), and what values they can have.
+//!
+//! - A property without that prefix is the user's own; any text will do.
+//! - Checked when a table is made. A table that is there is read leniently: what its property says is used if it can be understood, else the default.
+
+use std::collections::BTreeMap;
+
+use crate::{Error, Result};
+
+/// What a property's value is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    Boolean,
+    /// At least this.
+    Integer(i64),
+    /// See [`interval_ms`].
+    Interval,
+    /// See [`byte_size`].
+    Size,
+    /// One of these, in any case.
+    OneOf(&'static [&'static str]),
+    Text,
+}
+
+impl Kind {
+    fn allows(self, value: &str) -> bool {
+        let value = value.trim();
+        match self {
+            Self::Boolean => ["true", "false"].iter().any(|word| value.eq_ignore_ascii_case(word)),
+            Self::Integer(least) => value.parse::<i64>().is_ok_and(|number| number >= least),
+            Self::Interval => interval_ms(value).is_some_and(|interval| interval >= 0),
+            Self::Size => byte_size(value).is_some(),
+            Self::OneOf(words) => words.iter().any(|word| value.eq_ignore_ascii_case(word)),
+            Self::Text => true,
+        }
+    }
+
+    fn description(self) -> String {
+        match self {
+            Self::Boolean => "true or false".to_owned(),
+            Self::Integer(least) => format!("a whole number, at least {least}"),
+            Self::Interval => "a time span such as 'interval 30 days', in weeks or shorter units".to_owned(),
+            Self::Size => "a number of bytes such as 134217728, 128mb or 1g".to_owned(),
+            Self::OneOf(words) => format!("one of {}", words.join(", ")),
+            Self::Text => "text".to_owned(),
+        }
+    }
+}
+
+const SUPPORTED: Kind = Kind::OneOf(&["supported", "enabled"]);
+
+/// The properties by name. (PROTOCOL, "Table Features" and what each section on a feature says of its property; the rest is documented by
+/// Delta Lake as "table properties".)
+const KNOWN: &[(&str, Kind)] = &[
+    ("delta.appendOnly", Kind::Boolean),
+    ("delta.autoOptimize", Kind::Boolean),
+    ("delta.autoOptimize.autoCompact", Kind::OneOf(&["true", "false", "auto", "legacy"])),
+    ("delta.autoOptimize.optimizeWrite", Kind::Boolean),
+    ("delta.checkpoint.writeStatsAsJson", Kind::Boolean),
+    ("delta.checkpoint.writeStatsAsStruct", Kind::Boolean),
+    ("delta.checkpointInterval", Kind::Integer(1)),
+    ("delta.checkpointPolicy", Kind::OneOf(&["classic", "v2"])),
+    ("delta.checkpointRetentionDuration", Kind::Interval),
+    ("delta.columnMapping.mode", Kind::OneOf(&["none", "name", "id"])),
+    ("delta.columnMapping.maxColumnId", Kind::Integer(0)),
+    ("delta.compatibility.symlinkFormatManifest.enabled", Kind::Boolean),
+    ("delta.dataSkippingNumIndexedCols", Kind::Integer(-1)),
+    ("delta.dataSkippingStatsColumns", Kind::Text),
+    ("delta.deletedFileRetentionDuration", Kind::Interval),
+    ("delta.enableChangeDataFeed", Kind::Boolean),
+    ("delta.enableDeletionVectors", Kind::Boolean),
+    ("delta.enableExpiredLogCleanup", Kind::Boolean),
+    ("delta.enableFullRetentionRollback", Kind::Boolean),
+    ("delta.enableIcebergCompatV1", Kind::Boolean),
+    ("delta.enableIcebergCompatV2", Kind::Boolean),
+    ("delta.enableIcebergCompatV3", Kind::Boolean),
+    ("delta.enableInCommitTimestamps", Kind::Boolean),
+    ("delta.enableRowTracking", Kind::Boolean),
+    ("delta.enableTypeWidening", Kind::Boolean),
+    ("delta.enableVariantShredding", Kind::Boolean),
+    ("delta.inCommitTimestampEnablementTimestamp", Kind::Integer(0)),
+    ("delta.inCommitTimestampEnablementVersion", Kind::Integer(0)),
+    ("delta.isolationLevel", Kind::OneOf(&["Serializable", "WriteSerializable", "SnapshotIsolation"])),
+    ("delta.logRetentionDuration", Kind::Interval),
+    ("delta.parquet.compression.codec", Kind::Text),
+    ("delta.randomPrefixLength", Kind::Integer(1)),
+    ("delta.randomizeFilePrefixes", Kind::Boolean),
+    ("delta.rowTracking.materializedRowCommitVersionColumnName", Kind::Text),
+    ("delta.rowTracking.materializedRowIdColumnName", Kind::Text),
+    ("delta.rowTrackingSuspended", Kind::Boolean),
+    ("delta.sampling.retries", Kind::Integer(0)),
+    ("delta.setTransactionRetentionDuration", Kind::Interval),
+    ("delta.targetFileSize", Kind::Size),
+    ("delta.tuneFileSizesForRewrites", Kind::Boolean),
+    ("delta.universalFormat.enabledFormats", Kind::Text),
+    ("delta.workloadBasedColumns.column", Kind::Text),
+];
+
+/// Families of properties, by what their names begin with.
+const FAMILIES: &[(&str, Kind)] =
+    &[("delta.constraints.", Kind::Text), ("delta.feature.", SUPPORTED), ("delta.universalFormat.config.", Kind::Text)];
+
+/// Checks the properties of a table that is to be made.
+///
+/// # Errors
+/// `InvalidArgument` for a name beginning with `delta.` that means nothing, and for a value that its property cannot have.
+pub fn check_properties(configuration: &BTreeMap<String, String>) -> Result<()> {
+    for (name, value) in configuration.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("delta.")) {
+        if matches!(name.as_str(), "delta.minReaderVersion" | "delta.minWriterVersion") {
+            return Err(Error::invalid_argument(format!("the table property '{name}' cannot be set")).with_hint(
+                "the protocol follows from the columns and properties; ask for a feature by 'delta.feature.<name>' = 'supported'",
+            ));
+        }
+        let kind = kind_of(name).ok_or_else(|| unknown(name))?;
+        if !kind.allows(value) {
+            return Err(Error::invalid_argument(format!("the table property '{name}' cannot be '{value}'"))
+                .with_hint(format!("it is {}", kind.description())));
+        }
+    }
+    Ok(())
+}
+
+fn kind_of(name: &str) -> Option<Kind> {
+    let exact = KNOWN.iter().find(|(known, _)| *known == name);
+    let family = || FAMILIES.iter().find(|(prefix, _)| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
+    exact.or_else(family).map(|(_, kind)| *kind)
+}
+
+fn unknown(name: &str) -> Error {
+    let error = Error::invalid_argument(format!("there is no table property '{name}'"));
+    match KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
+        Some((known, _)) => error.with_hint(format!("it is spelled '{known}'")),
+        None => error.with_hint("names that begin with 'delta.' are the protocol's; give a property of your own another name"),
+    }
+}
+
+/// Milliseconds of Spark's interval text, such as `interval 1 week` or `30 days 12 hours`.
+pub(crate) fn interval_ms(text: &str) -> Option<i64> {
+    let text = text.trim().to_ascii_lowercase();
+    let words: Vec<&str> = text.strip_prefix("interval").unwrap_or(&text).split_whitespace().collect();
+    if words.is_empty() || !words.len().is_multiple_of(2) {
+        return None;
+    }
+    words.chunks(2).try_fold(0i64, |sum, pair| {
+        let [number, unit] = pair else { return None };
+        let unit = match unit.strip_suffix('s').unwrap_or(unit) {
+            "week" => 7 * 24 * 3_600_000,
+            "day" => 24 * 3_600_000,
+            "hour" => 3_600_000,
+            "minute" => 60_000,
+            "second" => 1000,
+            "millisecond" => 1,
+            _ => return None,
+        };
+        sum.checked_add(number.parse::<i64>().ok()?.checked_mul(unit)?)
+    })
+}
+
+/// Bytes of `134217728`, `128mb` or `1g`.
+pub(crate) fn byte_size(text: &str) -> Option<u64> {
+    let text = text.trim().to_ascii_lowercase();
+    let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+    let unit = match text.get(digits.len()..)?.trim() {
+        "" | "b" => 1,
+        "k" | "kb" => 1 << 10,
+        "m" | "mb" => 1 << 20,
+        "g" | "gb" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit).filter(|size| *size > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    fn check(name: &str, value: &str) -> Result<()> {
+        check_properties(&BTreeMap::from([(name.to_owned(), value.to_owned())]))
+    }
+
+    #[test]
+    fn intervals() {
+        assert_eq!(interval_ms("interval 1 week"), Some(604_800_000));
+        assert_eq!(interval_ms("2 days 1 hour"), Some(176_400_000));
+        assert_eq!(interval_ms("interval 1 month"), None);
+        assert_eq!(interval_ms("interval"), None);
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(byte_size("128mb"), Some(128 << 20));
+        assert_eq!(byte_size(" 1 G "), Some(1 << 30));
+        for bad in ["0", "", "mb", "1tb", "-1", "99999999999g"] {
+            assert_eq!(byte_size(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn values_that_a_property_can_have() {
+        for (name, value) in [
+            ("delta.appendOnly", "TRUE"),
+            ("delta.checkpointInterval", "1"),
+            ("delta.dataSkippingNumIndexedCols", "-1"),
+            ("delta.logRetentionDuration", "interval 60 days"),
+            ("delta.feature.appendOnly", "supported"),
+            ("delta.constraints.positive", "a > 0"),
+            ("delta.isolationLevel", "serializable"),
+            ("mine", "anything"),
+            ("deltaX.appendOnly", "anything"),
+        ] {
+            assert!(check(name, value).is_ok(), "{name}={value}");
+        }
+    }
+
+    #[test]
+    fn values_that_it_cannot_have_are_refused_with_what_it_can() {
+        for (name, value, hint) in [
+            ("delta.appendOnly", "maybe", "true or false"),
+            ("delta.checkpointInterval", "0", "at least 1"),
+            ("delta.dataSkippingNumIndexedCols", "-2", "at least -1"),
+            ("delta.logRetentionDuration", "60", "interval 30 days"),
+            ("delta.logRetentionDuration", "interval -1 days", "interval 30 days"),
+            ("delta.targetFileSize", "1tb", "128mb"),
+            ("delta.columnMapping.mode", "yes", "none, name, id"),
+            ("delta.feature.appendOnly", "no", "supported"),
+            ("delta.appendonly", "true", "'delta.appendOnly'"),
+            ("Delta.appendOnly", "true", "'delta.appendOnly'"),
+            ("delta.frobnicate", "true", "of your own"),
+            ("delta.feature.", "supported", "of your own"),
+            ("delta.minWriterVersion", "7", "delta.feature.<name>"),
+        ] {
+            let error = check(name, value).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            assert!(error.to_string().contains(hint), "{error}");
+        }
+    }
+}

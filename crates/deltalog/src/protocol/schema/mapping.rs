@@ -1,0 +1,251 @@
+//! A table's columns by the names of its users, and by the names and ids of its files. (PROTOCOL, "Column Mapping".)
+//!
+//! ```text
+//! logical                 physical, as partition values and statistics name it     in a data file
+//! price.net     ──────>   col-5f42….col-a7f4…                            ──────>   by that name, or by field id 5
+//! ```
+//!
+//! - The two schemas have the same shape: field for field, in the same order, of the same types.
+//! - Where the mode asks for them, every field of every struct has a physical name and an id of its own; a schema that lacks one is damaged.
+//! - A physical field carries an id only in `id` mode. So whoever reads files asks no further: a field with an id is found by it, one without by name.
+//! - Without mapping both schemas are one.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{ArrayType, DataType, FieldMetadata, MapType, Place, StructField, StructType};
+use crate::protocol::action::{Metadata, Protocol};
+use crate::protocol::features::TableFeature;
+use crate::{Error, Result};
+
+const PROPERTY: &str = "delta.columnMapping.mode";
+const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+const ID: &str = "delta.columnMapping.id";
+
+/// The key under which a field of Spark has the id of its column in Parquet files.
+const SPARK_FIELD_ID: &str = "parquet.field.id";
+
+/// How the columns of data files are found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ColumnMappingMode {
+    /// By the names of the schema.
+    #[default]
+    None,
+    /// By physical name.
+    Name,
+    /// By field id.
+    Id,
+}
+
+impl ColumnMappingMode {
+    /// The mode of a table: what its property says, if its protocol makes readers respect that.
+    ///
+    /// # Errors
+    /// `Unsupported` for a mode that the protocol does not name.
+    pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
+        match metadata.property(PROPERTY) {
+            Some(mode) if protocol.reader_features().contains(&TableFeature::ColumnMapping) => Self::parse(mode),
+            _ => Ok(Self::None),
+        }
+    }
+
+    /// The name that the table property has for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Name => "name",
+            Self::Id => "id",
+        }
+    }
+
+    fn parse(mode: &str) -> Result<Self> {
+        let known = [Self::None, Self::Name, Self::Id].into_iter().find(|known| mode.trim().eq_ignore_ascii_case(known.name()));
+        known.ok_or_else(|| {
+            Error::unsupported(format!("the column mapping mode '{mode}' is not known")).with_hint("known are none, name and id")
+        })
+    }
+}
+
+/// A table's schema by both kinds of names.
+#[derive(Debug, Clone)]
+pub struct MappedSchema {
+    mode: ColumnMappingMode,
+    logical: StructType,
+    physical: StructType,
+    arrow: SchemaRef,
+    physical_arrow: SchemaRef,
+}
+
+impl MappedSchema {
+    /// `schema` with what its fields' metadata says of their names in files.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a field without a physical name or, in `id` mode, an id, or with one that another field has; names the column.
+    /// Else as [`StructType::to_arrow`].
+    pub fn new(schema: StructType, mode: ColumnMappingMode) -> Result<Self> {
+        let arrow = Arc::new(schema.to_arrow()?);
+        if mode == ColumnMappingMode::None {
+            let (physical, physical_arrow) = (schema.clone(), Arc::clone(&arrow));
+            return Ok(Self { mode, logical: schema, physical, arrow, physical_arrow });
+        }
+        let physical = Mapper { mode, ids: HashMap::new() }.fields(&schema, &Place::ROOT)?;
+        let fields = identified_fields(physical.to_arrow()?.fields(), &physical);
+        Ok(Self { mode, logical: schema, physical, arrow, physical_arrow: Arc::new(Schema::new(fields)) })
+    }
+
+    /// How columns of files are found.
+    pub fn mode(&self) -> ColumnMappingMode {
+        self.mode
+    }
+
+    /// The schema that users see.
+    pub fn logical(&self) -> &StructType {
+        &self.logical
+    }
+
+    /// The schema by the names of files, partition values and statistics. In `id` mode the metadata of a field is its `parquet.field.id`, the form in
+    /// which Spark takes it; other metadata is not there.
+    pub fn physical(&self) -> &StructType {
+        &self.physical
+    }
+
+    /// The Arrow form of [`MappedSchema::logical`].
+    pub fn arrow(&self) -> &SchemaRef {
+        &self.arrow
+    }
+
+    /// The Arrow form of [`MappedSchema::physical`]; in `id` mode fields have their ids under the key that the Parquet reader uses.
+    pub fn physical_arrow(&self) -> &SchemaRef {
+        &self.physical_arrow
+    }
+
+    /// The physical name of the top-level column `name`, which is spelled as in the schema.
+    pub fn physical_name(&self, name: &str) -> Option<&str> {
+        let index = self.logical.fields().iter().position(|field| field.name == name)?;
+        self.physical.fields().get(index).map(|field| field.name.as_str())
+    }
+
+    /// The physical names of the column at `path`, which goes through structs only and is spelled as in the schema.
+    pub fn physical_path(&self, path: &[String]) -> Option<Vec<String>> {
+        translated(&self.logical, &self.physical, path)
+    }
+
+    /// The reverse of [`MappedSchema::physical_path`].
+    pub fn logical_path(&self, path: &[String]) -> Option<Vec<String>> {
+        translated(&self.physical, &self.logical, path)
+    }
+}
+
+/// The names in `to` of the column at `path` in `from`, which has the same shape.
+fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec<String>> {
+    let (mut from, mut to) = (Some(from), Some(to));
+    let mut names = Vec::with_capacity(path.len());
+    for name in path {
+        let index = from?.fields().iter().position(|field| field.name == *name)?;
+        let (field, counterpart) = (from?.fields().get(index)?, to?.fields().get(index)?);
+        names.push(counterpart.name.clone());
+        (from, to) = (fields_of(field), fields_of(counterpart));
+    }
+    Some(names)
+}
+
+fn fields_of(field: &StructField) -> Option<&StructType> {
+    match &field.data_type {
+        DataType::Struct(fields) => Some(fields),
+        _ => None,
+    }
+}
+
+/// Gives fields their physical names.
+struct Mapper {
+    mode: ColumnMappingMode,
+    /// The ids so far, and whose they are.
+    ids: HashMap<i32, String>,
+}
+
+impl Mapper {
+    fn fields(&mut self, fields: &StructType, place: &Place<'_>) -> Result<StructType> {
+        let fields = fields.fields().iter().map(|field| self.field(field, &place.child(&field.name))).collect::<Result<Vec<_>>>()?;
+        let mut seen = HashSet::with_capacity(fields.len());
+        match fields.iter().find(|field| !seen.insert(field.name.as_str())) {
+            Some(twice) => Err(Error::corrupt_log(format!("two columns have the physical name '{}'", twice.name))),
+            None => Ok(StructType { fields }),
+        }
+    }
+
+    fn field(&mut self, field: &StructField, place: &Place<'_>) -> Result<StructField> {
+        let damaged = |what: &str| {
+            Error::corrupt_log(format!("the column '{place}' {what}, though the table maps its columns"))
+                .with_hint(format!("the table property '{PROPERTY}' asks for '{PHYSICAL_NAME}' and '{ID}' in the metadata of every column"))
+        };
+        let mut entries = field.metadata.entries();
+        let name = match entries.remove(PHYSICAL_NAME) {
+            Some(Value::String(name)) if !name.is_empty() => name,
+            _ => return Err(damaged("has no physical name")),
+        };
+        let metadata = if self.mode == ColumnMappingMode::Id {
+            let id = entries.get(ID).and_then(Value::as_i64).and_then(|id| i32::try_from(id).ok());
+            let id = id.ok_or_else(|| damaged("has no id"))?;
+            if let Some(other) = self.ids.insert(id, place.to_string()) {
+                return Err(damaged(&format!("has the id {id}, as has '{other}'")));
+            }
+            FieldMetadata::parse(&json!({ SPARK_FIELD_ID: id }).to_string())?
+        } else {
+            FieldMetadata::default()
+        };
+        Ok(StructField { name, data_type: self.data_type(&field.data_type, place)?, nullable: field.nullable, metadata })
+    }
+
+    fn data_type(&mut self, data_type: &DataType, place: &Place<'_>) -> Result<DataType> {
+        Ok(match data_type {
+            DataType::Primitive(_) | DataType::Variant => data_type.clone(),
+            DataType::Struct(fields) => DataType::Struct(self.fields(fields, place)?),
+            DataType::Array(array) => DataType::Array(Box::new(ArrayType {
+                element_type: self.data_type(&array.element_type, &place.child("element"))?,
+                contains_null: array.contains_null,
+            })),
+            DataType::Map(map) => DataType::Map(Box::new(MapType {
+                key_type: self.data_type(&map.key_type, &place.child("key"))?,
+                value_type: self.data_type(&map.value_type, &place.child("value"))?,
+                value_contains_null: map.value_contains_null,
+            })),
+        })
+    }
+}
+
+/// `arrow`, the form of `physical`, with the ids of the latter.
+fn identified_fields(arrow: &Fields, physical: &StructType) -> Fields {
+    let field = |(arrow, physical): (&Arc<Field>, &StructField)| {
+        let field = arrow.as_ref().clone().with_data_type(identified_type(arrow.data_type(), &physical.data_type));
+        match physical.metadata.get(SPARK_FIELD_ID) {
+            Some(id) => field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())])),
+            None => field,
+        }
+    };
+    arrow.iter().zip(physical.fields()).map(field).collect()
+}
+
+fn identified_type(arrow: &ArrowType, physical: &DataType) -> ArrowType {
+    let inner = |field: &Arc<Field>, data_type: ArrowType| Arc::new(field.as_ref().clone().with_data_type(data_type));
+    match (arrow, physical) {
+        (ArrowType::Struct(fields), DataType::Struct(physical)) => ArrowType::Struct(identified_fields(fields, physical)),
+        (ArrowType::List(element), DataType::Array(array)) => {
+            ArrowType::List(inner(element, identified_type(element.data_type(), &array.element_type)))
+        }
+        (ArrowType::Map(entries, sorted), DataType::Map(map)) => match entries.data_type() {
+            ArrowType::Struct(pair) => {
+                let types = [&map.key_type, &map.value_type];
+                let pair: Fields = pair.iter().zip(types).map(|(part, of)| inner(part, identified_type(part.data_type(), of))).collect();
+                ArrowType::Map(inner(entries, ArrowType::Struct(pair)), *sorted)
+            }
+            _ => arrow.clone(),
+        },
+        _ => arrow.clone(),
+    }
+}

@@ -1,0 +1,177 @@
+//! Columns whose type was changed to a wider one. (Table feature `typeWidening`; a field's metadata key `delta.typeChanges`.)
+//!
+//! | from | to |
+//! | --- | --- |
+//! | `byte`, `short`, `integer` | any wider of `short`, `integer`, `long`; `double` |
+//! | `byte`, `short`, `integer`, `long` | a decimal with 3, 5, 10, 20 digits before the point, or more |
+//! | `float` | `double` |
+//! | `decimal(p, s)` | `decimal(p + k, s + l)` with `l <= k` |
+//! | `date` | `timestamp_ntz` |
+//!
+//! - Files keep the type they were written with; readers convert. A table with a change that is not in the list is refused: what its old files mean is
+//!   not known.
+//! - A change inside of an array or map is kept by the field around it, with the path to the part as `fieldPath`.
+
+use serde_json::Value;
+
+use super::{PrimitiveType, StructField, StructType};
+use crate::{Error, Result};
+
+const KEY: &str = "delta.typeChanges";
+
+/// One change of the type of a column or of a part of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TypeChange {
+    /// The type of older files.
+    pub from: PrimitiveType,
+    /// The type after the change.
+    pub to: PrimitiveType,
+    /// Whether it is the column itself that was changed, and not a part of an array or map.
+    pub of_column: bool,
+}
+
+impl StructField {
+    /// The changes of this field's type, and of what is in it down to the next field.
+    ///
+    /// # Errors
+    /// `Unsupported` for one that is not in the list of widenings; names the column.
+    pub fn type_changes(&self) -> Result<Vec<TypeChange>> {
+        let changes = match self.metadata.get(KEY) {
+            None | Some(Value::Null) => return Ok(Vec::new()),
+            Some(Value::Array(changes)) => changes,
+            Some(_) => return Err(Error::corrupt_log(format!("'{KEY}' of the column '{}' is no list", self.name))),
+        };
+        changes.iter().map(|change| self.type_change(change)).collect()
+    }
+
+    fn type_change(&self, change: &Value) -> Result<TypeChange> {
+        let text = |key: &str| change.get(key).and_then(Value::as_str).unwrap_or("?");
+        let (from, to) = (text("fromType"), text("toType"));
+        let known = PrimitiveType::from_name(from).zip(PrimitiveType::from_name(to)).filter(|(from, to)| is_widening(*from, *to));
+        match known {
+            Some((from, to)) => Ok(TypeChange { from, to, of_column: change.get("fieldPath").is_none_or(Value::is_null) }),
+            None => Err(Error::unsupported(format!(
+                "the type of the column '{}' was changed from {from} to {to}, which is no known widening",
+                self.name
+            ))
+            .with_hint("read a version from before the change, or have the table rewritten by the client that made it")),
+        }
+    }
+}
+
+impl StructType {
+    /// Refuses type changes that are no widenings of the list, however deep. Whether there are any changes.
+    ///
+    /// # Errors
+    /// As [`StructField::type_changes`].
+    pub fn check_type_changes(&self) -> Result<bool> {
+        let (mut any, mut failure) = (false, None);
+        self.any_field(&mut |field| match field.type_changes() {
+            Ok(changes) => {
+                any |= !changes.is_empty();
+                false
+            }
+            Err(error) => {
+                failure = Some(error);
+                true
+            }
+        });
+        failure.map_or(Ok(any), Err)
+    }
+}
+
+/// Whether every value of `from` is one of `to`, by the list.
+pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    let whole = |primitive: P| match primitive {
+        P::Byte => Some(1),
+        P::Short => Some(2),
+        P::Integer => Some(4),
+        P::Long => Some(8),
+        _ => None,
+    };
+    // A decimal that has at least so many digits before the point.
+    let holds = |precision: u8, scale: u8, whole_digits: u8| precision - scale >= whole_digits;
+    match (from, to) {
+        (P::Byte | P::Short | P::Integer, P::Double) | (P::Float, P::Double) | (P::Date, P::TimestampNtz) => true,
+        (P::Byte, P::Decimal { precision, scale }) => holds(precision, scale, 3),
+        (P::Short, P::Decimal { precision, scale }) => holds(precision, scale, 5),
+        (P::Integer, P::Decimal { precision, scale }) => holds(precision, scale, 10),
+        (P::Long, P::Decimal { precision, scale }) => holds(precision, scale, 20),
+        (P::Decimal { precision, scale }, P::Decimal { precision: wider, scale: finer }) => {
+            finer >= scale && holds(wider, finer, precision - scale) && (wider, finer) != (precision, scale)
+        }
+        (from, to) => whole(from).zip(whole(to)).is_some_and(|(from, to)| from < to),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::protocol::schema::FieldMetadata;
+
+    fn changed(from: &str, to: &str) -> Result<Vec<TypeChange>> {
+        let metadata = format!(r#"{{"{KEY}":[{{"fromType":"{from}","toType":"{to}","tableVersion":2}}]}}"#);
+        StructField { metadata: FieldMetadata::parse(&metadata).unwrap(), ..StructField::new("c", PrimitiveType::Long, true) }
+            .type_changes()
+    }
+
+    #[test]
+    fn the_list_and_nothing_else() {
+        let wholes = ["byte", "short", "integer", "long"];
+        for (from, to) in [
+            ("byte", "double"),
+            ("short", "double"),
+            ("integer", "double"),
+            ("float", "double"),
+            ("date", "timestamp_ntz"),
+            ("byte", "decimal(4,1)"),
+            ("short", "decimal(5,0)"),
+            ("integer", "decimal(38,28)"),
+            ("long", "decimal(20,0)"),
+            ("decimal(10,2)", "decimal(11,2)"),
+            ("decimal(10,2)", "decimal(12,4)"),
+        ] {
+            let change = changed(from, to).unwrap();
+            assert_eq!(change[0].to.to_string(), to);
+            assert_eq!(changed(to, from).unwrap_err().kind(), ErrorKind::Unsupported, "{to} to {from}");
+        }
+        for (narrow, from) in wholes.iter().enumerate() {
+            for (wide, to) in wholes.iter().enumerate() {
+                assert_eq!(changed(from, to).is_ok(), narrow < wide, "{from} to {to}");
+            }
+        }
+        for (from, to) in [
+            ("long", "double"),
+            ("integer", "float"),
+            ("byte", "decimal(4,2)"),
+            ("short", "decimal(4,0)"),
+            ("integer", "decimal(12,3)"),
+            ("long", "decimal(19,0)"),
+            ("decimal(10,2)", "decimal(11,4)"),
+            ("decimal(10,2)", "decimal(20,1)"),
+            ("decimal(10,2)", "decimal(10,2)"),
+            ("date", "timestamp"),
+            ("integer", "string"),
+            ("?", "long"),
+        ] {
+            let error = changed(from, to).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.to_string().contains(&format!("'c' was changed from {from} to {to}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_change_deep_inside_is_found() {
+        let of = |to: &str| {
+            let json = format!(
+                r#"{{"type":"struct","fields":[{{"name":"m","type":{{"type":"map","keyType":"string","valueType":{{"type":"struct","fields":[{{"name":"x","type":"long","nullable":true,"metadata":{{"{KEY}":[{{"fromType":"byte","toType":"{to}","fieldPath":"element"}}]}}}}]}},"valueContainsNull":true}},"nullable":true,"metadata":{{}}}}]}}"#
+            );
+            StructType::from_json(&json).unwrap().check_type_changes()
+        };
+        assert!(of("long").unwrap());
+        assert!(of("string").is_err());
+        assert!(!StructType::default().check_type_changes().unwrap());
+    }
+}

@@ -1,0 +1,196 @@
+//! One Parquet file of a checkpoint: the footer, and rows of one kind of action. Protocol: "Checkpoint Schema".
+//!
+//! - Only the leaf columns that are asked for are decoded; which ones a file has is taken from its own schema, never from a position.
+//! - A row group without any row of the action asked for (known from the statistics of a required field) is not read.
+//! - A damaged file is an error, whatever the decoder does about it.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, OnceLock};
+
+use arrow::array::{AsArray, RecordBatch};
+use arrow::compute::{filter_record_batch, is_not_null};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{
+    ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
+    RowSelectionPolicy,
+};
+use parquet::basic::Type as PhysicalType;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
+
+use crate::error::{Error, Result};
+use crate::protocol::Action;
+use crate::storage::{FileReader, Storage};
+
+const BATCH_ROWS: usize = 8 * 1024;
+
+/// An open file with its footer. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct ParquetFile {
+    pub(super) path: Arc<str>,
+    file: FileReader,
+    footer: ArrowReaderMetadata,
+    /// The footer with the places of the pages, read by who can step over some.
+    with_pages: Arc<OnceLock<ArrowReaderMetadata>>,
+}
+
+impl ParquetFile {
+    /// Opens the file at `path`, relative to the table's root, and reads its footer.
+    pub(super) fn open(storage: &Storage, path: &str) -> Result<Self> {
+        let located = |error: Error| error.at_path(path).in_table(storage.url());
+        let file = storage.open_file(path).map_err(located)?;
+        let footer = load(&file, ArrowReaderOptions::default()).map_err(located)?;
+        Ok(Self { path: path.into(), file, footer, with_pages: Arc::default() })
+    }
+
+    /// The footer with the places of the pages; just the footer where they cannot be read, which only costs time.
+    fn with_pages(&self) -> ArrowReaderMetadata {
+        let options = ArrowReaderOptions::default().with_offset_index_policy(PageIndexPolicy::Optional);
+        let read = || load(&self.file, options).unwrap_or_else(|_| self.footer.clone());
+        self.with_pages.get_or_init(read).clone()
+    }
+
+    pub(super) fn metadata(&self) -> &ParquetMetaData {
+        self.footer.metadata()
+    }
+
+    /// The number of the leaf column at `path`.
+    pub(super) fn leaf(&self, path: &[&str]) -> Option<usize> {
+        let columns = self.footer.parquet_schema().columns();
+        columns.iter().position(|leaf| leaf.path().parts().iter().map(String::as_str).eq(path.iter().copied()))
+    }
+
+    /// Whether the column `root` is a struct that can be null.
+    pub(super) fn is_nullable(&self, root: &str) -> bool {
+        self.footer.schema().field_with_name(root).is_ok_and(Field::is_nullable)
+    }
+
+    /// Whether there is any leaf column below `path`.
+    pub(super) fn has_below(&self, path: &[&str]) -> bool {
+        let columns = self.footer.parquet_schema().columns();
+        columns
+            .iter()
+            .any(|leaf| leaf.path().parts().len() > path.len() && leaf.path().parts().iter().zip(path).all(|(part, wanted)| part == wanted))
+    }
+
+    /// Whether the leaf column `leaf` of row group `group` may hold a value.
+    pub(super) fn may_have(&self, group: usize, leaf: usize) -> bool {
+        let group = self.metadata().row_groups().get(group);
+        let nulls = |group: &RowGroupMetaData| group.columns().get(leaf)?.statistics()?.null_count_opt();
+        group.is_none_or(|group| nulls(group).is_none_or(|nulls| i64::try_from(nulls) != Ok(group.num_rows())))
+    }
+
+    /// The row groups that may hold a value of the required field `root.field`; none if the file does not have that column.
+    pub(super) fn groups_with(&self, root: &str, field: &str) -> Vec<usize> {
+        let Some(leaf) = self.leaf(&[root, field]) else { return Vec::new() };
+        (0..self.metadata().num_row_groups()).filter(|group| self.may_have(*group, leaf)).collect()
+    }
+
+    /// The leaf columns that `wanted` accepts, by their paths.
+    pub(super) fn mask(&self, wanted: impl Fn(&[String]) -> bool) -> ProjectionMask {
+        let columns = self.footer.parquet_schema().columns().iter().enumerate();
+        let leaves: Vec<usize> = columns.filter(|(_, leaf)| wanted(leaf.path().parts())).map(|(index, _)| index).collect();
+        ProjectionMask::leaves(self.footer.parquet_schema(), leaves)
+    }
+
+    /// Starts decoding the columns `mask` of `groups`, of the rows that `filters` leave.
+    pub(super) fn read(&self, groups: Vec<usize>, mask: ProjectionMask, filters: Vec<Box<dyn ArrowPredicate>>) -> Result<Batches> {
+        let footer = if filters.is_empty() { self.footer.clone() } else { self.with_pages() };
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), footer);
+        let builder = builder.with_projection(mask).with_row_groups(groups).with_batch_size(BATCH_ROWS);
+        let builder = match filters.is_empty() {
+            true => builder,
+            // Rows are stepped over one by one: with a mask whole row groups of statistics would be decoded first.
+            false => builder.with_row_filter(RowFilter::new(filters)).with_row_selection_policy(RowSelectionPolicy::Selectors),
+        };
+        guarded(|| builder.build().map_err(damaged_by)).map(Batches).map_err(|error| error.at_path(&*self.path))
+    }
+
+    /// Adds the actions of the column `root`, whose field `required` is never null, to `actions`; of an action that a checkpoint has only once, the rest
+    /// of the rows is not looked at.
+    pub(super) fn actions(&self, root: &str, required: &str, is_single: bool, actions: &mut Vec<Action>) -> Result<()> {
+        let groups = self.groups_with(root, required);
+        if groups.is_empty() {
+            return Ok(());
+        }
+        let mask = self.mask(|path| path.first().is_some_and(|first| first == root));
+        let mut batches = self.read(groups, mask, Vec::new())?;
+        while let Some(batch) = batches.next_batch().map_err(|error| error.at_path(&*self.path))? {
+            let located = |error: Error| error.at_path(&*self.path);
+            let Some(column) = batch.column_by_name(root) else { continue };
+            let present = is_not_null(column).map_err(|error| located(damaged_by(error)))?;
+            let field = column.as_struct_opt().and_then(|column| column.column_by_name(required).cloned());
+            let present = match field.map(|field| is_not_null(&field)).transpose().map_err(|error| located(damaged_by(error)))? {
+                Some(has_field) => arrow::compute::and(&present, &has_field).map_err(|error| located(damaged_by(error)))?,
+                None => present,
+            };
+            if present.true_count() == 0 {
+                continue;
+            }
+            let rows = filter_record_batch(&batch, &present).map_err(|error| located(damaged_by(error)))?;
+            // A handful of rows: as JSON they go through the same reader as the lines of a commit.
+            let mut writer = arrow::json::LineDelimitedWriter::new(Vec::new());
+            writer.write(&rows).and_then(|()| writer.finish()).map_err(|error| located(damaged_by(error)))?;
+            for line in String::from_utf8_lossy(&writer.into_inner()).lines() {
+                actions.extend(Action::parse_line(line).map_err(located)?);
+            }
+            if is_single && !actions.is_empty() {
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+fn load(file: &FileReader, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata> {
+    let footer = guarded(|| ArrowReaderMetadata::load(file, options).map_err(damaged_by))?;
+    guarded(|| with_int96_as_micros(footer))
+}
+
+/// Batches being decoded.
+pub(super) struct Batches(ParquetRecordBatchReader);
+
+impl Batches {
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        guarded(|| self.0.next().transpose().map_err(damaged_by))
+    }
+}
+
+/// INT96 as microseconds, as old Spark writes timestamps: the nanoseconds of the default would only reach from 1677 to 2262.
+fn with_int96_as_micros(footer: ArrowReaderMetadata) -> Result<ArrowReaderMetadata> {
+    if footer.parquet_schema().columns().iter().all(|column| column.physical_type() != PhysicalType::INT96) {
+        return Ok(footer);
+    }
+    let schema = Arc::new(Schema::new_with_metadata(micros(footer.schema().fields()), footer.schema().metadata().clone()));
+    let options = ArrowReaderOptions::default().with_schema(schema);
+    ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options).map_err(damaged_by)
+}
+
+fn micros(fields: &Fields) -> Fields {
+    let field = |field: &FieldRef| -> FieldRef {
+        let data_type = match field.data_type() {
+            DataType::Timestamp(TimeUnit::Nanosecond, None) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            DataType::Struct(inner) => DataType::Struct(micros(inner)),
+            other => other.clone(),
+        };
+        Arc::new(Field::clone(field).with_data_type(data_type))
+    };
+    fields.iter().map(field).collect()
+}
+
+pub(super) fn damaged_by(source: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::corrupt_log("the checkpoint cannot be read").with_source(source)
+}
+
+/// What `work` returns; a panic in it, which the decoder of a damaged file may raise, is an error too.
+pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(Error::corrupt_log(format!("the reading of the checkpoint broke off with '{}'", panic_text(panic.as_ref()))))
+    })
+}
+
+fn panic_text(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}

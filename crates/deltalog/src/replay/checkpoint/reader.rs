@@ -1,0 +1,295 @@
+//! The file actions of a checkpoint, in order, row groups decoded ahead on several threads.
+//!
+//! ```text
+//! row groups ──counter──> worker ──(2 batches)──┐
+//!                   └───> worker ──(2 batches)──┴──> the caller drains one row group's channel after the other
+//! ```
+//!
+//! - As long as nothing was handed out, a damaged checkpoint is replaced by what it stands for; after that it is an error, and the next reader starts from
+//!   the replacement.
+//! - Memory is bounded by the number of workers: two batches of each wait.
+//! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+
+use super::parquet_file::{ParquetFile, guarded};
+use super::rows::{AddRequest, RowBatches, RowRequest};
+use super::{Checkpoint, open_all};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::CheckpointFiles;
+use crate::protocol::PathResolver;
+use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
+use crate::replay::filter::apply;
+use crate::replay::tail::with_columns;
+use crate::storage::Storage;
+
+/// How many batches of a row group may wait for the caller.
+const WAITING_BATCHES: usize = 2;
+/// More threads than these only cost memory: what follows takes the batches one by one.
+const MOST_THREADS: usize = 4;
+
+/// Batches of file actions.
+pub(crate) type Rows = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
+
+/// Reads the rows of one kind of file action.
+pub struct CheckpointReader {
+    checkpoint: Arc<Checkpoint>,
+    kind: Kind,
+    state: Source,
+    has_handed_out: bool,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Adds(AddRequest),
+    Removes,
+}
+
+enum Source {
+    New,
+    Own(Groups),
+    /// What stands in for the checkpoint.
+    Instead(Rows),
+    Done,
+}
+
+impl CheckpointReader {
+    /// The `add` rows with `columns`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table's location is none.
+    pub fn adds(storage: &Storage, checkpoint: &CheckpointFiles, columns: FileColumns) -> Result<Self> {
+        Ok(Self::of(&Arc::new(lone(storage, checkpoint)?), Kind::Adds(AddRequest::new(columns))))
+    }
+
+    /// The `remove` rows.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table's location is none.
+    pub fn removes(storage: &Storage, checkpoint: &CheckpointFiles) -> Result<Self> {
+        Ok(Self::of(&Arc::new(lone(storage, checkpoint)?), Kind::Removes))
+    }
+
+    pub(crate) fn adds_of(checkpoint: &Arc<Checkpoint>, request: AddRequest) -> Self {
+        Self::of(checkpoint, Kind::Adds(request))
+    }
+
+    pub(crate) fn removes_of(checkpoint: &Arc<Checkpoint>) -> Self {
+        Self::of(checkpoint, Kind::Removes)
+    }
+
+    fn of(checkpoint: &Arc<Checkpoint>, kind: Kind) -> Self {
+        Self { checkpoint: Arc::clone(checkpoint), kind, state: Source::New, has_handed_out: false }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            let next = match &mut self.state {
+                Source::Done => return Ok(None),
+                Source::Instead(rows) => return rows.next().transpose(),
+                Source::New => {
+                    if let Some(state) = self.checkpoint.stand_in() {
+                        self.state = Source::Instead(self.kind.of(&state)?);
+                        continue;
+                    }
+                    self.start().map(|groups| self.state = Source::Own(groups)).map(|()| None)
+                }
+                Source::Own(groups) => match groups.next_batch() {
+                    Ok(None) => {
+                        self.state = Source::Done;
+                        return Ok(None);
+                    }
+                    next => next,
+                },
+            };
+            match next {
+                Ok(Some(batch)) => {
+                    self.has_handed_out = true;
+                    return Ok(Some(batch));
+                }
+                Ok(None) => {}
+                Err(error) => self.recover(self.checkpoint.located(error))?,
+            }
+        }
+    }
+
+    /// Goes on with what stands in for the checkpoint, if that is still possible.
+    fn recover(&mut self, error: Error) -> Result<()> {
+        self.state = Source::Done;
+        if !self.has_handed_out {
+            let state = self.checkpoint.replaced(error)?;
+            self.state = Source::Instead(self.kind.of(&state)?);
+            return Ok(());
+        }
+        if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) {
+            self.checkpoint.mark_damaged();
+        }
+        Err(error.with_hint(
+            "files of it were handed out already; when asked again, the list starts from an older checkpoint or from the commits",
+        ))
+    }
+
+    /// Opens everything that has rows: what is missing or cut off is found before anything is handed out.
+    fn start(&self) -> Result<Groups> {
+        let top = self.checkpoint.top()?;
+        let sidecars = open_all(&self.checkpoint.storage, self.checkpoint.sidecars(&top)?)?;
+        let request = self.kind.rows();
+        let mut groups = Vec::new();
+        for file in top.parquet.iter().chain(&sidecars) {
+            groups.extend(request.groups(file).into_iter().map(|group| (file.clone(), group)));
+        }
+        let lines = top.json.as_ref().map(|json| self.kind.project(json)).transpose()?;
+        Ok(Groups::new(request, groups, lines))
+    }
+}
+
+impl Iterator for CheckpointReader {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}
+
+/// A checkpoint for which nothing stands in.
+fn lone(storage: &Storage, files: &CheckpointFiles) -> Result<Checkpoint> {
+    Ok(Checkpoint::new(storage, &PathResolver::new(storage.root())?, files.clone(), &[], &Arc::from([])))
+}
+
+impl Kind {
+    fn rows(&self) -> RowRequest {
+        match self {
+            Self::Adds(request) => RowRequest::adds(request),
+            Self::Removes => RowRequest::removes(),
+        }
+    }
+
+    /// The same of the state that stands in for a checkpoint.
+    fn of(&self, state: &Arc<super::State>) -> Result<Rows> {
+        match self {
+            Self::Adds(request) => Ok(Box::new(state.files(request.clone())?)),
+            Self::Removes => state.removes(),
+        }
+    }
+
+    /// The same of lines of JSON.
+    fn project(&self, lines: &crate::replay::Commit) -> Result<RecordBatch> {
+        match self {
+            Self::Removes => with_columns(&lines.removes, remove_fields()),
+            Self::Adds(request) => {
+                request.looked_at.fetch_add(lines.adds.num_rows() as u64, Ordering::Relaxed);
+                let kept = apply(&request.filters, with_columns(&lines.adds, FileColumns::all().iter().map(FileColumn::field).collect())?)?;
+                with_columns(&kept, request.columns.iter().map(FileColumn::field).collect())
+            }
+        }
+    }
+}
+
+/// The rows of row groups, in order.
+struct Groups {
+    lines: Option<RecordBatch>,
+    crew: Crew,
+}
+
+enum Crew {
+    /// On the caller's thread.
+    Alone(Box<Alone>),
+    Threads(VecDeque<Receiver<Message>>),
+}
+
+type Message = Result<Option<RecordBatch>>;
+type Group = (ParquetFile, usize);
+
+struct Alone {
+    request: RowRequest,
+    groups: VecDeque<Group>,
+    current: Option<RowBatches>,
+}
+
+impl Groups {
+    fn new(request: RowRequest, groups: Vec<Group>, lines: Option<RecordBatch>) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(groups.len()).min(MOST_THREADS);
+        let crew = match threads {
+            0 | 1 => Crew::Alone(Box::new(Alone { request, groups: groups.into(), current: None })),
+            _ => Crew::Threads(start_threads(request, groups, threads)),
+        };
+        Self { lines: lines.filter(|lines| lines.num_rows() > 0), crew }
+    }
+
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if let Some(lines) = self.lines.take() {
+            return Ok(Some(lines));
+        }
+        match &mut self.crew {
+            Crew::Alone(alone) => alone.next_batch(),
+            Crew::Threads(channels) => {
+                while let Some(channel) = channels.front() {
+                    let lost = |_| Error::new(ErrorKind::Unavailable, "a thread that reads the checkpoint was lost");
+                    match channel.recv().map_err(lost)?? {
+                        Some(batch) => return Ok(Some(batch)),
+                        None => drop(channels.pop_front()),
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+impl Alone {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        loop {
+            if let Some(current) = &mut self.current {
+                match current.next_batch()? {
+                    Some(batch) => return Ok(Some(batch)),
+                    None => self.current = None,
+                }
+            }
+            let Some((file, group)) = self.groups.pop_front() else { return Ok(None) };
+            self.current = Some(self.request.open(&file, group)?);
+        }
+    }
+}
+
+/// Starts decoding `groups`; the channels are in their order.
+fn start_threads(request: RowRequest, groups: Vec<Group>, threads: usize) -> VecDeque<Receiver<Message>> {
+    let (senders, receivers): (Vec<_>, VecDeque<_>) = groups.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
+    let work: Vec<_> = groups.into_iter().zip(senders).map(|(group, sender)| Mutex::new(Some((group, sender)))).collect();
+    let shared = Arc::new((request, work, AtomicUsize::new(0)));
+    for _ in 0..threads {
+        let shared = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            let (request, work, next) = &*shared;
+            while let Some(task) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let Some((group, sender)) = task.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
+                if !decode(request, &group, &sender) {
+                    return;
+                }
+            }
+        });
+    }
+    receivers
+}
+
+/// Decodes a row group into its channel; false when nobody listens any more.
+fn decode(request: &RowRequest, (file, group): &Group, sender: &SyncSender<Message>) -> bool {
+    let mut batches = match guarded(|| request.open(file, *group)) {
+        Ok(batches) => batches,
+        Err(error) => return sender.send(Err(error)).is_ok(),
+    };
+    loop {
+        let message = guarded(|| batches.next_batch());
+        let is_last = !matches!(message, Ok(Some(_)));
+        if sender.send(message).is_err() {
+            return false;
+        }
+        if is_last {
+            return true;
+        }
+    }
+}

@@ -1,0 +1,288 @@
+//! Rows of one kind of file action, row group by row group, in the form of [`crate::replay::FileColumn`].
+//!
+//! - Statistics come from the JSON text of `stats`; where a row group has none of it (`delta.checkpoint.writeStatsAsJson` is false), from `stats_parsed`, turned
+//!   into that text. The same holds for `partitionValues` and `partitionValues_parsed`.
+//! - A filter that can use `stats_parsed` as it is asks for the leaves it needs and spares the text.
+//! - Filters are asked while rows are decoded: what they turn down is stepped over in the other columns, whole pages where that is possible.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, RecordBatchOptions, StructArray};
+use arrow::buffer::NullBuffer;
+use arrow::compute::{and, filter_record_batch};
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::error::ArrowError;
+use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn};
+use parquet::file::metadata::ParquetMetaData;
+
+use super::normalize::normalized;
+use super::parquet_file::{Batches, ParquetFile, damaged_by};
+use super::parsed::{partition_values_text, stats_text};
+use crate::error::{Error, Result};
+use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
+use crate::replay::filter::{FileFilter, Keep};
+
+/// The column that [`FileFilter::parsed_stats`] brings.
+pub(crate) const STATS_PARSED: &str = "stats_parsed";
+
+/// Says of a row group whether a file in it may be wanted. It is asked with the footer of the checkpoint's file.
+pub type RowGroupFilter = Arc<dyn Fn(&ParquetMetaData, usize) -> bool + Send + Sync>;
+
+/// What to read of `add` actions.
+#[derive(Clone, Default)]
+pub struct AddRequest {
+    /// Their columns.
+    pub columns: FileColumns,
+    /// Files that these turn down are left out.
+    pub filters: Vec<FileFilter>,
+    /// Row groups that it turns down are not read.
+    pub row_groups: Option<RowGroupFilter>,
+    /// Counts the files that were there before the filters. Those of a checkpoint that newer commits have replaced count as well, if there are filters.
+    pub looked_at: Arc<AtomicU64>,
+}
+
+impl AddRequest {
+    /// Just `columns`.
+    pub fn new(columns: FileColumns) -> Self {
+        Self { columns, ..Self::default() }
+    }
+}
+
+/// What to read, of either kind.
+#[derive(Clone)]
+pub(super) struct RowRequest {
+    pub(super) columns: Columns,
+    filters: Vec<FileFilter>,
+    row_groups: Option<RowGroupFilter>,
+    looked_at: Arc<AtomicU64>,
+}
+
+/// Columns of an action.
+#[derive(Clone)]
+pub(super) struct Columns {
+    action: &'static str,
+    fields: Vec<Field>,
+    schema: SchemaRef,
+    parsed_stats: Option<Arc<[Vec<String>]>>,
+}
+
+impl Columns {
+    fn new(action: &'static str, fields: Vec<Field>) -> Self {
+        Self { action, schema: Arc::new(Schema::new(fields.clone())), fields, parsed_stats: None }
+    }
+
+    fn of_adds(columns: FileColumns) -> Self {
+        Self::new("add", columns.iter().map(FileColumn::field).collect())
+    }
+
+    fn wants(&self, name: &str) -> bool {
+        self.fields.iter().any(|field| field.name() == name)
+    }
+
+    /// How they are read from row group `group` of `file`.
+    fn decoding(&self, file: &ParquetFile, group: usize) -> Decoding {
+        let has = |name: &str| {
+            let leaf = match name {
+                "partitionValues" => {
+                    file.leaf(&[self.action, name, "key_value", "key"]).or_else(|| file.leaf(&[self.action, name, "map", "key"]))
+                }
+                name => file.leaf(&[self.action, name]),
+            };
+            leaf.is_some_and(|leaf| file.may_have(group, leaf))
+        };
+        let has_parsed = |name: &str| file.has_below(&[self.action, name]);
+        let has_map = file.has_below(&[self.action, "partitionValues"]);
+        let stats = match &self.parsed_stats {
+            _ if !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,
+            Some(paths) => Form::Struct(Arc::clone(paths)),
+            None if has("stats") => Form::Text,
+            None => Form::StructAsText,
+        };
+        let is_add = self.action == "add";
+        let partitions_as_text =
+            is_add && self.wants("partitionValues") && has_parsed("partitionValues_parsed") && !(has_map && has("partitionValues"));
+        let marker = if is_add && file.is_nullable(self.action) && file.leaf(&[self.action, "size"]).is_some() { "size" } else { "path" };
+        Decoding { columns: self.clone(), marker, stats, partitions_as_text }
+    }
+}
+
+impl RowRequest {
+    pub(super) fn adds(request: &AddRequest) -> Self {
+        Self {
+            columns: Columns::of_adds(request.columns),
+            filters: request.filters.clone(),
+            row_groups: request.row_groups.clone(),
+            looked_at: Arc::clone(&request.looked_at),
+        }
+    }
+
+    pub(super) fn removes() -> Self {
+        Self { columns: Columns::new("remove", remove_fields()), filters: Vec::new(), row_groups: None, looked_at: Arc::default() }
+    }
+
+    /// The row groups of `file` that may have rows for this.
+    pub(super) fn groups(&self, file: &ParquetFile) -> Vec<usize> {
+        let mut groups = file.groups_with(self.columns.action, "path");
+        if let Some(filter) = &self.row_groups {
+            groups.retain(|group| filter(file.metadata(), *group));
+        }
+        groups
+    }
+
+    /// Starts decoding a row group.
+    pub(super) fn open(&self, file: &ParquetFile, group: usize) -> Result<RowBatches> {
+        let decoding = self.columns.decoding(file, group);
+        let filters = self.filters.iter().enumerate().map(|(number, filter)| {
+            let columns = Columns { parsed_stats: filter.parsed_stats.clone(), ..Columns::of_adds(filter.columns) };
+            let (decoding, keep) = (columns.decoding(file, group), Arc::clone(&filter.keep));
+            let looked_at = (number == 0).then(|| Arc::clone(&self.looked_at));
+            let mask = file.mask(|path| decoding.wants_leaf(path));
+            Box::new(ArrowPredicateFn::new(mask, move |batch| decide(&decoding, &*keep, looked_at.as_deref(), &batch)))
+                as Box<dyn ArrowPredicate>
+        });
+        let batches = file.read(vec![group], file.mask(|path| decoding.wants_leaf(path)), filters.collect())?;
+        let counts = self.filters.is_empty().then(|| Arc::clone(&self.looked_at));
+        Ok(RowBatches { decoding, counts, path: Arc::clone(&file.path), batches })
+    }
+}
+
+/// Which rows of `batch` hold a file that `keep` keeps.
+fn decide(
+    decoding: &Decoding,
+    keep: &Keep,
+    looked_at: Option<&AtomicU64>,
+    batch: &RecordBatch,
+) -> std::result::Result<BooleanArray, ArrowError> {
+    let external = |error: Error| ArrowError::ExternalError(Box::new(error));
+    let Some((rows, present)) = decoding.rows(batch).map_err(external)? else { return Ok(vec![false; batch.num_rows()].into()) };
+    let present = present.filter(|present| present.null_count() > 0);
+    if let Some(looked_at) = looked_at {
+        looked_at.fetch_add((batch.num_rows() - present.as_ref().map_or(0, NullBuffer::null_count)) as u64, Ordering::Relaxed);
+    }
+    let keep = keep(&rows).map_err(external)?;
+    match present {
+        Some(present) => and(&keep, &BooleanArray::new(present.into_inner(), None)),
+        None => Ok(keep),
+    }
+}
+
+fn is_wanted_statistic(path: &[String], wanted: &[Vec<String>]) -> bool {
+    match path {
+        [name] => matches!(name.as_str(), "numRecords" | "tightBounds"),
+        [kind, column @ ..] => matches!(kind.as_str(), "minValues" | "maxValues" | "nullCount") && wanted.iter().any(|path| path == column),
+        [] => false,
+    }
+}
+
+/// How statistics are read.
+enum Form {
+    /// The text, if there is any.
+    Text,
+    /// These leaves of the struct, as they are.
+    Struct(Arc<[Vec<String>]>),
+    /// The struct, made a text.
+    StructAsText,
+}
+
+/// How columns are read from a row group.
+struct Decoding {
+    columns: Columns,
+    /// A column that is read to tell whether there is an action at all: the path, which every action has; or any other, where the struct tells.
+    marker: &'static str,
+    stats: Form,
+    partitions_as_text: bool,
+}
+
+impl Decoding {
+    /// Whether the leaf column at `path` has to be decoded.
+    fn wants_leaf(&self, path: &[String]) -> bool {
+        let [root, child, below @ ..] = path else { return false };
+        if root != self.columns.action {
+            return false;
+        }
+        match (child.as_str(), &self.stats) {
+            ("stats", Form::Struct(_) | Form::StructAsText) => false,
+            (STATS_PARSED, Form::StructAsText) => true,
+            (STATS_PARSED, Form::Struct(paths)) => is_wanted_statistic(below, paths),
+            ("partitionValues_parsed", _) => self.partitions_as_text,
+            (name, _) => name == self.marker || self.columns.wants(name),
+        }
+    }
+
+    /// The rows in the form of the log, and which of them hold the action; `None` if none does.
+    fn rows(&self, batch: &RecordBatch) -> Result<Option<(RecordBatch, Option<NullBuffer>)>> {
+        let columns = &self.columns;
+        let Some(action) = batch.column_by_name(columns.action).and_then(|column| column.as_struct_opt()) else { return Ok(None) };
+        let present = match action.column_by_name("path") {
+            Some(path) => NullBuffer::union(action.nulls(), path.nulls()),
+            None if self.marker == "path" => return Err(Error::corrupt_log(format!("'{}' has no column 'path'", columns.action))),
+            None => action.nulls().cloned(),
+        };
+        if present.as_ref().is_some_and(|present| present.null_count() == present.len()) {
+            return Ok(None);
+        }
+        let mut fields = columns.fields.clone();
+        let mut arrays = fields.iter().map(|field| self.column(action, field)).collect::<Result<Vec<_>>>()?;
+        if let (Form::Struct(_), Some(parsed)) = (&self.stats, action.column_by_name(STATS_PARSED)) {
+            fields.push(Field::new(STATS_PARSED, parsed.data_type().clone(), true));
+            arrays.push(Arc::clone(parsed));
+        }
+        let schema = if fields.len() == columns.fields.len() { Arc::clone(&columns.schema) } else { Arc::new(Schema::new(fields)) };
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        let rows = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(damaged_by)?;
+        Ok(Some((rows, present)))
+    }
+
+    fn column(&self, action: &StructArray, field: &Field) -> Result<ArrayRef> {
+        let parsed = |name: &str| action.column_by_name(name).and_then(|column| column.as_struct_opt());
+        match field.name().as_str() {
+            "stats" if matches!(self.stats, Form::StructAsText) => match parsed(STATS_PARSED) {
+                Some(parsed) => Ok(Arc::new(stats_text(parsed))),
+                None => normalized(action, field),
+            },
+            "partitionValues" if self.partitions_as_text => match parsed("partitionValues_parsed") {
+                Some(parsed) => partition_values_text(parsed),
+                None => normalized(action, field),
+            },
+            _ => normalized(action, field),
+        }
+    }
+}
+
+/// The batches of a row group.
+pub(super) struct RowBatches {
+    decoding: Decoding,
+    /// Counts the rows, if nothing else does.
+    counts: Option<Arc<AtomicU64>>,
+    path: Arc<str>,
+    batches: Batches,
+}
+
+impl RowBatches {
+    /// The next rows; never an empty batch.
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        let located = |error: Error| error.at_path(&*self.path);
+        while let Some(batch) = self.batches.next_batch().map_err(located)? {
+            let Some(rows) = self.rows(&batch).map_err(located)? else { continue };
+            if rows.num_rows() > 0 {
+                if let Some(counts) = &self.counts {
+                    counts.fetch_add(rows.num_rows() as u64, Ordering::Relaxed);
+                }
+                return Ok(Some(rows));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The rows that hold the action.
+    fn rows(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
+        let Some((rows, present)) = self.decoding.rows(batch)? else { return Ok(None) };
+        match present {
+            Some(present) if present.null_count() > 0 => {
+                filter_record_batch(&rows, &BooleanArray::new(present.inner().clone(), None)).map(Some).map_err(damaged_by)
+            }
+            _ => Ok(Some(rows)),
+        }
+    }
+}

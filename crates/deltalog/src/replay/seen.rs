@@ -1,0 +1,81 @@
+//! Which logical files have been named by the commits that were looked at so far.
+//!
+//! - A key is not copied: the table holds where in which commit it stands, eight bytes a file action, and compares with the text there.
+
+use std::hash::BuildHasher;
+
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::key::Keys;
+use crate::error::{Error, Result};
+use crate::protocol::PathResolver;
+
+/// A file action: the number of its keys in [`Seen::keys`], and its row there.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    keys: u32,
+    row: u32,
+}
+
+/// The logical files that were named.
+#[derive(Debug)]
+pub(super) struct Seen {
+    resolver: PathResolver,
+    keys: Vec<Keys>,
+    places: HashTable<Place>,
+    hasher: DefaultHashBuilder,
+}
+
+impl Seen {
+    /// Nothing yet, with room for as many file actions as there will be.
+    pub(super) fn with_capacity(resolver: PathResolver, actions: usize) -> Self {
+        Self { resolver, keys: Vec::new(), places: HashTable::with_capacity(actions), hasher: DefaultHashBuilder::default() }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Takes keys whose rows can be named from now on; the answer is their number.
+    pub(super) fn keep(&mut self, keys: Keys) -> usize {
+        self.keys.push(keys);
+        self.keys.len() - 1
+    }
+
+    /// Names row `row` of the keys `number`. Whether nothing has named that file before.
+    pub(super) fn name(&mut self, number: usize, row: usize) -> Result<bool> {
+        let mut scratch = String::new();
+        let keys = self.keys.get(number).ok_or_else(too_many)?;
+        let key = keys.key(row, &self.resolver, &mut scratch)?;
+        let hash = self.hasher.hash_one(key);
+        if self.find(hash, key) {
+            return Ok(false);
+        }
+        let place = Place { keys: u32::try_from(number).map_err(|_| too_many())?, row: u32::try_from(row).map_err(|_| too_many())? };
+        let Self { resolver, keys, places, hasher } = self;
+        // What is in the table has a key, or it would not have got there.
+        places.insert_unique(hash, place, |place| key_at(keys, *place, resolver, |key| hasher.hash_one(key)).unwrap_or_default());
+        Ok(true)
+    }
+
+    /// Whether row `row` of `keys` has been named.
+    pub(super) fn contains(&self, keys: &Keys, row: usize) -> Result<bool> {
+        let mut scratch = String::new();
+        let key = keys.key(row, &self.resolver, &mut scratch)?;
+        Ok(self.find(self.hasher.hash_one(key), key))
+    }
+
+    fn find(&self, hash: u64, key: &str) -> bool {
+        let is_it = |place: &Place| key_at(&self.keys, *place, &self.resolver, |other| other == key) == Some(true);
+        self.places.find(hash, is_it).is_some()
+    }
+}
+
+fn key_at<T>(keys: &[Keys], place: Place, resolver: &PathResolver, read: impl FnOnce(&str) -> T) -> Option<T> {
+    let mut scratch = String::new();
+    keys.get(place.keys as usize)?.key(place.row as usize, resolver, &mut scratch).ok().map(read)
+}
+
+fn too_many() -> Error {
+    Error::corrupt_log("the log has more file actions than can be held")
+}

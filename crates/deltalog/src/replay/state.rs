@@ -1,0 +1,228 @@
+//! What a log segment makes: its commits on top of its checkpoint.
+//!
+//! - Commits are read and parsed once, on all cores; a compaction that cannot be read or is none is replaced by the commits it stands for.
+//! - A state does not know whether the table may be read: that is for who asks for protocol and metadata.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use super::checkpoint::{AddRequest, Checkpoint, CheckpointReader, TableAction};
+use super::commit::Commit;
+use super::tail::{FileReplay, Tail};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::{CheckpointFiles, CommitFile, CommitKind, LogSegment, SegmentSource, StagedCommit};
+use crate::protocol::{Action, PathResolver};
+use crate::storage::Storage;
+
+/// A version of the table as its log has it.
+pub(crate) struct State {
+    storage: Storage,
+    resolver: PathResolver,
+    segment: LogSegment,
+    /// Those after the checkpoint, newest first, each with the first version it holds.
+    commits: Vec<(u64, Arc<Commit>)>,
+    checkpoint: Option<Arc<Checkpoint>>,
+    tail: OnceLock<Arc<Tail>>,
+}
+
+impl State {
+    /// Reads the commits of `segment`; what `older` has read already is not read again.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a commit that is damaged, and the store's own.
+    pub(crate) fn load(
+        storage: &Storage,
+        resolver: &PathResolver,
+        staged: &Arc<[StagedCommit]>,
+        segment: LogSegment,
+        older: Option<&Self>,
+        without: &[CheckpointFiles],
+    ) -> Result<Self> {
+        let known = |file: &CommitFile| {
+            let commits = &older?.commits;
+            let index = commits.binary_search_by(|(_, commit)| file.version.cmp(&commit.version)).ok()?;
+            commits.get(index).filter(|(start, _)| *start == file.start()).cloned()
+        };
+        let commits = read_commits(storage, resolver, &segment, known)?;
+        let checkpoint = segment.checkpoint.as_ref().map(|files| {
+            let same = older.and_then(|older| older.checkpoint.as_ref()).filter(|checkpoint| checkpoint.files().is(files));
+            // What is open stays open, and what was found damaged stays known.
+            same.cloned().unwrap_or_else(|| Arc::new(Checkpoint::new(storage, resolver, files.clone(), without, staged)))
+        });
+        Ok(Self { storage: storage.clone(), resolver: resolver.clone(), segment, commits, checkpoint, tail: OnceLock::new() })
+    }
+
+    /// The state of `version` from a base that is none of `without`.
+    pub(super) fn find(
+        storage: &Storage,
+        resolver: &PathResolver,
+        staged: &Arc<[StagedCommit]>,
+        version: u64,
+        without: Vec<CheckpointFiles>,
+    ) -> Result<Self> {
+        let source = SegmentSource { storage, staged, without: &without };
+        let segment = LogSegment::find_in(source, Some(version))?;
+        Self::load(storage, resolver, staged, segment, None, &without)
+    }
+
+    pub(crate) fn segment(&self) -> &LogSegment {
+        &self.segment
+    }
+
+    /// The commits after the checkpoint, newest first; one may stand for several versions.
+    pub(crate) fn commits(&self) -> impl Iterator<Item = &Arc<Commit>> + Clone {
+        self.commits.iter().map(|(_, commit)| commit)
+    }
+
+    /// Of these, those that stand for just one version.
+    pub(crate) fn single_commits(&self) -> impl Iterator<Item = &Arc<Commit>> {
+        self.commits.iter().filter(|(start, commit)| *start == commit.version).map(|(_, commit)| commit)
+    }
+
+    /// The version of the checkpoint that it starts from.
+    pub(super) fn base_version(&self) -> Option<u64> {
+        self.segment.checkpoint.as_ref().map(|checkpoint| checkpoint.version)
+    }
+
+    /// The actions of `kinds`, newest first; of protocol and metadata only the newest is of interest, and older ones may be left out.
+    ///
+    /// # Errors
+    /// As [`State::load`].
+    pub(crate) fn table_actions(&self, kinds: &[TableAction]) -> Result<Vec<Action>> {
+        let mut actions: Vec<Action> = self.commits().flat_map(|commit| kinds.iter().flat_map(|kind| kind.of(commit))).collect();
+        let is_found = |kind: &TableAction| {
+            actions.iter().any(|action| {
+                matches!((kind, action), (TableAction::Protocol, Action::Protocol(_)) | (TableAction::Metadata, Action::Metadata(_)))
+            })
+        };
+        let missing: Vec<TableAction> = kinds.iter().filter(|kind| !is_found(kind)).copied().collect();
+        if let Some(checkpoint) = self.checkpoint.as_ref().filter(|_| !missing.is_empty()) {
+            actions.extend(checkpoint.table_actions(&missing)?);
+        }
+        Ok(actions)
+    }
+
+    /// The live files, those of the newest commits first.
+    ///
+    /// # Errors
+    /// `CorruptLog`; what goes wrong while reading comes with the batches.
+    pub(crate) fn files(&self, request: AddRequest) -> Result<FileReplay> {
+        let tail = self.tail()?;
+        let read = FileReplay::request_for(&tail, &request);
+        let checkpoint = self.checkpoint.as_ref().map(|checkpoint| CheckpointReader::adds_of(checkpoint, read));
+        Ok(FileReplay::new(self.storage.clone(), tail, checkpoint, request))
+    }
+
+    /// The tombstones.
+    ///
+    /// # Errors
+    /// As [`State::files`].
+    pub(crate) fn removes(&self) -> Result<Box<dyn Iterator<Item = Result<arrow::array::RecordBatch>> + Send>> {
+        let tail = self.tail()?;
+        let recent: Vec<_> = tail.removes().collect();
+        let older = self.checkpoint.as_ref().map(CheckpointReader::removes_of);
+        Ok(Box::new(recent.into_iter().chain(older.into_iter().flatten().map(move |batch| tail.filter(batch?)))))
+    }
+
+    /// The files and tombstones of the commits after the checkpoint, reconciled.
+    pub(crate) fn tail(&self) -> Result<Arc<Tail>> {
+        if let Some(tail) = self.tail.get() {
+            return Ok(Arc::clone(tail));
+        }
+        let commits: Vec<_> = self.commits().collect();
+        let tail = Tail::reconcile(commits, &self.resolver).map_err(|error| error.in_table(self.storage.url()))?;
+        Ok(Arc::clone(self.tail.get_or_init(|| Arc::new(tail))))
+    }
+}
+
+/// Up to how many bytes of commits after the checkpoint the files' statistics are held. Beyond, they are read again by who needs them: they are most of
+/// those bytes, and a state lives long.
+const HELD_STATISTICS: u64 = 64 << 20;
+
+/// The commits of a file: one, or those that a compaction which cannot be read stands for; newest first.
+type Read = Vec<(u64, Arc<Commit>)>;
+
+/// Reads and parses commits on all cores; newest first.
+fn read_commits(
+    storage: &Storage,
+    resolver: &PathResolver,
+    segment: &LogSegment,
+    known: impl Fn(&CommitFile) -> Option<(u64, Arc<Commit>)>,
+) -> Result<Read> {
+    let files = segment.files();
+    let with_stats = files.iter().map(|file| file.size).sum::<u64>() <= HELD_STATISTICS;
+    let known: Vec<_> = files.iter().rev().map(|file| (*file, known(file))).collect();
+    let missing = known.iter().filter(|(_, commit)| commit.is_none()).count();
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(missing.div_ceil(8));
+    if threads <= 1 {
+        let mut commits = Vec::with_capacity(known.len());
+        for (file, commit) in known {
+            match commit {
+                Some(commit) => commits.push(commit),
+                None => commits.extend(read_file(storage, resolver, segment, file, with_stats)?),
+            }
+        }
+        return Ok(commits);
+    }
+    let next = AtomicUsize::new(0);
+    let results: Mutex<Vec<Option<Result<Read>>>> =
+        Mutex::new(known.iter().map(|(_, commit)| commit.clone().map(|commit| Ok(vec![commit]))).collect());
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some((file, commit)) = known.get(index) else { break };
+                    if commit.is_none() {
+                        let result = read_file(storage, resolver, segment, *file, with_stats);
+                        if let Some(place) = results.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
+                            *place = Some(result);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut commits = Vec::with_capacity(known.len());
+    for result in results {
+        commits.extend(result.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "a commit was not read")))?);
+    }
+    Ok(commits)
+}
+
+fn read_file(storage: &Storage, resolver: &PathResolver, segment: &LogSegment, file: CommitFile, with_stats: bool) -> Result<Read> {
+    let read = if with_stats { Commit::read } else { Commit::read_without_stats };
+    if !matches!(file.kind, CommitKind::Compacted { .. }) {
+        return Ok(vec![(file.version, Arc::new(read(storage, file)?))]);
+    }
+    match read_compaction(storage, resolver, file) {
+        Ok(commit) => Ok(vec![(file.start(), commit)]),
+        Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => {
+            tracing::warn!(table = storage.url(), file = file.path(), %error, "a compaction cannot be used: reading its commits instead");
+            let commits = segment.commits.iter().rev().filter(|commit| (file.start()..=file.version).contains(&commit.version));
+            commits.map(|commit| Ok((commit.version, Arc::new(read(storage, *commit)?)))).collect()
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A compaction, if it is reconciled. There are files that hold the lines of their commits newest first, one after the other: what reconciles with another
+/// line of the same file tells them, because in which order is then anybody's guess. Protocol: "Log Compaction Files".
+fn read_compaction(storage: &Storage, resolver: &PathResolver, file: CommitFile) -> Result<Arc<Commit>> {
+    let bytes = storage.read(&file.path())?;
+    let commit = Arc::new(Commit::parse(&bytes, file.version, file.modified_ms)?);
+    let has_twice = |prefix: &[u8]| bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(prefix)).nth(1).is_some();
+    let is_unique = |names: Vec<&str>| names.iter().collect::<HashSet<_>>().len() == names.len();
+    let is_reconciled = Tail::is_reconciled(&commit, resolver)?
+        && is_unique(commit.transactions.iter().map(|transaction| transaction.app_id.as_str()).collect())
+        && is_unique(commit.domains.iter().map(|domain| domain.domain.as_str()).collect())
+        && !has_twice(b"{\"metaData\"")
+        && !has_twice(b"{\"protocol\"");
+    if is_reconciled {
+        Ok(commit)
+    } else {
+        Err(Error::corrupt_log("the compaction is not reconciled: it has two actions for one file or name"))
+    }
+}

@@ -1,0 +1,175 @@
+//! Which row groups of a checkpoint may name a file that may hold a matching row, by the checkpoint's own Parquet statistics: of
+//! `partitionValues_parsed`, and of the bounds in `stats_parsed`. (Protocol: "Checkpoint Schema".)
+//!
+//! - A row group is taken as one large file: the least of its files' minima, the greatest of their maxima.
+//! - Of floating-point columns nothing is known: Parquet's bounds pass over NaN, by which a file may say that it does not know its own.
+//! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell; else nothing is known of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use arrow::array::{Array, ArrayRef, Int64Array};
+use arrow::datatypes::{DataType, FieldRef};
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::arrow::parquet_to_arrow_schema;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
+
+use super::partitions::PartitionColumns;
+use super::rows::{is_ordered, without_nan};
+use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::protocol::MappedSchema;
+use crate::replay::RowGroupFilter;
+use crate::stats::{lossless, widened_max};
+
+/// A column of the predicate, and where a checkpoint has it.
+struct Column {
+    path: ColumnPath,
+    data_type: DataType,
+    min: Vec<String>,
+    max: Vec<String>,
+    /// Of statistics only: partition values have no counts.
+    null_count: Option<Vec<String>>,
+}
+
+/// Turns down row groups without a file that may hold a row for which `predicate` is true, and adds the number of their files to `passed_over`.
+pub(super) fn row_group_filter(
+    predicate: &BoundPredicate,
+    schema: &MappedSchema,
+    partitions: &PartitionColumns,
+    passed_over: Arc<AtomicU64>,
+) -> RowGroupFilter {
+    let place = |parents: &[&str], path: &[String]| parents.iter().map(|name| (*name).to_owned()).chain(path.iter().cloned()).collect();
+    let column = |column: &crate::predicate::BoundColumn| {
+        let physical = schema.physical_path(column.path.parts())?;
+        let is_partition = matches!(column.path.parts(), [name] if partitions.fields().find(name).is_some());
+        let (path, data_type) = (column.path.clone(), column.data_type.clone());
+        if !is_partition && matches!(data_type, DataType::Float32 | DataType::Float64) {
+            return None;
+        }
+        Some(if is_partition {
+            let value: Vec<String> = place(&["add", "partitionValues_parsed"], &physical);
+            Column { path, data_type, min: value.clone(), max: value, null_count: None }
+        } else {
+            let of = |kind| place(&["add", "stats_parsed", kind], &physical);
+            Column { path, data_type, min: of("minValues"), max: of("maxValues"), null_count: Some(of("nullCount")) }
+        })
+    };
+    let columns: Vec<Column> = predicate.columns().iter().filter_map(column).collect();
+    let predicate = predicate.clone();
+    Arc::new(move |metadata, group| {
+        let Some(group) = metadata.row_groups().get(group) else { return true };
+        let bounds = columns.iter().map(|column| GroupColumn::read(column, metadata, group)).collect();
+        let is_kept = prune(&predicate, &GroupBounds(bounds)).map_or(true, |keep| keep.is_empty() || keep.value(0));
+        if !is_kept {
+            passed_over.fetch_add(files_of(metadata, group), Ordering::Relaxed);
+        }
+        is_kept
+    })
+}
+
+/// How many rows of a row group are files.
+fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
+    let columns = metadata.file_metadata().schema_descr().columns();
+    let path = columns.iter().position(|column| matches!(column.path().parts(), [root, name] if root == "add" && name == "path"));
+    let nulls = path.and_then(|path| group.columns().get(path)?.statistics()?.null_count_opt()).unwrap_or_default();
+    u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(nulls)
+}
+
+/// What is known of a column in a row group: arrays of one.
+struct GroupColumn {
+    path: ColumnPath,
+    min: Option<ArrayRef>,
+    max: Option<ArrayRef>,
+    has_no_nulls: bool,
+}
+
+impl GroupColumn {
+    fn read(column: &Column, metadata: &ParquetMetaData, group: &RowGroupMetaData) -> Self {
+        let leaf = |path: &[String]| Leaf::find(path, metadata, group);
+        let (min, max) = (leaf(&column.min), leaf(&column.max));
+        let has_no_nulls = match &column.null_count {
+            None => min.is_some(),
+            Some(path) => leaf(path).is_some_and(|leaf| leaf.bound(&DataType::Int64, false).is_some_and(|most| is_zero(&most))),
+        };
+        Self {
+            path: column.path.clone(),
+            min: min.and_then(|leaf| leaf.bound(&column.data_type, true)),
+            max: max.and_then(|leaf| widened_max(&leaf.bound(&column.data_type, false)?)),
+            has_no_nulls,
+        }
+    }
+}
+
+fn is_zero(count: &ArrayRef) -> bool {
+    let count = arrow::array::AsArray::as_primitive_opt::<arrow::datatypes::Int64Type>(count);
+    count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
+}
+
+/// A leaf column of the checkpoint that has a value for every file of a row group.
+struct Leaf<'a> {
+    metadata: &'a ParquetMetaData,
+    group: &'a RowGroupMetaData,
+    index: usize,
+    field: FieldRef,
+}
+
+impl<'a> Leaf<'a> {
+    fn find(path: &[String], metadata: &'a ParquetMetaData, group: &'a RowGroupMetaData) -> Option<Self> {
+        let descriptor = metadata.file_metadata().schema_descr();
+        let find = |path: &[String]| descriptor.columns().iter().position(|column| column.path().parts() == path);
+        let nulls = |index: usize| group.columns().get(index)?.statistics()?.null_count_opt();
+        let index = find(path)?;
+        let files = find(&["add".to_owned(), "path".to_owned()])?;
+        // Rows that are no files have neither.
+        (nulls(index)? == nulls(files)?).then_some(())?;
+        let schema = parquet_to_arrow_schema(descriptor, None).ok()?;
+        let (first, rest) = path.split_first()?;
+        let mut field = schema.fields().find(first)?.1.clone();
+        for name in rest {
+            let DataType::Struct(fields) = field.data_type() else { return None };
+            field = fields.find(name)?.1.clone();
+        }
+        Some(Self { metadata, group, index, field })
+    }
+
+    /// The least or greatest value, as one of type `to`.
+    fn bound(&self, to: &DataType, least: bool) -> Option<ArrayRef> {
+        is_ordered(self.metadata, self.index, &self.field).then_some(())?;
+        let descriptor = self.metadata.file_metadata().schema_descr();
+        let converter = StatisticsConverter::from_column_index(self.index, &self.field, descriptor).ok()?;
+        let group = std::iter::once(self.group);
+        let bound = if least { converter.row_group_mins(group) } else { converter.row_group_maxes(group) };
+        lossless(&without_nan(bound.ok()?), to).filter(|bound| bound.len() == 1)
+    }
+}
+
+/// A row group as a file.
+struct GroupBounds(Vec<GroupColumn>);
+
+impl GroupBounds {
+    fn find(&self, column: &ColumnPath) -> Option<&GroupColumn> {
+        self.0.iter().find(|known| known.path == *column)
+    }
+}
+
+impl FileBounds for GroupBounds {
+    fn num_files(&self) -> usize {
+        1
+    }
+
+    fn num_records(&self) -> Option<Int64Array> {
+        None
+    }
+
+    fn min(&self, column: &ColumnPath) -> Option<ArrayRef> {
+        self.find(column)?.min.clone()
+    }
+
+    fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
+        self.find(column)?.max.clone()
+    }
+
+    fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {
+        self.find(column)?.has_no_nulls.then(|| Int64Array::from(vec![0]))
+    }
+}

@@ -1,0 +1,144 @@
+//! Which files of a batch may hold a matching row: by partition values first, by statistics where those leave it open.
+//!
+//! - What the partition values alone decide is found out once for each combination of them in a batch, however many files have it.
+//! - Only the statistics of files that are left are decoded, and of those only the columns that the predicate names.
+//! - Row groups of a checkpoint whose own statistics say that none of their files may match are not read.
+//! - If the predicate reads nothing but partition columns, statistics are not needed at all.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StructArray};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute::take;
+
+use super::checkpoint_groups::row_group_filter;
+use super::files::{partition_map, required};
+use super::partition_groups::PartitionGroups;
+use super::partitions::PartitionColumns;
+use super::statistics::StatisticsColumns;
+use crate::error::{Error, Result};
+use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::protocol::MappedSchema;
+use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, STATS_PARSED};
+use crate::stats::{StatsBounds, leaf_columns};
+
+/// Prunes the batches of one listing.
+pub(super) struct Pruner {
+    predicate: BoundPredicate,
+    /// The leaf columns whose statistics may decide.
+    stats: StatisticsColumns,
+    /// The partition columns whose values may decide.
+    partitions: PartitionColumns,
+    /// Whether partition values say all that can be known.
+    only_partitions: bool,
+}
+
+impl Pruner {
+    /// Prunes for `predicate`, bound to `schema`; `partitions` are the table's.
+    ///
+    /// # Errors
+    /// None for columns of the schema.
+    pub(super) fn new(predicate: BoundPredicate, schema: &MappedSchema, partitions: &PartitionColumns) -> Result<Self> {
+        let reads = |path: &ColumnPath| predicate.columns().iter().any(|column| column.path == *path);
+        let is_partition = |path: &ColumnPath| matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
+        let leaves = leaf_columns(schema.arrow()).into_iter().map(|(path, _)| path);
+        let stats: Vec<ColumnPath> = leaves.filter(|path| reads(path) && !is_partition(path)).collect();
+        let partitions = partitions.retain(|name| reads(&ColumnPath::new([name])));
+        let only_partitions = stats.is_empty();
+        Ok(Self { predicate, stats: StatisticsColumns::new(schema, &stats)?, partitions, only_partitions })
+    }
+
+    /// A replay of `columns`, without the files that cannot match.
+    pub(super) fn request(self, schema: &MappedSchema, columns: FileColumns) -> AddRequest {
+        let mut request = AddRequest::new(columns);
+        request.row_groups = Some(row_group_filter(&self.predicate, schema, &self.partitions, Arc::clone(&request.looked_at)));
+        request.filters = self.filters();
+        request
+    }
+
+    /// The same as filters of a replay, in their order.
+    pub(super) fn filters(self) -> Vec<FileFilter> {
+        let mut filters = Vec::new();
+        let pruner = Arc::new(self);
+        let by_partitions = Arc::clone(&pruner);
+        if pruner.only_partitions || !pruner.partitions.is_empty() {
+            let columns = FileColumns::of(&[FileColumn::PartitionValues]);
+            filters.push(FileFilter { columns, parsed_stats: None, keep: Arc::new(move |batch| by_partitions.by_partition_values(batch)) });
+        }
+        if !pruner.only_partitions {
+            let mut columns = FileColumns::of(&[FileColumn::Stats]);
+            if !pruner.partitions.is_empty() {
+                columns = columns.with(FileColumn::PartitionValues);
+            }
+            let parsed_stats = Some(pruner.stats.physical_paths());
+            filters.push(FileFilter { columns, parsed_stats, keep: Arc::new(move |batch| pruner.by_statistics(batch)) });
+        }
+        filters
+    }
+
+    fn by_partition_values(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        if self.partitions.is_empty() {
+            // The predicate is the same for all files.
+            let keep = prune(&self.predicate, &PartitionBounds(StructArray::new_empty_fields(1, None)))?;
+            return Ok(vec![keep.value(0); batch.num_rows()].into());
+        }
+        let map = partition_map(batch)?;
+        let groups = PartitionGroups::of(map)?;
+        let failed = |error| Error::corrupt_log("the partition values cannot be read").with_source(error);
+        let distinct = take(map, &groups.representatives, None).map_err(failed)?;
+        let values = self.partitions.parse(distinct.as_map())?;
+        let keep = prune(&self.predicate, &PartitionBounds(values))?;
+        let is_kept = |file: usize| groups.group_of.get(file).is_some_and(|group| keep.value(*group as usize));
+        Ok(BooleanArray::new(BooleanBuffer::collect_bool(batch.num_rows(), is_kept), None))
+    }
+
+    fn by_statistics(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let partitions = match self.partitions.is_empty() {
+            true => None,
+            false => Some(self.partitions.parse(partition_map(batch)?)?),
+        };
+        let stats = match batch.column_by_name(STATS_PARSED).and_then(|parsed| parsed.as_struct_opt()) {
+            Some(parsed) => self.stats.normalize(parsed)?,
+            None => {
+                let texts = required(batch, FileColumn::Stats)?.as_string_opt::<i32>();
+                self.stats.decode(texts.ok_or_else(|| Error::corrupt_log("stats are no strings"))?)?
+            }
+        };
+        prune(&self.predicate, &StatsBounds::new(stats, partitions)?)
+    }
+}
+
+/// Combinations of partition values, each taken as a file of one row, of which nothing else is known.
+struct PartitionBounds(StructArray);
+
+impl PartitionBounds {
+    fn values(&self, column: &ColumnPath) -> Option<&ArrayRef> {
+        match column.parts() {
+            [name] => self.0.column_by_name(name),
+            _ => None,
+        }
+    }
+}
+
+impl FileBounds for PartitionBounds {
+    fn num_files(&self) -> usize {
+        self.0.len()
+    }
+
+    fn num_records(&self) -> Option<Int64Array> {
+        Some(vec![1; self.0.len()].into())
+    }
+
+    fn min(&self, column: &ColumnPath) -> Option<ArrayRef> {
+        self.values(column).cloned()
+    }
+
+    fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
+        self.values(column).cloned()
+    }
+
+    fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {
+        let values = self.values(column)?;
+        Some((0..values.len()).map(|row| Some(i64::from(values.is_null(row)))).collect())
+    }
+}

@@ -1,0 +1,176 @@
+//! Which rows of a data file are read. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
+//!
+//! ```text
+//! rows of the file   0 ········· 1000 ········· 2000 ········· 3000
+//! row groups         │     0      │      1       │      2       │
+//! deleted                 ▪▪          ▪  ▪           ▪
+//! groups 0 and 2     ├────  ──────┤              ├───  ────────┤    what the Parquet reader is told, one group after the other
+//! ```
+//!
+//! - Rows are selected while they are decoded, by their number in the file. Which row groups are read, and in how many pieces, moves no row.
+//! - A group without a row that is wanted is not read.
+//! - A selection takes less memory than its vector's bytes do, or about as much: runs where the deleted rows are few or lie together, else a bit a row.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+
+use arrow::array::BooleanBufferBuilder;
+use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use parquet::file::metadata::ParquetMetaData;
+
+use crate::deletion_vector::{DeletionVector, DeletionVectors};
+use crate::error::{Error, Result};
+use crate::protocol::DeletionVectorDescriptor;
+
+/// A run costs 16 bytes, and what is not wanted stands between two of them.
+const BITS_OF_A_RUN: u64 = 256;
+
+/// Which rows of a data file are meant.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum FileRows {
+    /// Every row.
+    #[default]
+    All,
+    /// Those that a deletion vector leaves: the rows of a logical file.
+    Live(DeletionVectorDescriptor),
+    /// Those that one deletion vector names and another one does not: what one version of a file has lost, or gained, against another.
+    Between {
+        /// Names the rows.
+        named_by: DeletionVectorDescriptor,
+        /// Takes rows away again.
+        not_by: Option<DeletionVectorDescriptor>,
+    },
+}
+
+/// The rows of a logical file.
+impl From<Option<DeletionVectorDescriptor>> for FileRows {
+    fn from(vector: Option<DeletionVectorDescriptor>) -> Self {
+        vector.map_or(Self::All, Self::Live)
+    }
+}
+
+/// [`FileRows`] with the vectors read.
+#[derive(Debug)]
+pub(super) enum SelectedRows {
+    All,
+    Without(DeletionVector),
+    Only(DeletionVector),
+}
+
+impl SelectedRows {
+    /// Reads the vectors of a file that has `file_rows` rows.
+    ///
+    /// # Errors
+    /// As [`DeletionVectors::read`].
+    pub(super) fn read(rows: &FileRows, vectors: &DeletionVectors, file_rows: u64) -> Result<Self> {
+        let read = |descriptor| vectors.read(descriptor, Some(file_rows));
+        Ok(match rows {
+            FileRows::All => Self::All,
+            FileRows::Live(descriptor) => Self::Without(read(descriptor)?),
+            FileRows::Between { named_by, not_by: None } => Self::Only(read(named_by)?),
+            FileRows::Between { named_by, not_by: Some(not_by) } => {
+                Self::Only(DeletionVector::from(read(named_by)?.bitmap() - read(not_by)?.bitmap()))
+            }
+        })
+    }
+
+    /// Whether any of the rows `group` is wanted.
+    pub(super) fn has_any(&self, group: &Range<u64>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Without(vector) => vector.count(group.clone()) < group.end - group.start,
+            Self::Only(vector) => vector.count(group.clone()) > 0,
+        }
+    }
+
+    /// The rows of `group` that are wanted.
+    pub(super) fn ranges(&self, group: &Range<u64>) -> VecDeque<Range<u64>> {
+        let vector = match self {
+            Self::All => return [group.clone()].into(),
+            Self::Only(vector) => return vector.ranges(group.clone()).map(|range| *range.start()..range.end() + 1).collect(),
+            Self::Without(vector) => vector,
+        };
+        let (mut wanted, mut next) = (VecDeque::new(), group.start);
+        for range in vector.ranges(group.clone()) {
+            wanted.push_back(next..*range.start());
+            next = range.end() + 1;
+        }
+        wanted.push_back(next..group.end);
+        wanted
+    }
+
+    /// What to read of `groups`, one after the other; nothing to say if that is everything.
+    ///
+    /// # Errors
+    /// `CorruptData` for more rows than there can be.
+    pub(super) fn of_groups(&self, groups: &[Range<u64>]) -> Result<Option<RowSelection>> {
+        let (vector, names_wanted) = match self {
+            Self::All => return Ok(None),
+            Self::Without(vector) => (vector, false),
+            Self::Only(vector) => (vector, true),
+        };
+        let rows = groups.iter().map(|group| group.end - group.start).sum::<u64>();
+        let runs = groups.iter().map(|group| vector.ranges(group.clone()).count() as u64).sum::<u64>();
+        if runs == 0 && !names_wanted {
+            return Ok(None);
+        }
+        let mut selection = match rows < runs.saturating_mul(BITS_OF_A_RUN) {
+            true => Builder::Mask(BooleanBufferBuilder::new(count(rows)?)),
+            false => Builder::Runs(Vec::new()),
+        };
+        for group in groups {
+            let mut next = group.start;
+            for range in vector.ranges(group.clone()) {
+                selection.append(range.start() - next, !names_wanted)?;
+                selection.append(range.end() - range.start() + 1, names_wanted)?;
+                next = range.end() + 1;
+            }
+            selection.append(group.end - next, !names_wanted)?;
+        }
+        Ok(Some(selection.finish()))
+    }
+}
+
+enum Builder {
+    Mask(BooleanBufferBuilder),
+    Runs(Vec<RowSelector>),
+}
+
+impl Builder {
+    fn append(&mut self, rows: u64, is_wanted: bool) -> Result<()> {
+        match (count(rows)?, self) {
+            (0, _) => {}
+            (rows, Self::Mask(mask)) => mask.append_n(rows, is_wanted),
+            (rows, Self::Runs(runs)) => runs.push(if is_wanted { RowSelector::select(rows) } else { RowSelector::skip(rows) }),
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> RowSelection {
+        match self {
+            Self::Mask(mut mask) => RowSelection::from_boolean_buffer(mask.finish()),
+            Self::Runs(runs) => runs.into(),
+        }
+    }
+}
+
+fn count(rows: u64) -> Result<usize> {
+    usize::try_from(rows).map_err(|_| Error::corrupt_data(format!("the file has {rows} rows")))
+}
+
+/// The rows of each row group of a file.
+///
+/// # Errors
+/// `CorruptData` for counts that cannot be.
+pub(super) fn group_rows(metadata: &ParquetMetaData) -> Result<Vec<Range<u64>>> {
+    let mut groups = Vec::with_capacity(metadata.num_row_groups());
+    let mut start = 0u64;
+    for group in metadata.row_groups() {
+        let rows = u64::try_from(group.num_rows()).ok();
+        let end = rows.and_then(|rows| start.checked_add(rows)).filter(|end| i64::try_from(*end).is_ok());
+        let end = end.ok_or_else(|| Error::corrupt_data(format!("a row group of {} rows after {start} others", group.num_rows())))?;
+        groups.push(start..end);
+        start = end;
+    }
+    Ok(groups)
+}

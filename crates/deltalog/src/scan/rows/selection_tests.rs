@@ -1,0 +1,123 @@
+//! Deletion vectors against a naive oracle. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use arrow::array::*;
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::DataType;
+use proptest::prelude::*;
+
+use super::tests::{Table, field, ints};
+use super::{FileRows, PartitionRow};
+use crate::deletion_vector::testing::write_vectors;
+use crate::error::ErrorKind;
+use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::protocol::DeletionVectorDescriptor;
+
+pub(super) fn vectors(table: &Table, rows: &[BTreeSet<u64>]) -> Vec<DeletionVectorDescriptor> {
+    write_vectors(table.directory.path(), rows)
+}
+
+/// Rows below `rows` that lie together, alone, or everywhere.
+fn deleted(rows: u64) -> impl Strategy<Value = BTreeSet<u64>> {
+    let all = 0..rows.max(1);
+    let within = move |set: BTreeSet<u64>| set.into_iter().filter(|row| *row < rows).collect::<BTreeSet<u64>>();
+    prop_oneof![
+        prop::collection::btree_set(all.clone(), 0..6),
+        prop::collection::btree_set(all.clone(), 0..200),
+        (all.clone(), all).prop_map(|(start, length)| (start..start + length).collect()),
+        Just((0..rows).collect()),
+    ]
+    .prop_map(within)
+}
+
+pub(super) fn file() -> impl Strategy<Value = (u64, BTreeSet<u64>, BTreeSet<u64>)> {
+    (0..400u64).prop_flat_map(|rows| (Just(rows), deleted(rows), deleted(rows)))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Row groups, batches, threads, predicates and projections shift no row.
+    #[test]
+    fn selected_rows_are_those_of_a_naive_reader(
+        files in prop::collection::vec(file(), 1..5), group_rows in 1..300usize, batch_rows in 1..90usize, threads in 1..5usize,
+        kind in 0..3u8, low in 0..1600i64, only_partition: bool,
+    ) {
+        let mut table = Table::new(vec![field("id", DataType::Int64), field("k", DataType::Int64)]);
+        let named: Vec<_> = files.iter().flat_map(|(_, a, b)| [a.clone(), b.clone()]).collect();
+        let descriptors = vectors(&table, &named);
+        let (mut first, mut expected) = (0i64, Vec::new());
+        for (index, (rows, a, b)) in files.iter().enumerate() {
+            let next = first + *rows as i64;
+            let keys = ints((first..next).map(|id| id * 7 % 13));
+            table.write_groups(vec![("id", ints(first..next)), ("k", keys)], PartitionRow::empty(), group_rows);
+            let (named_by, not_by) = (descriptors[2 * index].clone(), descriptors[2 * index + 1].clone());
+            let is_wanted: Box<dyn Fn(&u64) -> bool> = match kind {
+                0 => Box::new(|row| !a.contains(row)),
+                1 => Box::new(|row| a.contains(row)),
+                _ => Box::new(|row| a.contains(row) && !b.contains(row)),
+            };
+            table.files[index].rows = match kind {
+                0 => FileRows::Live(named_by),
+                1 => FileRows::Between { named_by, not_by: None },
+                _ => FileRows::Between { named_by, not_by: Some(not_by) },
+            };
+            expected.extend((0..*rows).filter(is_wanted).map(|row| first + row as i64));
+            first = next;
+        }
+        let expected = RecordBatch::try_new(
+            table.schema.clone(),
+            vec![ints(expected.clone()), ints(expected.iter().map(|id| id * 7 % 13))],
+        ).unwrap();
+        let settings = |scan: super::RowScan| scan.with_threads(threads).with_batch_rows(batch_rows);
+        prop_assert_eq!(&table.rows(settings(table.scan())).unwrap(), &expected);
+        for sql in [format!("id >= {low}"), "k = 3".to_owned(), format!("id < {low} AND k <> 0")] {
+            let predicate = parse(&sql, "UTC", ParseMode::Strict).unwrap().bind(&table.schema).unwrap();
+            let matching = filter_record_batch(&expected, &filter_mask(&predicate, &expected).unwrap()).unwrap();
+            prop_assert_eq!(table.rows(settings(table.where_(&sql))).unwrap(), matching, "{}", sql);
+        }
+        // Without a column to decode, rows are still counted.
+        let none: [&str; 0] = [];
+        let names: &[&str] = if only_partition { &none } else { &["k"] };
+        let projected = table.rows(settings(table.scan().with_projection(names).unwrap())).unwrap();
+        prop_assert_eq!(projected.num_rows(), expected.num_rows());
+    }
+}
+
+/// Runs in one part of a file, a bit a row in another: what is decoded does not depend on the form of the selection.
+#[test]
+fn many_rows_with_sparse_and_dense_deletions() {
+    for (step, count) in [(2u64, 60_000u64), (10, 30_000), (5_000, 30), (1, 100_000)] {
+        let mut table = Table::new(vec![field("id", DataType::Int64)]);
+        let deleted: BTreeSet<u64> = (0..count).map(|row| 10 + row * step).filter(|row| *row < 150_000).collect();
+        table.write_groups(vec![("id", ints(0..150_000))], PartitionRow::empty(), 40_000);
+        table.files[0].rows = FileRows::Live(vectors(&table, std::slice::from_ref(&deleted)).remove(0));
+        let expected = ints((0..150_000).filter(|row| !deleted.contains(&(*row as u64))));
+        for threads in [1, 4] {
+            assert_eq!(table.rows(table.scan().with_threads(threads)).unwrap().column(0), &expected);
+        }
+    }
+}
+
+#[test]
+fn a_vector_of_another_file_is_an_error_that_names_both() {
+    let mut table = Table::new(vec![field("id", DataType::Int64)]);
+    table.write(vec![("id", ints(0..10))]);
+    table.files[0].rows = FileRows::Live(vectors(&table, &[[3, 10].into()]).remove(0));
+    let error = table.error();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("part 0.parquet")));
+    assert!(error.to_string().contains("deletion_vector_") && error.to_string().contains("row 10"), "{error}");
+
+    let FileRows::Live(descriptor) = &table.files[0].rows else { panic!() };
+    fs::remove_file(url::Url::parse(&descriptor.path_or_inline_dv).unwrap().to_file_path().unwrap()).unwrap();
+    let error = table.error();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::FileNotFound, Some("part 0.parquet")));
+    assert!(error.to_string().contains("deletion_vector_") && error.hint().unwrap().contains("vacuumed"), "{error}");
+
+    // Outside of the table, and of what its owner allowed.
+    let FileRows::Live(descriptor) = &mut table.files[0].rows else { panic!() };
+    descriptor.path_or_inline_dv = "file:///etc/passwd".to_owned();
+    assert_eq!(table.error().kind(), ErrorKind::Unsupported);
+}

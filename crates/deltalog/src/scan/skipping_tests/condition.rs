@@ -1,0 +1,440 @@
+//! Conditions made up for the test: their SQL text, as users and Spark write it, and a second opinion on what they mean.
+
+use std::cmp::Ordering;
+
+use chrono::{DateTime, Datelike, Duration, LocalResult, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike};
+use chrono_tz::Tz;
+
+use super::random::Random;
+use super::table::{Column, Row, V, is_nan};
+
+/// A column, with a function of it or without.
+#[derive(Debug, Clone)]
+pub(super) struct Term {
+    column: usize,
+    function: Function,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Function {
+    None,
+    Year,
+    Trunc(&'static str),
+    DateTrunc(&'static str),
+    DateAdd(i32),
+    AddMonths(i32),
+    LastDay,
+    ToDate,
+    ToTimestamp,
+    ToClock,
+    Left(usize),
+    ToLong,
+    ToDouble,
+    ToDecimal,
+}
+
+#[derive(Debug, Clone)]
+pub(super) enum Condition {
+    Compare(&'static str, Term, V, bool),
+    CompareTerms(&'static str, Term, Term),
+    In(Term, Vec<V>),
+    Between(Term, V, V),
+    IsNull(Term),
+    Like(Term, &'static str),
+    StartsWith(Term, &'static str),
+    Boolean(Term),
+    Is(Box<Condition>, Option<bool>),
+    And(Vec<Condition>),
+    Or(Vec<Condition>),
+    Not(Box<Condition>),
+    /// Something that nobody understands, and that is true, false or NULL.
+    Strange(Option<bool>),
+}
+
+const LIKES: [&str; 9] = ["ab%", "a%", "%", "ab", "a_c%", "_", "%b%", "abc_%", "a\\\\\\\\\\%%"];
+
+pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth: usize) -> Condition {
+    let next = |random: &mut Random| condition(random, columns, zone, depth - 1);
+    if depth > 0 {
+        match random.below(8) {
+            0 | 1 => return Condition::And((0..2 + random.below(2)).map(|_| next(random)).collect()),
+            2 | 3 => return Condition::Or((0..2 + random.below(2)).map(|_| next(random)).collect()),
+            4 => return Condition::Not(Box::new(next(random))),
+            5 if random.once_in(3) => return Condition::Is(Box::new(next(random)), random.one(&[Some(true), Some(false), None])),
+            _ => {}
+        }
+    }
+    let column = random.below(columns.len());
+    let pool = &columns[column].pool;
+    let functions: &[Function] = match pool[0] {
+        V::Date(_) => DATES,
+        V::Instant(_) => INSTANTS,
+        V::Clock(_) => CLOCKS,
+        V::Text(_) => &[Function::None, Function::None, Function::Left(2), Function::Left(0)],
+        V::Int(_) => &[Function::None, Function::None, Function::ToLong, Function::ToDouble, Function::ToDecimal],
+        V::Dec(_) => &[Function::None, Function::ToDouble],
+        _ => &[Function::None],
+    };
+    let term = Term { column, function: random.one(functions) };
+    let literal = |random: &mut Random| {
+        if random.once_in(15) {
+            return V::Null;
+        }
+        let value = term.of(random.pick(pool), zone).unwrap_or(V::Null);
+        match value {
+            V::Int(v) if random.once_in(3) => random.pick(&[V::Dec(125), V::Dec(-50), V::Float(1.0), V::Float(0.5), V::Int(v / 2)]).clone(),
+            V::Dec(v) if random.once_in(3) => random.pick(&[V::Int(1), V::Float(1.25), V::Float(f64::NAN), V::Dec(v + 1)]).clone(),
+            V::Float(_) if random.once_in(3) => random.pick(&[V::Int(0), V::Int(2), V::Dec(250), V::Float(1.0)]).clone(),
+            V::Date(v) if random.once_in(3) => V::Date(v + 1),
+            V::Instant(v) if random.once_in(3) => V::Instant(v + 1),
+            V::Clock(v) if random.once_in(3) => V::Clock(v - 1),
+            value => value,
+        }
+    };
+    let is_text = matches!(pool[0], V::Text(_)) && term.function == Function::None;
+    match random.below(14) {
+        0 => Condition::IsNull(term),
+        1 => Condition::In(term.clone(), (0..1 + random.below(4)).map(|_| literal(random)).collect()),
+        2 => {
+            let (low, high) = (literal(random), literal(random));
+            Condition::Between(term.clone(), low, high)
+        }
+        3 | 4 if is_text => Condition::Like(term, random.one(&LIKES)),
+        5 if is_text => Condition::StartsWith(term, random.one(&["a", "ab", "é", "abc"])),
+        3..=6 if matches!(pool[0], V::Bool(_)) => Condition::Boolean(term),
+        7 => Condition::CompareTerms(random.one(&OPS), term.clone(), term.partner(random, columns)),
+        8 if random.once_in(4) => Condition::Strange(random.one(&[Some(true), Some(false), None])),
+        _ => Condition::Compare(random.one(&OPS), term.clone(), literal(random), random.once_in(5)),
+    }
+}
+
+const OPS: [&str; 7] = ["=", "<>", "<", "<=", ">", ">=", "<=>"];
+const DATES: &[Function] = &[
+    Function::None,
+    Function::Year,
+    Function::Trunc("MONTH"),
+    Function::Trunc("week"),
+    Function::Trunc("YYYY"),
+    Function::Trunc("QUARTER"),
+    Function::DateAdd(30),
+    Function::DateAdd(-1),
+    Function::AddMonths(1),
+    Function::LastDay,
+    Function::ToTimestamp,
+    Function::ToClock,
+];
+const INSTANTS: &[Function] = &[
+    Function::None,
+    Function::None,
+    Function::Year,
+    Function::Trunc("MON"),
+    Function::DateTrunc("DAY"),
+    Function::DateTrunc("HOUR"),
+    Function::DateTrunc("minute"),
+    Function::DateTrunc("SECOND"),
+    Function::DateTrunc("MILLISECOND"),
+    Function::DateTrunc("WEEK"),
+    Function::DateTrunc("YEAR"),
+    Function::DateAdd(1),
+    Function::LastDay,
+    Function::ToDate,
+    Function::ToDate,
+    Function::ToClock,
+];
+const CLOCKS: &[Function] = &[
+    Function::None,
+    Function::None,
+    Function::Year,
+    Function::Trunc("MON"),
+    Function::DateAdd(1),
+    Function::ToDate,
+    Function::ToTimestamp,
+];
+
+impl Term {
+    /// Another term that this one can be compared with.
+    fn partner(&self, random: &mut Random, columns: &[Column]) -> Self {
+        let kind = |column: usize| std::mem::discriminant(&columns[column].pool[0]);
+        let like: Vec<usize> = (0..columns.len()).filter(|column| kind(*column) == kind(self.column)).collect();
+        Self { column: random.one(&like), function: self.function }
+    }
+
+    fn sql(&self, columns: &[Column]) -> String {
+        let name = columns[self.column].sql;
+        match self.function {
+            Function::None => name.to_owned(),
+            Function::Year => format!("year({name})"),
+            Function::Trunc(unit) => format!("trunc({name}, '{unit}')"),
+            Function::DateTrunc(unit) => format!("date_trunc('{unit}', {name})"),
+            Function::DateAdd(days) if days < 0 => format!("date_sub({name}, {})", -days),
+            Function::DateAdd(days) => format!("date_add({name}, {days})"),
+            Function::AddMonths(months) => format!("add_months({name}, {months})"),
+            Function::LastDay => format!("last_day({name})"),
+            Function::ToDate => format!("CAST({name} AS DATE)"),
+            Function::ToTimestamp => format!("CAST({name} AS TIMESTAMP)"),
+            Function::ToClock => format!("CAST({name} AS TIMESTAMP_NTZ)"),
+            Function::Left(length) => format!("substring({name}, 1, {length})"),
+            Function::ToLong => format!("CAST({name} AS BIGINT)"),
+            Function::ToDouble => format!("CAST({name} AS DOUBLE)"),
+            Function::ToDecimal => format!("CAST({name} AS DECIMAL(24,2))"),
+        }
+    }
+
+    /// The value for one of the column; `None` if clocks make it ambiguous what that is.
+    fn of(&self, value: &V, zone: Tz) -> Option<V> {
+        if *value == V::Null {
+            return Some(V::Null);
+        }
+        let day = |date: NaiveDate| V::Date(date.signed_duration_since(DateTime::UNIX_EPOCH.date_naive()).num_days() as i32);
+        let utc = |micros: i64| DateTime::from_timestamp_micros(micros).unwrap();
+        let date = match value {
+            V::Date(v) => Some(DateTime::UNIX_EPOCH.date_naive() + Duration::days(i64::from(*v))),
+            V::Instant(v) => Some(utc(*v).with_timezone(&zone).date_naive()),
+            V::Clock(v) => Some(utc(*v).date_naive()),
+            _ => None,
+        };
+        Some(match self.function {
+            Function::None => value.clone(),
+            Function::Year => V::Int(date?.year().into()),
+            Function::Trunc(unit) => day(trunc(date?, unit)),
+            Function::DateAdd(days) => day(date? + Duration::days(days.into())),
+            Function::AddMonths(months) => day(date? + Months::new(months as u32)),
+            Function::LastDay => day(date?.with_day(1)? + Months::new(1) - Duration::days(1)),
+            Function::ToDate => day(date?),
+            Function::ToTimestamp => match value {
+                V::Date(_) => V::Instant(instant(zone, date?.and_hms_opt(0, 0, 0)?, None)?),
+                V::Clock(v) => V::Instant(instant(zone, utc(*v).naive_utc(), None)?),
+                other => other.clone(),
+            },
+            Function::ToClock => match value {
+                V::Instant(v) => V::Clock(utc(*v).with_timezone(&zone).naive_local().and_utc().timestamp_micros()),
+                V::Date(_) => V::Clock(date?.and_hms_opt(0, 0, 0)?.and_utc().timestamp_micros()),
+                other => other.clone(),
+            },
+            Function::DateTrunc(unit) => {
+                let V::Instant(v) = value else { return None };
+                let here = utc(*v).with_timezone(&zone);
+                let local = here.naive_local();
+                let cut = match unit {
+                    "HOUR" => local.date().and_hms_opt(local.hour(), 0, 0)?,
+                    "minute" => local.date().and_hms_opt(local.hour(), local.minute(), 0)?,
+                    "SECOND" => return Some(V::Instant(v.div_euclid(1_000_000) * 1_000_000)),
+                    "MILLISECOND" => return Some(V::Instant(v.div_euclid(1_000) * 1_000)),
+                    "DAY" => local.date().and_hms_opt(0, 0, 0)?,
+                    other => trunc(local.date(), other).and_hms_opt(0, 0, 0)?,
+                };
+                let preferred = matches!(unit, "HOUR" | "minute").then(|| here.offset().fix().local_minus_utc());
+                V::Instant(instant(zone, cut, preferred)?)
+            }
+            Function::Left(length) => match value {
+                V::Text(text) => V::Text(text.char_indices().nth(length).map_or(text, |(end, _)| &text[..end])),
+                _ => return None,
+            },
+            Function::ToLong => value.clone(),
+            Function::ToDecimal => match value {
+                V::Int(v) => V::Dec(i128::from(*v) * 100),
+                other => other.clone(),
+            },
+            Function::ToDouble => match value {
+                V::Int(v) => V::Float(*v as f64),
+                V::Dec(v) => V::Float(*v as f64 / 100.0),
+                other => other.clone(),
+            },
+        })
+    }
+}
+
+fn instant(zone: Tz, local: NaiveDateTime, preferred: Option<i32>) -> Option<i64> {
+    match zone.from_local_datetime(&local) {
+        LocalResult::Single(one) => Some(one.timestamp_micros()),
+        LocalResult::Ambiguous(_, second) if preferred == Some(second.offset().fix().local_minus_utc()) => Some(second.timestamp_micros()),
+        LocalResult::Ambiguous(first, _) => Some(first.timestamp_micros()),
+        LocalResult::None => None,
+    }
+}
+
+fn trunc(date: NaiveDate, unit: &str) -> NaiveDate {
+    let first = |month| NaiveDate::from_ymd_opt(date.year(), month, 1).unwrap();
+    match unit {
+        "MONTH" | "MON" => first(date.month()),
+        "YYYY" | "YEAR" => first(1),
+        "QUARTER" => first([1, 4, 7, 10][date.month0() as usize / 3]),
+        _ => date - Duration::days(date.weekday().num_days_from_monday().into()),
+    }
+}
+
+fn literal_sql(value: &V, zone: Tz) -> String {
+    let utc = |micros: i64| DateTime::from_timestamp_micros(micros).unwrap();
+    match value {
+        V::Null => "NULL".to_owned(),
+        V::Bool(v) => v.to_string(),
+        V::Int(v) => format!("{v}L"),
+        V::Dec(v) => format!("{}{}.{:02}BD", if *v < 0 { "-" } else { "" }, v.abs() / 100, v.abs() % 100),
+        V::Float(v) if v.is_nan() => "CAST('NaN' AS DOUBLE)".to_owned(),
+        V::Float(v) if v.is_infinite() => format!("CAST('{}Infinity' AS DOUBLE)", if *v < 0.0 { "-" } else { "" }),
+        V::Float(v) => format!("{v:?}D"),
+        V::Text(v) => format!("'{}'", v.replace('\\', "\\\\").replace('\'', "\\'")),
+        V::Date(v) => format!("DATE '{}'", DateTime::UNIX_EPOCH.date_naive() + Duration::days(i64::from(*v))),
+        V::Instant(v) => {
+            let local = utc(*v).with_timezone(&zone);
+            match zone.from_local_datetime(&local.naive_local()) {
+                LocalResult::Single(_) => format!("TIMESTAMP '{}'", local.format("%Y-%m-%d %H:%M:%S%.6f")),
+                _ => format!("TIMESTAMP '{}'", utc(*v).format("%Y-%m-%d %H:%M:%S%.6fZ")),
+            }
+        }
+        V::Clock(v) => format!("TIMESTAMP_NTZ '{}'", utc(*v).format("%Y-%m-%d %H:%M:%S%.6f")),
+    }
+}
+
+impl Condition {
+    pub(super) fn sql(&self, columns: &[Column], zone: Tz) -> String {
+        let literal = |value: &V| literal_sql(value, zone);
+        let join = |parts: &[Self], word: &str| parts.iter().map(|p| format!("({})", p.sql(columns, zone))).collect::<Vec<_>>().join(word);
+        match self {
+            Self::Compare(op, term, value, false) => format!("{} {op} {}", term.sql(columns), literal(value)),
+            Self::Compare(op, term, value, true) => format!("{} {} {}", literal(value), flipped(op), term.sql(columns)),
+            Self::CompareTerms(op, a, b) => format!("{} {op} {}", a.sql(columns), b.sql(columns)),
+            Self::In(term, list) => format!("{} IN ({})", term.sql(columns), list.iter().map(literal).collect::<Vec<_>>().join(", ")),
+            Self::Between(term, low, high) => format!("{} BETWEEN {} AND {}", term.sql(columns), literal(low), literal(high)),
+            Self::IsNull(term) => format!("{} IS NULL", term.sql(columns)),
+            Self::Like(term, pattern) => format!("{} LIKE '{pattern}'", term.sql(columns)),
+            Self::StartsWith(term, prefix) => format!("startswith({}, '{prefix}')", term.sql(columns)),
+            Self::Boolean(term) => term.sql(columns),
+            Self::Is(inner, truth) => {
+                let truth = truth.map_or("UNKNOWN", |truth| if truth { "TRUE" } else { "FALSE" });
+                format!("({}) IS {truth}", inner.sql(columns, zone))
+            }
+            Self::And(parts) => join(parts, " AND "),
+            Self::Or(parts) => join(parts, " OR "),
+            Self::Not(inner) => format!("NOT ({})", inner.sql(columns, zone)),
+            Self::Strange(_) => "hash(i) <> 7".to_owned(),
+        }
+    }
+
+    /// Whether everything in it has one meaning only.
+    pub(super) fn is_strange(&self) -> bool {
+        match self {
+            Self::Strange(_) => true,
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::is_strange),
+            Self::Not(inner) | Self::Is(inner, _) => inner.is_strange(),
+            _ => false,
+        }
+    }
+
+    /// True, false or NULL for a row; an error where [`Term::of`] does not say.
+    pub(super) fn of(&self, row: &Row, zone: Tz) -> Result<Option<bool>, Ambiguous> {
+        let value = |term: &Term| term.of(&row[term.column], zone).ok_or(Ambiguous);
+        let all = |parts: &[Self], stop: bool| -> Result<Option<bool>, Ambiguous> {
+            let truths = parts.iter().map(|part| part.of(row, zone)).collect::<Result<Vec<_>, _>>()?;
+            Ok(if truths.contains(&Some(stop)) {
+                Some(stop)
+            } else if truths.contains(&None) {
+                None
+            } else {
+                Some(!stop)
+            })
+        };
+        Ok(match self {
+            Self::Compare(op, term, literal, _) => compare(op, &value(term)?, literal),
+            Self::CompareTerms(op, a, b) => compare(op, &value(a)?, &value(b)?),
+            Self::In(term, list) => {
+                let found: Vec<_> = list.iter().map(|item| Ok(compare("=", &value(term)?, item))).collect::<Result<_, _>>()?;
+                if found.contains(&Some(true)) {
+                    Some(true)
+                } else if found.contains(&None) {
+                    None
+                } else {
+                    Some(false)
+                }
+            }
+            Self::Between(term, low, high) => {
+                let value = value(term)?;
+                match (compare(">=", &value, low), compare("<=", &value, high)) {
+                    (Some(false), _) | (_, Some(false)) => Some(false),
+                    (Some(true), Some(true)) => Some(true),
+                    _ => None,
+                }
+            }
+            Self::IsNull(term) => Some(value(term)? == V::Null),
+            Self::Like(term, pattern) => match value(term)? {
+                V::Text(text) => Some(like(&pattern.replace("\\\\", "\\").chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())),
+                _ => None,
+            },
+            Self::StartsWith(term, prefix) => match value(term)? {
+                V::Text(text) => Some(text.starts_with(prefix)),
+                _ => None,
+            },
+            Self::Boolean(term) => match value(term)? {
+                V::Bool(truth) => Some(truth),
+                _ => None,
+            },
+            Self::Is(inner, truth) => Some(inner.of(row, zone)? == *truth),
+            Self::And(parts) => all(parts, false)?,
+            Self::Or(parts) => all(parts, true)?,
+            Self::Not(inner) => inner.of(row, zone)?.map(|truth| !truth),
+            Self::Strange(truth) => *truth,
+        })
+    }
+}
+
+/// Clocks skip this time.
+#[derive(Debug)]
+pub(super) struct Ambiguous;
+
+fn flipped(op: &str) -> &str {
+    match op {
+        "<" => ">",
+        "<=" => ">=",
+        ">" => "<",
+        ">=" => "<=",
+        same => same,
+    }
+}
+
+fn compare(op: &str, a: &V, b: &V) -> Option<bool> {
+    if *a == V::Null || *b == V::Null {
+        return (op == "<=>").then_some(*a == V::Null && *b == V::Null);
+    }
+    let ordering = match (a, b) {
+        (V::Int(a), V::Dec(b)) => (i128::from(*a) * 100).cmp(b),
+        (V::Dec(a), V::Int(b)) => a.cmp(&(i128::from(*b) * 100)),
+        (V::Float(_), V::Int(_) | V::Dec(_)) | (V::Int(_) | V::Dec(_), V::Float(_)) => floats(&float(a), &float(b)),
+        (V::Float(_), V::Float(_)) => floats(a, b),
+        (a, b) => super::table::order(a, b),
+    };
+    Some(match op {
+        "=" | "<=>" => ordering == Ordering::Equal,
+        "<>" => ordering != Ordering::Equal,
+        "<" => ordering == Ordering::Less,
+        "<=" => ordering != Ordering::Greater,
+        ">" => ordering == Ordering::Greater,
+        _ => ordering != Ordering::Less,
+    })
+}
+
+fn float(v: &V) -> V {
+    match v {
+        V::Int(v) => V::Float(*v as f64),
+        V::Dec(v) => V::Float(*v as f64 / 100.0),
+        other => other.clone(),
+    }
+}
+
+/// NaN is above all and equal to itself, the zeros are equal.
+fn floats(a: &V, b: &V) -> Ordering {
+    match (a, b) {
+        _ if is_nan(a) || is_nan(b) => is_nan(a).cmp(&is_nan(b)),
+        (V::Float(a), V::Float(b)) => a.partial_cmp(b).unwrap(),
+        _ => unreachable!(),
+    }
+}
+
+fn like(pattern: &[char], text: &[char]) -> bool {
+    match pattern.split_first() {
+        None => text.is_empty(),
+        Some(('%', rest)) => (0..=text.len()).any(|i| like(rest, &text[i..])),
+        Some(('_', rest)) => !text.is_empty() && like(rest, &text[1..]),
+        Some(('\\', rest)) => text.first() == rest.first() && !rest.is_empty() && like(&rest[1..], &text[1..]),
+        Some((c, rest)) => text.first() == Some(c) && like(rest, &text[1..]),
+    }
+}

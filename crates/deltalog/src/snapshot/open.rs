@@ -1,0 +1,224 @@
+//! Opening a snapshot: at a version or a time, by path or with what a catalog says.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use super::checksum::{believable, understood};
+use super::{Inner, Snapshot};
+use crate::error::{Error, Result};
+use crate::log::{CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit};
+use crate::protocol::{
+    Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable, ensure_readable_with_catalog,
+};
+use crate::replay::{State, TableAction};
+use crate::storage::Storage;
+
+/// What to open. See [`Snapshot::builder`].
+#[derive(Debug, Clone)]
+pub struct SnapshotBuilder {
+    storage: Storage,
+    version: Option<u64>,
+    timestamp_ms: Option<i64>,
+    staged: Option<Vec<StagedCommit>>,
+}
+
+impl SnapshotBuilder {
+    pub(super) fn new(storage: &Storage) -> Self {
+        Self { storage: storage.clone(), version: None, timestamp_ms: None, staged: None }
+    }
+
+    /// This version.
+    #[must_use]
+    pub fn version(mut self, version: u64) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// The newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
+    #[must_use]
+    pub fn timestamp_ms(mut self, timestamp_ms: i64) -> Self {
+        self.timestamp_ms = Some(timestamp_ms);
+        self
+    }
+
+    /// The commits that the table's catalog has accepted and not published yet, all of them; perhaps none. Only with this a table is opened that its catalog
+    /// manages.
+    #[must_use]
+    pub fn staged_commits(mut self, commits: impl IntoIterator<Item = StagedCommit>) -> Self {
+        self.staged = Some(commits.into_iter().collect());
+        self
+    }
+
+    /// Opens it.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two staged commits of one version, and for staged
+    /// commits of a table that no catalog manages.
+    pub fn open(self) -> Result<Snapshot> {
+        if self.version.is_some() && self.timestamp_ms.is_some() {
+            return Err(Error::invalid_argument("a table is read at a version or at a time, not at both").in_table(self.storage.url()));
+        }
+        let source = Source::new(&self.storage, self.staged)?;
+        let Some(timestamp_ms) = self.timestamp_ms else { return Snapshot::load(&source, source.find(self.version)?, None) };
+        // Whether commits carry their time is for the newest version to say, whether it can be read or not.
+        let newest = source.find(None)?;
+        let state = source.state(newest, None)?;
+        let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None)).map_err(|error| source.located(error, &state))?;
+        let version = commit_times(&source, &state, &protocol, &metadata, None)?.version_at(timestamp_ms)?;
+        let segment = if version == state.segment().version { state.segment().clone() } else { source.find(Some(version))? };
+        Snapshot::load(&source, segment, Some((&state, None)))
+    }
+}
+
+/// A table's log, with what its catalog says.
+#[derive(Clone)]
+pub(super) struct Source {
+    pub(super) storage: Storage,
+    resolver: PathResolver,
+    pub(super) staged: Arc<[StagedCommit]>,
+    has_catalog: bool,
+}
+
+impl Source {
+    pub(super) fn new(storage: &Storage, staged: Option<Vec<StagedCommit>>) -> Result<Self> {
+        let has_catalog = staged.is_some();
+        let mut staged = staged.unwrap_or_default();
+        staged.sort_by_key(StagedCommit::version);
+        if let Some(pair) = staged.windows(2).find(|pair| matches!(pair, [a, b] if a.version() == b.version())) {
+            let version = pair.first().map_or(0, StagedCommit::version);
+            return Err(Error::invalid_argument(format!("two staged commits are of version {version}")).in_table(storage.url()));
+        }
+        let storage = storage.holding(staged.iter().filter_map(StagedCommit::inline_file));
+        Ok(Self { resolver: PathResolver::new(storage.root())?, storage, staged: staged.into(), has_catalog })
+    }
+
+    pub(super) fn segments(&self) -> SegmentSource<'_> {
+        SegmentSource { staged: &self.staged, ..SegmentSource::new(&self.storage) }
+    }
+
+    pub(super) fn find(&self, version: Option<u64>) -> Result<LogSegment> {
+        LogSegment::find_in(self.segments(), version)
+    }
+
+    fn state(&self, segment: LogSegment, older: Option<&State>) -> Result<State> {
+        State::load(&self.storage, &self.resolver, &self.staged, segment, older, &[])
+    }
+
+    fn located(&self, error: Error, state: &State) -> Error {
+        error.in_table(self.storage.url()).at_version(state.segment().version)
+    }
+
+    fn ensure_readable(&self, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
+        if !self.has_catalog {
+            return ensure_readable(protocol, metadata);
+        }
+        ensure_readable_with_catalog(protocol, metadata)?;
+        if !self.staged.is_empty() && !protocol.reader_features().contains(&TableFeature::CatalogManaged) {
+            return Err(
+                Error::invalid_argument("no catalog manages the table, so that it has no staged commits").with_hint("open it without them")
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Snapshot {
+    /// Builds the snapshot of `segment`; what `older` has read is not read again, and the protocol and metadata of the older snapshot count if nothing
+    /// newer says otherwise.
+    pub(super) fn load(source: &Source, segment: LogSegment, older: Option<(&State, Option<&Self>)>) -> Result<Self> {
+        let (older_state, older) = older.map_or((None, None), |(state, snapshot)| (Some(state), snapshot));
+        let state = source.state(segment, older_state)?;
+        let storage = &source.storage;
+        let located = |error: Error| source.located(error, &state);
+        let mut checksum = None;
+        let mut from_checksum = || {
+            let found = understood(storage, state.segment())?.filter(|found| believable(storage, &state, found));
+            let actions = found.as_ref().and_then(|found| Some((found.protocol.clone()?, found.metadata.clone()?)));
+            checksum = Some(found.map(Box::new));
+            Ok(actions)
+        };
+        let (protocol, metadata) = find_table_actions(&state, older, &mut from_checksum).map_err(located)?;
+        // The protocol is looked at first: what it asks for may be needed to understand the rest.
+        source.ensure_readable(&protocol, &metadata).map_err(located)?;
+        let mode = ColumnMappingMode::of(&protocol, &metadata).map_err(located)?;
+        let schema = metadata.schema().map_err(located)?;
+        // A table that has dropped the feature has had its old files rewritten; what is left of the changes says nothing.
+        let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
+        if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
+            schema.check_type_changes().map_err(located)?;
+        }
+        let schema = MappedSchema::new(schema, mode).map_err(located)?;
+        if let Some(missing) = metadata.partition_columns.iter().find(|column| schema.physical_name(column).is_none()) {
+            return Err(located(Error::corrupt_log(format!("the partition column '{missing}' is not in the schema"))));
+        }
+        Ok(Self(Arc::new(Inner {
+            source: source.clone(),
+            state,
+            protocol,
+            metadata,
+            schema,
+            totals: OnceLock::new(),
+            checksum: checksum.map_or_else(OnceLock::new, OnceLock::from),
+        })))
+    }
+}
+
+impl Source {
+    pub(super) fn resolver(&self) -> &PathResolver {
+        &self.resolver
+    }
+}
+
+/// The times of the commits up to `end`, or of all; those that `state` has read are known.
+pub(super) fn commit_times(
+    source: &Source,
+    state: &State,
+    protocol: &Protocol,
+    metadata: &Metadata,
+    end: Option<u64>,
+) -> Result<CommitTimes> {
+    let in_commit = InCommitTimestamps::of(protocol, metadata).map_err(|error| source.located(error, state))?;
+    let times = state.single_commits().filter_map(|commit| Some((commit.version, commit.commit_info.as_ref()?.in_commit_timestamp?)));
+    CommitTimes::read_in(source.segments(), end, in_commit, times.collect::<BTreeMap<_, _>>())
+}
+
+/// The newest protocol and metadata: from the commits, else what an older snapshot knew, else from the checksum file, else from the checkpoint.
+pub(super) fn find_table_actions(
+    state: &State,
+    older: Option<&Snapshot>,
+    from_checksum: &mut dyn FnMut() -> Result<Option<(Protocol, Metadata)>>,
+) -> Result<(Protocol, Metadata)> {
+    let mut protocol = state.commits().find_map(|commit| commit.protocol.clone());
+    let mut metadata = state.commits().find_map(|commit| commit.metadata.clone());
+    // An older snapshot's word counts only if every commit since is among the commits.
+    let first = state.segment().checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
+    if let Some(older) = older
+        && first <= older.version() + 1
+    {
+        protocol = protocol.or_else(|| Some(older.protocol().clone()));
+        metadata = metadata.or_else(|| Some(older.metadata().clone()));
+    }
+    // Cheaper than a checkpoint, and only asked where that would have to be read.
+    if (protocol.is_none() || metadata.is_none())
+        && state.segment().checkpoint.is_some()
+        && let Some((found_protocol, found_metadata)) = from_checksum()?
+    {
+        protocol = protocol.or(Some(found_protocol));
+        metadata = metadata.or(Some(found_metadata));
+    }
+    let kinds: Vec<_> = [(protocol.is_none(), TableAction::Protocol), (metadata.is_none(), TableAction::Metadata)]
+        .into_iter()
+        .filter_map(|(needed, kind)| needed.then_some(kind))
+        .collect();
+    for action in if kinds.is_empty() { Vec::new() } else { state.table_actions(&kinds)? } {
+        match action {
+            Action::Protocol(found) => protocol = protocol.or(Some(found)),
+            Action::Metadata(found) => metadata = metadata.or(Some(found)),
+            _ => {}
+        }
+    }
+    let missing = |what: &str| {
+        Error::corrupt_log(format!("the log has no '{what}' action")).with_hint("a table's first commit must hold protocol and metaData")
+    };
+    Ok((protocol.ok_or_else(|| missing("protocol"))?, metadata.ok_or_else(|| missing("metaData"))?))
+}

@@ -1,0 +1,153 @@
+//! Skipping by what a checkpoint has in structs. (Protocol: "Checkpoint Schema", "Per-file Statistics".)
+
+use std::fs;
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, MapBuilder, RecordBatch, StringArray, StringBuilder, StructArray,
+    TimestampNanosecondArray,
+};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::{DataType, Field, Fields, Schema};
+use deltalog::predicate::{ParseMode, parse};
+use deltalog::scan::{FileListing, ListColumn};
+use deltalog::{Snapshot, Storage};
+use parquet::arrow::ArrowWriter;
+use parquet::file::properties::WriterProperties;
+use serde_json::json;
+
+fn structs(fields: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef {
+    let (names, arrays): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+    let fields: Fields = names.iter().zip(&arrays).map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+    Arc::new(StructArray::new(fields, arrays, nulls))
+}
+
+/// Files `0` to `7`, two in a row group; `n` of file `k` lies in `10 k..=10 k + 9`, `t` is `k` seconds and a bit, `p` is `k / 4`. File 5 has no bounds, and
+/// the last row group is not about files. With `texts` the checkpoint has statistics as JSON as well.
+fn table(texts: bool) -> tempfile::TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("_delta_log");
+    fs::create_dir(&log).unwrap();
+    let field = |name: &str, data_type: &str| json!({"name": name, "type": data_type, "nullable": true, "metadata": {}});
+    let fields = [field("n", "long"), field("t", "timestamp"), field("f", "double"), field("p", "integer")];
+    let schema = json!({"type": "struct", "fields": fields}).to_string();
+    let metadata = json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p"], "configuration": {}}});
+    let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
+    fs::write(log.join("00000000000000000001.json"), format!("{protocol}\n{metadata}\n")).unwrap();
+
+    let files: Vec<i64> = (0..8).collect();
+    let known = |value: fn(i64) -> i64| files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Vec<_>>();
+    let times = |value: fn(i64) -> i64| Arc::new(TimestampNanosecondArray::from(known(value))) as ArrayRef;
+    let floats = |value: fn(i64) -> f64| Arc::new(files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Float64Array>()) as ArrayRef;
+    // The table's `n` was of a narrower type once.
+    let ints = |value: fn(i64) -> i64| Arc::new(known(value).into_iter().map(|v| v.map(|v| v as i32)).collect::<Int32Array>()) as ArrayRef;
+    let stats = structs(
+        vec![
+            ("numRecords", Arc::new(Int64Array::from(vec![10; 8]))),
+            ("minValues", structs(vec![("n", ints(|k| 10 * k)), ("t", times(|k| k * 1_000_000_000)), ("f", floats(|k| k as f64))], None)),
+            (
+                "maxValues",
+                structs(
+                    vec![("n", ints(|k| 10 * k + 9)), ("t", times(|k| k * 1_000_000_000 + 5_000_000)), ("f", floats(|k| k as f64))],
+                    None,
+                ),
+            ),
+            ("nullCount", structs(vec![("n", Arc::new(Int64Array::from(known(|k| k % 2))))], None)),
+        ],
+        None,
+    );
+    let mut values = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
+    for file in &files {
+        values.keys().append_value("p");
+        values.values().append_value((file / 4).to_string());
+        values.append(true).unwrap();
+    }
+    let mut columns = vec![
+        ("path", Arc::new(files.iter().map(|k| Some(k.to_string())).collect::<StringArray>()) as ArrayRef),
+        ("partitionValues", Arc::new(values.finish())),
+        ("size", Arc::new(Int64Array::from(vec![1; 8]))),
+        ("modificationTime", Arc::new(Int64Array::from(vec![1; 8]))),
+        (
+            "partitionValues_parsed",
+            structs(vec![("p", Arc::new(files.iter().map(|k| Some((k / 4) as i32)).collect::<Int32Array>()))], None),
+        ),
+        ("stats_parsed", stats),
+    ];
+    if texts {
+        let text =
+            |k: &i64| (*k != 5).then(|| json!({"numRecords": 10, "minValues": {"n": 10 * k}, "maxValues": {"n": 10 * k + 9}}).to_string());
+        columns.push(("stats", Arc::new(files.iter().map(text).collect::<StringArray>())));
+    }
+    let adds = structs(columns, None);
+    let actions = Schema::new(vec![
+        Field::new("add", adds.data_type().clone(), true),
+        Field::new("metaData", DataType::Struct(Fields::from(vec![Field::new("id", DataType::Utf8, true)])), true),
+    ]);
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(2)).build();
+    let file = fs::File::create(log.join("00000000000000000000.checkpoint.parquet")).unwrap();
+    let mut writer = ArrowWriter::try_new(file, Arc::new(actions.clone()), Some(properties)).unwrap();
+    let nothing = |rows| arrow::array::new_null_array(actions.field(1).data_type(), rows);
+    writer.write(&RecordBatch::try_new(writer_schema(&actions), vec![adds.clone(), nothing(8)]).unwrap()).unwrap();
+    let none = arrow::array::new_null_array(adds.data_type(), 2);
+    writer.write(&RecordBatch::try_new(writer_schema(&actions), vec![none, nothing(2)]).unwrap()).unwrap();
+    writer.close().unwrap();
+    directory
+}
+
+fn writer_schema(schema: &Schema) -> Arc<Schema> {
+    Arc::new(schema.clone())
+}
+
+fn kept(table: &tempfile::TempDir, sql: &str, columns: &[ListColumn]) -> (Vec<i64>, u64) {
+    let snapshot = Snapshot::open(&Storage::open(table.path().to_str().unwrap(), []).unwrap(), None).unwrap();
+    let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap();
+    let mut list = FileListing::new(&snapshot).columns(columns.to_vec()).predicate(&predicate).unwrap().read().unwrap();
+    let mut kept = Vec::new();
+    for batch in list.by_ref() {
+        let batch = batch.unwrap();
+        kept.extend(batch.column_by_name("path").unwrap().as_string::<i32>().iter().map(|path| path.unwrap().parse::<i64>().unwrap()));
+    }
+    (kept, list.seen())
+}
+
+#[test]
+fn files_are_skipped_by_structs_and_row_groups() {
+    for texts in [false, true] {
+        let table = table(texts);
+        for (sql, expected) in [
+            ("n = 23", vec![2, 5]),
+            ("n < 15 AND p = 0", vec![0, 1]),
+            ("n < 15 OR p = 1", vec![0, 1, 4, 5, 6, 7]),
+            ("p = 1 AND n > 75", vec![5, 7]),
+            ("p > 7", vec![]),
+            ("n IS NULL", vec![1, 3, 5, 7]),
+            ("year(t) = 2024", vec![5]),
+            // Maxima are those of whole milliseconds, and NaN is greater than all.
+            ("t = TIMESTAMP '1970-01-01 00:00:03.005999Z'", vec![3, 5]),
+            ("f > 6.5", vec![0, 1, 2, 3, 4, 5, 6, 7]),
+            ("f < 0.5", vec![0, 5]),
+        ] {
+            let (found, seen) = kept(&table, sql, &[ListColumn::Path]);
+            assert_eq!((found, seen), (expected, 8), "{sql}");
+        }
+        // With the statistics asked for, they are taken from the text, which says less here.
+        let (found, _) = kept(&table, "n = 23", &[ListColumn::Path, ListColumn::Stats]);
+        assert_eq!(found, [2, 5]);
+    }
+}
+
+#[test]
+fn row_groups_without_a_match_are_not_read() {
+    let table = table(false);
+    let file = table.path().join("_delta_log/00000000000000000000.checkpoint.parquet");
+    let mut bytes = fs::read(&file).unwrap();
+    let metadata = parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes.clone())).unwrap();
+    for column in metadata.row_group(0).columns() {
+        let (start, length) = column.byte_range();
+        bytes[start as usize..(start + length) as usize].fill(0xff);
+    }
+    fs::write(&file, bytes).unwrap();
+    assert_eq!(kept(&table, "n BETWEEN 23 AND 33", &[ListColumn::Path]).0, [2, 3, 5]);
+    let snapshot = Snapshot::open(&Storage::open(table.path().to_str().unwrap(), []).unwrap(), None).unwrap();
+    assert!(FileListing::new(&snapshot).read().unwrap().any(|batch| batch.is_err()));
+}

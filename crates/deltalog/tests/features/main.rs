@@ -1,0 +1,14 @@
+//! Tables that make use of the features of the protocol, crafted file by file, and read as a user reads them.
+//!
+//! Each module is about one feature, and names the sections that it tests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod answers;
+mod checkpoint_statistics;
+mod clustering;
+mod column_mapping;
+mod crafted;
+mod row_tracking;
+mod type_widening;
+mod variant;

@@ -1,0 +1,110 @@
+//! "Row Tracking": ids and commit versions of rows, from the log, from files, and for tables that have none.
+
+use std::sync::Arc;
+
+use arrow::array::*;
+use arrow::datatypes::Int64Type;
+use deltalog::ErrorKind;
+use deltalog::scan::{ListColumn, TableScan};
+use serde_json::{Value, json};
+
+use crate::crafted::{Crafted, Definition, field, fields, listed};
+
+fn configuration() -> Value {
+    json!({
+        "delta.enableRowTracking": "true",
+        "delta.rowTracking.materializedRowIdColumnName": "_row-id-col-x",
+        "delta.rowTracking.materializedRowCommitVersionColumnName": "_row-commit-version-col-x",
+    })
+}
+
+fn definition(schema: &Value, configuration: Value) -> Definition<'_> {
+    Definition { schema, partition_columns: &[], reader_features: &[], writer_features: &["rowTracking", "domainMetadata"], configuration }
+}
+
+fn ints(values: &[Option<i64>]) -> ArrayRef {
+    Arc::new(Int64Array::from(values.to_vec()))
+}
+
+fn schema() -> Value {
+    fields(vec![field("c", json!("long"), json!({}))])
+}
+
+/// The section's two sources of ids: a file of new rows, and one of rows that were updated and copied.
+fn table(definition: &Definition<'_>, name: &str) -> Crafted {
+    let mut table = Crafted::new(definition);
+    table.commit();
+    let new = RecordBatch::try_from_iter([(name, ints(&[Some(1), Some(2)]))]).unwrap();
+    table.add("new.parquet", &new, 1, json!({"baseRowId": 0, "defaultRowCommitVersion": 1}));
+    table.commit();
+    let rewritten = RecordBatch::try_from_iter([
+        (name, ints(&[Some(10), Some(20), Some(30)])),
+        ("_row-id-col-x", ints(&[Some(1), Some(0), None])),
+        ("_row-commit-version-col-x", ints(&[Some(1), None, None])),
+    ])
+    .unwrap();
+    table.add("rewritten.parquet", &rewritten, 2, json!({"baseRowId": 2, "defaultRowCommitVersion": 2}));
+    table.commit();
+    table
+}
+
+fn tracked(crafted: &Crafted) -> Vec<[i64; 3]> {
+    let snapshot = crafted.open().unwrap();
+    let scan = TableScan::new(&snapshot).row_ids();
+    assert_eq!(
+        scan.schema().unwrap().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(),
+        ["c", "_row_id", "_row_commit_version"]
+    );
+    let batches = scan.read().unwrap().collect::<deltalog::Result<Vec<_>>>().unwrap();
+    let values = |batch: &RecordBatch, column: usize| batch.column(column).as_primitive::<Int64Type>().values().to_vec();
+    let rows = |batch: &RecordBatch| {
+        let columns = [0, 1, 2].map(|column| values(batch, column));
+        (0..batch.num_rows()).map(|row| [columns[0][row], columns[1][row], columns[2][row]]).collect::<Vec<_>>()
+    };
+    batches.iter().flat_map(rows).collect()
+}
+
+const EXPECTED: [[i64; 3]; 5] = [[10, 1, 1], [20, 0, 2], [30, 4, 2], [1, 0, 1], [2, 1, 1]];
+
+#[test]
+fn materialized_where_there_is_a_value_else_generated() {
+    let schema = schema();
+    let crafted = table(&definition(&schema, configuration()), "c");
+    assert_eq!(tracked(&crafted), EXPECTED);
+    let snapshot = crafted.open().unwrap();
+    let list = listed(&snapshot, &[ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion], None);
+    assert_eq!(list.column(0).as_primitive::<Int64Type>().values(), &[2, 0]);
+    assert_eq!(list.column(1).as_primitive::<Int64Type>().values(), &[2, 1]);
+    // "hidden from readers": the columns are none of the table's.
+    let found = crate::crafted::rows(&snapshot, None, None).unwrap();
+    assert_eq!(found.num_columns(), 1);
+}
+
+/// "If Column Mapping is enabled, then the assigned column name must be distinct from the physical column names": it is a physical name itself.
+#[test]
+fn with_column_mapping() {
+    let schema = fields(vec![field("c", json!("long"), json!({"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}))]);
+    let mut configuration = configuration();
+    configuration["delta.columnMapping.mode"] = json!("name");
+    let definition = Definition { reader_features: &["columnMapping"], ..definition(&schema, configuration) };
+    assert_eq!(tracked(&table(&definition, "col-1")), EXPECTED);
+}
+
+#[test]
+fn tables_whose_rows_have_no_ids() {
+    let schema = schema();
+    let mut supported = configuration();
+    supported["delta.enableRowTracking"] = json!("false");
+    let mut unnamed = configuration();
+    unnamed.as_object_mut().unwrap().remove("delta.rowTracking.materializedRowIdColumnName");
+    let unlisted = Definition { writer_features: &[], ..definition(&schema, configuration()) };
+    for (definition, kind, text) in [
+        (definition(&schema, supported), ErrorKind::InvalidArgument, "not enabled"),
+        (unlisted, ErrorKind::InvalidArgument, "not enabled"),
+        (definition(&schema, unnamed), ErrorKind::CorruptLog, "materializedRowIdColumnName"),
+    ] {
+        let crafted = table(&definition, "c");
+        let error = TableScan::new(&crafted.open().unwrap()).row_ids().read().unwrap_err();
+        assert!(error.kind() == kind && error.to_string().contains(text), "{error}");
+    }
+}

@@ -1,0 +1,310 @@
+//! Checkpoints of every form, whole and damaged. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V2 Spec", "Sidecar Files".
+
+use std::collections::BTreeMap;
+
+use deltalog::checkpoint::write_checkpoint;
+use deltalog::log::name::LogFileName;
+use deltalog::log::{CheckpointKind, LOG_DIRECTORY};
+use deltalog::{ErrorKind, Snapshot, Storage};
+use proptest::prelude::*;
+use serde_json::json;
+
+use crate::common::forms::{FORMS, Form, rewrite};
+use crate::common::oracle::Table;
+use crate::common::store::{FaultyStore, Op};
+use crate::common::warnings::warnings;
+use crate::common::{add_line, empty, environment, live, paths, write_commit, write_log};
+use crate::histories::{expected, history, seen, write_history};
+
+fn checkpoint(storage: &Storage, version: u64, form: Form) -> Vec<String> {
+    write_checkpoint(&Snapshot::open(storage, Some(version)).unwrap(), &environment()).unwrap();
+    rewrite(storage, version, form)
+}
+
+/// A log of `versions` commits, a file each but the first, with checkpoints of `forms`.
+fn log(versions: u64, forms: &[(u64, Form)]) -> (FaultyStore, Storage, Vec<String>) {
+    let (store, storage) = empty();
+    write_log(&storage, versions);
+    let files = forms.iter().flat_map(|(version, form)| checkpoint(&storage, *version, *form)).collect();
+    store.take_calls();
+    (store, storage, files)
+}
+
+fn clean_up_to(storage: &Storage, version: u64) {
+    (0..=version).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
+}
+
+fn names(versions: std::ops::Range<u64>) -> Vec<String> {
+    let mut names: Vec<_> = versions.map(|version| format!("{version}.parquet")).collect();
+    names.sort();
+    names
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// A checkpoint says the same in every form, and so does the one that is written on top of it.
+    #[test]
+    fn every_form_says_the_same(history in history(), at in any::<prop::sample::Index>(), form in prop::sample::select(&FORMS[..])) {
+        let storage = write_history(&history);
+        let version = at.index(history.len()) as u64;
+        checkpoint(&storage, version, form);
+        let tables: Vec<_> = (0..history.len() as u64).map(|version| Table::at(&storage, version)).collect();
+        clean_up_to(&storage, version);
+        for version in version..history.len() as u64 {
+            prop_assert_eq!(seen(&Snapshot::open(&storage, Some(version)).unwrap()), expected(&tables[version as usize]));
+        }
+        let last = history.len() as u64 - 1;
+        write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment()).unwrap();
+        let opened = Snapshot::open(&storage, None).unwrap();
+        prop_assert_eq!(opened.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version), Some(last));
+        prop_assert_eq!(seen(&opened), expected(&tables[last as usize]));
+    }
+
+    /// Whatever happens to a file of a checkpoint: an error, or the files as they are. Bytes of values may change unnoticed, so only cuts are compared.
+    #[test]
+    fn a_cut_off_file_changes_nothing(form in prop::sample::select(&FORMS[..]), which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
+        let (_, storage, files) = log(9, &[(5, form)]);
+        let file = &files[which.index(files.len())];
+        let bytes = storage.read(file).unwrap();
+        let end = cut.index(bytes.len());
+        // Lines that are whole are a whole text: what is missing then is told by the actions that every V2 checkpoint has.
+        storage.put(file, bytes.slice(..end)).unwrap();
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        prop_assert_eq!(paths(&snapshot), if lacks_only_files(&bytes[..end], form) { paths(&snapshot) } else { names(1..9) });
+    }
+
+    #[test]
+    fn changed_bytes_are_no_panic(form in prop::sample::select(&FORMS[..]), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let (_, storage, files) = log(9, &[(5, form)]);
+        let file = &files[which.index(files.len())];
+        let mut bytes = storage.read(file).unwrap().to_vec();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        storage.put(file, bytes.into()).unwrap();
+        if let Ok(snapshot) = Snapshot::open(&storage, None) {
+            let _ = live(&snapshot);
+        }
+    }
+}
+
+/// A JSON checkpoint without sidecars that lost lines of files at its end only: nothing in it can tell.
+fn lacks_only_files(bytes: &[u8], form: Form) -> bool {
+    let text = String::from_utf8_lossy(bytes);
+    let ends_with_a_line =
+        text.ends_with('\n') || text.lines().last().is_some_and(|line| serde_json::from_str::<serde_json::Value>(line).is_ok());
+    form == Form::UuidJson(0) && ends_with_a_line && text.contains("\"metaData\"") && text.contains("\"protocol\"")
+}
+
+#[test]
+fn a_damaged_checkpoint_is_replaced_and_said_so() {
+    for form in FORMS {
+        for damage in ["", "x", "PAR1", "{\"checkpointMetadata\":{\"version\":4}}\n", "{\"checkpointMetadata\":{\"version\":5}}\n"] {
+            let (_, storage, files) = log(9, &[(3, Form::Classic), (5, form)]);
+            for file in &files[1..] {
+                let bytes = storage.read(file).unwrap();
+                storage.put(file, damage.to_owned().into()).unwrap();
+                let (said, snapshot) = warnings(|| {
+                    let snapshot = Snapshot::open(&storage, None).unwrap();
+                    assert_eq!(paths(&snapshot), names(1..9), "{form:?} {file} {damage}");
+                    snapshot
+                });
+                let is_listed = snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version) == Some(5);
+                // What the listing shows to be empty is no checkpoint at all.
+                assert!(!is_listed || said.iter().any(|line| line.contains(file.rsplit('/').next().unwrap())), "{form:?} {file}: {said:?}");
+                storage.put(file, bytes).unwrap();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_is_replaced_too() {
+    for form in FORMS {
+        let (_, storage, files) = log(9, &[(5, form)]);
+        for file in &files {
+            let bytes = storage.read(file).unwrap();
+            storage.delete(file).unwrap();
+            assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?} {file}");
+            storage.put(file, bytes).unwrap();
+        }
+    }
+}
+
+/// The file goes after the snapshot was opened, as a clean-up does it.
+#[test]
+fn a_checkpoint_that_goes_while_a_handle_is_held_is_replaced() {
+    for form in FORMS {
+        let (_, storage, files) = log(9, &[(5, form)]);
+        // The commits say protocol and metadata, so that opening does not touch the checkpoint.
+        write_commit(&storage, 9, &crate::common::first_lines(&BTreeMap::new()));
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        files.iter().for_each(|file| storage.delete(file).unwrap());
+        assert_eq!(paths(&snapshot), names(1..9), "{form:?}");
+        assert_eq!(paths(&snapshot.refresh().unwrap()), names(1..9), "{form:?}");
+    }
+}
+
+#[test]
+fn without_anything_to_replace_it_the_error_names_the_file() {
+    for form in FORMS {
+        let (_, storage, files) = log(9, &[(5, form)]);
+        clean_up_to(&storage, 5);
+        let file = files.last().unwrap();
+        storage.put(file, "PAR1 and then nothing".into()).unwrap();
+        let error = Snapshot::open(&storage, None).and_then(|snapshot| live(&snapshot)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptLog, "{form:?}: {error}");
+        assert!(error.to_string().contains(file.as_str()), "{form:?}: {error}");
+    }
+}
+
+/// One damaged checkpoint after the other, down to the commits.
+#[test]
+fn the_next_one_may_be_damaged_too() {
+    let (_, storage, files) = log(12, &[(3, Form::UuidJson(2)), (6, Form::Parts(2)), (9, Form::ClassicV2(1))]);
+    for file in files.iter().rev() {
+        storage.put(file, "PAR1".into()).unwrap();
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        assert_eq!(paths(&snapshot), names(1..12), "{file}");
+        assert_eq!(snapshot.app_transactions().unwrap(), []);
+    }
+}
+
+/// What is broken in a column of file actions shows only when they are read: before a row of it was handed out nothing is lost, and afterwards it is an error
+/// once.
+#[test]
+fn a_damaged_column_is_found_when_files_are_listed() {
+    let (_, storage, files) = log(9, &[(6, Form::Classic)]);
+    let broken = rewrite(&storage, 6, Form::UuidParquet(1)).pop().unwrap();
+    assert_ne!(files[0], broken);
+    let bytes = storage.read(&broken).unwrap().to_vec();
+    let pages: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b".parquet")).collect();
+    for (index, page) in pages.iter().enumerate() {
+        let mut damaged = bytes.clone();
+        // The length of the text before it: the page can no longer be taken apart.
+        damaged[page - 5..*page - 1].fill(0xff);
+        storage.put(&broken, damaged.into()).unwrap();
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        match live(&snapshot) {
+            Ok(files) => assert_eq!(files.len(), 8, "{index}"),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::CorruptLog, "{index}: {error}"),
+        }
+        assert_eq!(paths(&snapshot), names(1..9), "the second time it starts from the commits: {index}");
+    }
+}
+
+#[test]
+fn sidecars_elsewhere_are_refused() {
+    for path in ["../../outside.parquet", "/etc/x.parquet", "file:///t/x.parquet", "a/x.parquet", "..%2Fx.parquet", "x.json"] {
+        let (store, storage, files) = log(9, &[(5, Form::UuidJson(1))]);
+        let text = String::from_utf8(storage.read(&files[0]).unwrap().to_vec()).unwrap();
+        storage.put(&files[0], text.replace("5-0%20of%20uuidjson1.parquet", path).into()).unwrap();
+        store.take_calls();
+        assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{path}");
+        let calls = store.take_calls();
+        assert!(
+            calls
+                .iter()
+                .all(|call| call.path.starts_with("t/_delta_log/0") || call.path.contains("_last_checkpoint") || call.op == Op::List),
+            "{calls:?}"
+        );
+        clean_up_to(&storage, 5);
+        let error = Snapshot::open(&storage, None).and_then(|snapshot| live(&snapshot)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CorruptLog);
+    }
+}
+
+/// "Multiple checkpoints could exist for the same table version": any complete one will do.
+#[test]
+fn of_several_at_one_version_any_will_do() {
+    let (_, storage) = empty();
+    write_log(&storage, 9);
+    let mut sets = Vec::new();
+    for form in [Form::UuidJson(2), Form::Parts(3), Form::Parts(2), Form::UuidParquet(1), Form::Classic] {
+        sets.push(checkpoint(&storage, 5, form));
+    }
+    clean_up_to(&storage, 5);
+    while let Some(set) = sets.pop() {
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        assert_eq!(paths(&snapshot), names(1..9), "{set:?}");
+        storage.put(&set[0], "PAR1".into()).unwrap();
+    }
+    assert_eq!(Snapshot::open(&storage, None).and_then(|snapshot| live(&snapshot)).unwrap_err().kind(), ErrorKind::CorruptLog);
+}
+
+#[test]
+fn the_cheapest_is_preferred() {
+    let (_, storage) = empty();
+    write_log(&storage, 9);
+    let kinds = [
+        (Form::UuidJson(2), CheckpointKind::UuidJson),
+        (Form::Parts(3), CheckpointKind::MultiPart),
+        (Form::UuidParquet(1), CheckpointKind::UuidParquet),
+        (Form::Classic, CheckpointKind::Classic),
+    ];
+    for (form, kind) in kinds {
+        checkpoint(&storage, 5, form);
+        assert_eq!(Snapshot::open(&storage, None).unwrap().segment().checkpoint.as_ref().map(|checkpoint| checkpoint.kind), Some(kind));
+    }
+}
+
+/// Opening and listing: each file once, and of a checkpoint nothing that is not needed.
+#[test]
+fn no_file_is_read_twice() {
+    for form in FORMS {
+        let (store, storage, files) = log(9, &[(5, form)]);
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        live(&snapshot).unwrap();
+        snapshot.app_transactions().unwrap();
+        snapshot.domain_metadata().unwrap();
+        let calls = store.take_calls();
+        let mut read: Vec<_> = calls.iter().filter(|call| call.op == Op::Get).map(|call| call.path.clone()).collect();
+        read.sort();
+        // The hint, three commits, and what the checkpoint is made of.
+        assert_eq!(read.len(), 1 + 3 + files.len(), "{form:?}: {read:?}");
+        assert!(read.windows(2).all(|pair| pair[0] != pair[1]), "{form:?}: {read:?}");
+        assert_eq!(calls.iter().filter(|call| call.op == Op::List).count(), 1);
+        // A refresh keeps what is open.
+        write_commit(&storage, 9, &[add_line("9.parquet")]);
+        store.take_calls();
+        snapshot.refresh().unwrap();
+        assert_eq!(store.take_calls().len(), 2, "{form:?}");
+    }
+}
+
+#[test]
+fn a_listing_that_shows_files_twice_changes_nothing() {
+    for form in FORMS {
+        let (store, storage, files) = log(9, &[(5, form)]);
+        let held = Snapshot::open(&storage, Some(6)).unwrap();
+        store.show_twice();
+        assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?}");
+        assert_eq!(paths(&held.refresh().unwrap()), names(1..9), "{form:?}");
+        storage.put(&files[0], "PAR1".into()).unwrap();
+        assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?}");
+        // A part that is shown twice does not stand for the one that is missing.
+        storage.delete(&files[0]).unwrap();
+        assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?}");
+    }
+}
+
+/// A hint at a V2 checkpoint, with and without its checksum, right and wrong. Protocol: "Last Checkpoint File Schema".
+#[test]
+fn hints_at_v2_checkpoints() {
+    let (_, storage, files) = log(9, &[(3, Form::UuidJson(1)), (6, Form::UuidJson(2))]);
+    let name = files[2].rsplit('/').next().unwrap();
+    let hints = [
+        json!({"version": 6, "size": 8, "v2Checkpoint": {"path": name, "sizeInBytes": 1, "modificationTime": 2, "nonFileActions": [], "sidecarFiles": []}}),
+        json!({"version": 6, "size": 8, "v2Checkpoint": {"path": "gone.json", "sizeInBytes": 1, "modificationTime": 2}}),
+        json!({"version": 6, "size": 8, "v2Checkpoint": 7, "tags": [], "checkpointSchema": "?"}),
+        json!({"version": 6, "size": 8, "checksum": "00000000000000000000000000000000"}),
+        json!({"version": 3, "size": 8}),
+        json!({"version": 5, "size": 8, "parts": 4}),
+    ];
+    for hint in hints {
+        storage.put(&format!("{LOG_DIRECTORY}/_last_checkpoint"), hint.to_string().into()).unwrap();
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        assert_eq!(paths(&snapshot), names(1..9), "{hint}");
+        assert_eq!(snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version), Some(6), "{hint}");
+    }
+}

@@ -1,0 +1,5 @@
+//! What tests measure with.
+
+mod meter;
+
+pub use meter::{Meter, measure};

@@ -1,0 +1,72 @@
+//! An allocator that knows how much memory a piece of code holds at most.
+//!
+//! - Counted for each thread: what a thread allocates while it [`measure`]s, less what it frees. Threads that it starts are not counted.
+//! - One allocation of more than [`Meter::MOST_AT_ONCE`] is refused, which ends the process as being out of memory does.
+#![allow(unsafe_code, reason = "an allocator")]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    static HELD: Cell<isize> = const { Cell::new(0) };
+    static PEAK: Cell<isize> = const { Cell::new(0) };
+}
+
+/// The system's allocator, counting. Install it with `#[global_allocator]`.
+#[derive(Debug, Clone, Copy)]
+pub struct Meter;
+
+impl Meter {
+    /// More than any test needs at once.
+    pub const MOST_AT_ONCE: usize = 4 << 30;
+}
+
+/// What `run` returns, and how many bytes this thread held at most while it ran, above what it held before.
+///
+/// Knows nothing unless [`Meter`] is the global allocator.
+pub fn measure<T>(run: impl FnOnce() -> T) -> (T, usize) {
+    let before = HELD.get();
+    PEAK.set(before);
+    let result = run();
+    (result, usize::try_from(PEAK.get() - before).unwrap_or_default())
+}
+
+fn count(bytes: isize) {
+    // A thread that is ending has nothing to count with any more.
+    let _ = HELD.try_with(|held| {
+        held.set(held.get() + bytes);
+        let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
+    });
+}
+
+// SAFETY: every call is handed to the system's allocator as it is; counting allocates nothing and does not panic.
+unsafe impl GlobalAlloc for Meter {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > Self::MOST_AT_ONCE {
+            return std::ptr::null_mut();
+        }
+        count(layout.size() as isize);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        if layout.size() > Self::MOST_AT_ONCE {
+            return std::ptr::null_mut();
+        }
+        count(layout.size() as isize);
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        count(-(layout.size() as isize));
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        if new_size > Self::MOST_AT_ONCE {
+            return std::ptr::null_mut();
+        }
+        count(new_size as isize - layout.size() as isize);
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}

@@ -1,0 +1,83 @@
+"""A data file that is gone when Spark reads it: Spark's own error names a path and no table, ours says table, version, file and what to do.
+
+Spark opens the files in its tasks, so its error arrives without a word of the table. The snapshots that were planned are known here, weakly: a
+file that lies below the root of one of them is that table's. Any other path is none of our business and keeps Spark's error.
+"""
+
+import threading
+import weakref
+from typing import Any, Protocol
+from urllib.parse import unquote
+
+from deltalog._internal import MissingFileError, Snapshot
+
+# What every Spark 4 says; the file is the only parameter.
+_CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
+_DEEPEST_CAUSE = 20
+_HINT = (
+    "the table's log names this data file, but it is gone: vacuumed, if this is an old version, else deleted by hand; "
+    "read a newer version, or restore the file"
+)
+
+
+class PlansFiles(Protocol):
+    """What lives as long as a relation in the JVM does."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+
+_lock = threading.Lock()
+# In the order of their last plan.
+_planned: "weakref.WeakKeyDictionary[PlansFiles, None]" = weakref.WeakKeyDictionary()
+
+
+def remember(planner: PlansFiles) -> None:
+    """Notes that Spark may read files of `planner.snapshot` from now on."""
+    with _lock:
+        _planned.pop(planner, None)
+        _planned[planner] = None
+
+
+def error_of(java_exception: Any) -> MissingFileError | None:
+    """Our error, if the Java one says that a file of a planned snapshot is not there."""
+    path = _missing_path(java_exception)
+    return None if path is None else _of_table(_comparable(path))
+
+
+def _missing_path(java_exception: Any) -> str | None:
+    from py4j.java_gateway import is_instance_of
+    from pyspark import SparkContext
+
+    for _ in range(_DEEPEST_CAUSE):
+        if java_exception is None:
+            return None
+        # The exceptions around it repeat its text, but do not have its parameter.
+        named = f"[{_CONDITION}]" in (java_exception.getMessage() or "")
+        if named and is_instance_of(SparkContext._gateway, java_exception, "org.apache.spark.SparkThrowable"):
+            path = java_exception.getMessageParameters().get("path")
+            if path is not None:
+                return str(path)
+        java_exception = java_exception.getCause()
+    return None
+
+
+def _of_table(path: str) -> MissingFileError | None:
+    """The error in the words of the table that `path` belongs to. Of several versions that were planned, it is the newest plan that lists the file."""
+    with _lock:
+        planners = list(_planned)
+    below = [planner for planner in reversed(planners) if path.startswith(_comparable(planner.snapshot.uri) + "/")]
+    if not below:
+        return None
+    listing = (p for p in below if len(below) == 1 or path in map(_comparable, p.snapshot.file_uris()))
+    snapshot = next(listing, below[0]).snapshot
+    file = path[len(_comparable(snapshot.uri)) + 1 :]
+    error = MissingFileError(f"the file is not there (table {snapshot.uri}, version {snapshot.version}, file {file}); {_HINT}")
+    error.table, error.version, error.path, error.hint = snapshot.uri, snapshot.version, file, _HINT
+    return error
+
+
+def _comparable(location: str) -> str:
+    """A location without its escapes and its empty authority: Hadoop and URLs write both in more than one way."""
+    scheme, separator, rest = location.partition(":/")
+    return f"{scheme}:/{unquote(rest.lstrip('/') if rest.startswith('//') else rest)}" if separator else unquote(location)

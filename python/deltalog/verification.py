@@ -1,0 +1,46 @@
+"""Whether a version is what its checksum file says."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from deltalog import _internal
+
+__all__ = ["Difference", "Verification"]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A field of the checksum file that is not as the log has it."""
+
+    field: str
+    """Its name in the checksum file."""
+    checksum: Any
+    """What the checksum file says."""
+    replay: Any
+    """What the log says."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What a comparison of a version with its checksum file found (protocol: "Version Checksum File")."""
+
+    version: int
+    file: str | None
+    """The checksum file; None if the version has none that can be read, and nothing was compared."""
+    checked: list[str]
+    """The fields that were compared, by their names in the file."""
+    differences: list[Difference]
+    """Those that differ."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was found to differ."""
+        return not self.differences
+
+    @classmethod
+    def of(cls, snapshot: _internal.Snapshot) -> "Verification":
+        """Compares the version of `snapshot`."""
+        file, checked, differences = snapshot.verify()
+        parsed = [Difference(field, json.loads(checksum), json.loads(replay)) for field, checksum, replay in differences]
+        return cls(snapshot.version, file, checked, parsed)

@@ -1,0 +1,146 @@
+"""What the log says: changes, history, checksums, staged commits, checkpoints that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, Verification, write_deltalake
+from tests.python.place import actions, commit_file
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    """Twelve versions with a row each, and a checkpoint at version 10."""
+    path = tmp_path / "my table"
+    for version in range(12):
+        write_deltalake(path, pa.table({"id": [version]}), mode="append")
+    return path
+
+
+def ids(table: DeltaTable) -> list[int]:
+    return sorted(pa.table(table.to_arrow())["id"].to_pylist())
+
+
+def rewritten(table: Path, version: int, change: Any) -> None:
+    """Replaces the actions of a commit by what `change` makes of them."""
+    lines = [json.dumps(action) for action in change(actions(table, version))]
+    commit_file(table, version).write_text("\n".join(lines) + "\n")
+
+
+def test_changes_are_the_actions_of_each_version(table: Path) -> None:
+    opened = DeltaTable(table)
+    changes = pa.table(opened.changes(3, 5))
+    rows = changes.to_pylist()
+    expected = [(version, name) for version in (3, 4, 5) for action in actions(table, version) for name in action]
+    assert [(row["version"], row["action"]) for row in rows] == expected
+    for row in rows:
+        (action,) = (action[row["action"]] for action in actions(table, row["version"]) if row["action"] in action)
+        assert json.loads(row["json"]) == action
+        if row["action"] == "add":
+            assert (row["path"], row["size"], row["data_change"]) == (action["path"], action["size"], True)
+    assert set(pa.table(opened.changes(11))["version"].to_pylist()) == {11}
+
+
+@pytest.mark.parametrize(("start", "end", "error"), [(12, None, deltalog.InvalidArgumentError), (3, 40, deltalog.VersionNotFoundError)])
+def test_changes_of_no_version(table: Path, start: int, end: int | None, error: type[Exception]) -> None:
+    with pytest.raises(error):
+        DeltaTable(table).changes(start, end)
+    with pytest.raises(deltalog.InvalidArgumentError):
+        DeltaTable(table).changes(None)  # type: ignore[arg-type]
+
+
+def test_the_history_is_arrow_too(table: Path) -> None:
+    opened = DeltaTable(table)
+    history, rows = opened.history(), pa.table(opened.history_arrow()).to_pylist()
+    assert [entry["version"] for entry in history] == [row["version"] for row in rows] == list(range(11, -1, -1))
+    for entry, row in zip(history, rows, strict=True):
+        assert (entry["operation"], entry["txnId"]) == (row["operation"], row["txn_id"])
+        assert entry["timestamp"] == row["timestamp"].timestamp() * 1000
+    assert pa.table(opened.history_arrow(2)).num_rows == 2
+
+
+def test_domains_and_transactions(table: Path) -> None:
+    def add(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        domain = {"domain": "mine", "configuration": '{"a": 1}', "removed": False}
+        return [*lines, {"domainMetadata": domain}, {"txn": {"appId": "stream", "version": 7}}]
+
+    assert (DeltaTable(table).domain_metadata(), DeltaTable(table).transaction_versions()) == ({}, {})
+    rewritten(table, 11, add)
+    assert DeltaTable(table).domain_metadata() == {"mine": '{"a": 1}'}
+    assert DeltaTable(table).transaction_versions() == {"stream": 7}
+
+
+def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
+    opened = DeltaTable(table)
+    assert opened.verify() == Verification(11, None, [], [])
+    size = sum(action["add"]["size"] for version in range(12) for action in actions(table, version) if "add" in action)
+    checksum = {"tableSizeBytes": size, "numFiles": 12, "numMetadata": 1, "numProtocol": 1, "setTransactions": []}
+    file = table / "_delta_log" / f"{11:020}.crc"
+    file.write_text(json.dumps(checksum))
+    found = DeltaTable(table).verify()
+    assert found.ok
+    assert found.file == f"_delta_log/{11:020}.crc"
+    assert set(found.checked) == {"tableSizeBytes", "numFiles", "setTransactions"}
+    file.write_text(json.dumps(checksum | {"numFiles": 11}))
+    found = DeltaTable(table).verify()
+    assert not found.ok
+    (difference,) = found.differences
+    assert (difference.field, difference.checksum, difference.replay) == ("numFiles", 11, 12)
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1", b"x" * 5000])
+def test_a_checkpoint_that_cannot_be_read_costs_nothing_but_time(table: Path, damage: bytes) -> None:
+    (table / "_delta_log" / f"{10:020}.checkpoint.parquet").write_bytes(damage)
+    assert ids(DeltaTable(table)) == list(range(12))
+    for version in range(10):
+        commit_file(table, version).unlink()
+    with pytest.raises(deltalog.DeltaError):
+        ids(DeltaTable(table))
+
+
+def test_a_table_that_a_catalog_manages(table: Path) -> None:
+    """Table feature `catalogManaged`: only with the catalog's answer."""
+
+    def managed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        features = ["catalogManaged"]
+        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
+        return [*lines, {"protocol": protocol}]
+
+    rewritten(table, 11, managed)
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="catalogManaged"):
+        DeltaTable(table)
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="catalogManaged"):
+        write_deltalake(table, pa.table({"id": [1]}), mode="append")
+    opened = DeltaTable(table, staged_commits=[])
+    assert opened.version() == 11
+    staged = table / "_delta_log" / "_staged_commits" / f"{12:020}.00000000-0000-0000-0000-00000000000c.json"
+    staged.parent.mkdir()
+    text = json.dumps({"commitInfo": {}}).encode()
+    staged.write_bytes(text)
+    opened.update(staged_commits=[staged, (13, text)])
+    assert (opened.version(), ids(opened)) == (13, list(range(12)))
+    assert DeltaTable(table, 12, staged_commits=[staged.name]).version() == 12
+    for wrong in (str(staged), [b"x"], [(1, "x")], ["x.json"], [(12, text), staged]):
+        with pytest.raises(deltalog.InvalidArgumentError):
+            DeltaTable(table, staged_commits=wrong)  # type: ignore[arg-type]
+
+
+def test_a_log_that_was_cleaned_up_says_what_is_left(table: Path) -> None:
+    for version in range(10):
+        commit_file(table, version).unlink()
+    with pytest.raises(deltalog.VersionNotFoundError, match="10 to 11"):
+        DeltaTable(table, version=3)
+    with pytest.raises(deltalog.VersionNotFoundError, match=r"10 to 11.*cleaned up"):
+        DeltaTable(table, timestamp="2001-01-01")
+    with pytest.raises(deltalog.VersionNotFoundError, match="10 to 11"):
+        DeltaTable(table).changes(3)
+    shutil.copy(commit_file(table, 11), commit_file(table, 13))
+    with pytest.raises(deltalog.CorruptLogError, match="version 12 is missing"):
+        DeltaTable(table)

@@ -1,0 +1,59 @@
+"""The change data feed in native Spark: rows equal to Python's, whose own tests compare them with other implementations."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+import deltalog
+from tests.golden.expected import Golden, load
+
+WITH_FEED = [golden for golden in load() if "cdf" in golden.expected and golden.outcome == "read"]
+
+
+def changes(spark: SparkSession, path: Path | str, **options: Any) -> pa.Table:
+    return spark.read.format("deltalog").option("readChangeFeed", "true").options(**options).load(str(path)).toArrow()
+
+
+def as_set(table: pa.Table) -> list[str]:
+    """Rows without their order and without the zone in which timestamps are shown."""
+    rows = table.to_pylist(maps_as_pydicts=None)
+    return sorted(str({name: value.timestamp() if name == "_commit_timestamp" else value for name, value in row.items()}) for row in rows)
+
+
+@pytest.mark.parametrize("golden", WITH_FEED, ids=lambda golden: golden.name)
+def test_rows_are_those_of_python(spark: SparkSession, golden: Golden) -> None:
+    feed = golden.expected["cdf"]
+    start, end = feed["start_version"], feed["end_version"]
+    wanted = pa.table(deltalog.DeltaTable(golden.table).load_cdf(start, end))
+    found = changes(spark, golden.table, startingVersion=start, endingVersion=end)
+    assert found.column_names == wanted.column_names
+    assert as_set(found) == as_set(wanted)
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
+    try:
+        assert as_set(changes(spark, golden.table, startingVersion=start, endingVersion=end)) == as_set(wanted)
+    finally:
+        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+@pytest.mark.skipif(not WITH_FEED, reason="no golden tables")
+def test_filters_and_options(spark: SparkSession) -> None:
+    golden = WITH_FEED[0]
+    start = golden.expected["cdf"]["start_version"]
+    reader = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", start)
+    frame = reader.load(str(golden.table))
+    everything = frame.collect()
+    for name in ("_change_type", "_commit_version", "_commit_timestamp"):
+        value = everything[0][name]
+        assert frame.where(frame[name] == value).count() == sum(row[name] == value for row in everything)
+    assert frame.select("_commit_version").count() == frame.count() == len(everything)
+    first = min(row["_commit_timestamp"] for row in everything)
+    by_time = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingTimestamp", first.isoformat(" "))
+    with pytest.raises(deltalog.DeltaError, match="startingVersion or startingTimestamp"):
+        spark.read.format("deltalog").option("readChangeFeed", "true").load(str(golden.table))
+    with pytest.raises(deltalog.DeltaError, match="readChangeFeed"):
+        spark.read.format("deltalog").option("startingVersion", 0).load(str(golden.table))
+    with pytest.raises(deltalog.DeltaError, match="cannot be used together"):
+        by_time.option("startingVersion", 0).load(str(golden.table))

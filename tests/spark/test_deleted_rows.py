@@ -1,0 +1,146 @@
+"""Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors"): which rows are left depends on nothing but file and vector."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+import deltalog
+from benches.tables import vectors
+
+ROWS = 70_000
+SCHEMA = [
+    ("n", "long"),
+    ("text", "string"),
+    ("pair", {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}),
+    ("list", {"type": "array", "elementType": "long", "containsNull": True}),
+    ("map", {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}),
+]
+
+
+def data(first: int) -> pa.Table:
+    numbers = range(first, first + ROWS)
+    columns: dict[str, Any] = {
+        "n": pa.array(numbers, pa.int64()),
+        "text": [None if n % 7 == 0 else f"row {n}" for n in numbers],
+        "pair": pa.array([None if n % 5 == 0 else {"x": n} for n in numbers], pa.struct([("x", pa.int32())])),
+        "list": pa.array([[n, None] if n % 3 else None for n in numbers], pa.list_(pa.int64())),
+        "map": pa.array([[("k", n)] for n in numbers], pa.map_(pa.string(), pa.int64())),
+    }
+    return pa.table(columns)
+
+
+def deleted_rows() -> list[Any]:
+    """Of the files in turn: a tenth at random, a dense middle beyond one container, first and last, nothing, everything."""
+    random = np.random.default_rng(5)
+    return [
+        np.flatnonzero(random.random(ROWS) < 0.1),
+        np.arange(20_000, 68_000),
+        np.array([0, ROWS - 1]),
+        None,
+        np.arange(ROWS),
+    ]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
+    """Five files of many row groups, and the numbers that are left."""
+    path = tmp_path_factory.mktemp("vectors") / "a table"
+    (path / "_delta_log").mkdir(parents=True)
+    deleted = deleted_rows()
+    descriptors = iter(vectors.write(path, [rows for rows in deleted if rows is not None]))
+    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in SCHEMA]
+    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
+    metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
+    actions: list[dict[str, Any]] = [
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
+        {"metaData": {**metadata, "schemaString": json.dumps({"type": "struct", "fields": fields})}},
+    ]
+    left: list[int] = []
+    for number, rows in enumerate(deleted):
+        file = path / f"part-{number}.parquet"
+        first = number * ROWS
+        pq.write_table(data(first), file, row_group_size=6_000 + number, data_page_size=4096)
+        statistics = {"numRecords": ROWS, "tightBounds": False}
+        add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 0, "dataChange": True}
+        actions.append({"add": {**add, "stats": json.dumps(statistics)}})
+        if rows is not None:
+            actions[-1]["add"]["deletionVector"] = next(descriptors)
+        gone = set() if rows is None else set(rows.tolist())
+        left += [first + row for row in range(ROWS) if row not in gone]
+    (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    return str(path), left
+
+
+@pytest.mark.parametrize("batched", ["true", "false"])
+@pytest.mark.parametrize("split", ["128MB", "150KB"])
+def test_rows_do_not_depend_on_splits_row_groups_or_batches(
+    spark: SparkSession, table: tuple[str, list[int]], batched: str, split: str
+) -> None:
+    path, left = table
+    settings = {
+        "spark.sql.parquet.enableVectorizedReader": batched,
+        "spark.sql.files.maxPartitionBytes": split,
+        "spark.sql.parquet.columnarReaderBatchSize": "1000",
+    }
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        frame = spark.read.format("deltalog").load(path)
+        found = frame.select("n", sf.col("_metadata.row_index").alias("row")).toArrow()
+        assert sorted(found["n"].to_pylist()) == left
+        assert all(n % ROWS == row for n, row in zip(found["n"].to_pylist(), found["row"].to_pylist(), strict=True))
+        # Row groups and pages are left out by statistics.
+        for condition, wanted in (
+            ("n BETWEEN 88500 AND 91999", [n for n in left if 88500 <= n <= 91999]),
+            ("n IN (39999, 89999, 90000, 138000, 210000)", [n for n in left if n in (39999, 89999, 90000, 138000, 210000)]),
+        ):
+            assert sorted(row.n for row in frame.where(condition).select("n").collect()) == wanted
+        whole = frame.where("n % 1000 = 1").orderBy("n").toArrow()
+        every = [data(file * ROWS) for file in range(5)]
+        kept = pa.concat_tables(every).take([n for n in left if n % 1000 == 1])
+        assert whole.cast(kept.schema).equals(kept)
+        assert frame.count() == len(left)
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+
+
+def test_the_plan_is_that_of_plain_files(spark: SparkSession, table: tuple[str, list[int]], capsys: pytest.CaptureFixture[str]) -> None:
+    spark.read.format("deltalog").load(table[0]).where("n > 5").select("n").explain()
+    plan = capsys.readouterr().out
+    assert "FileScan parquet" in plan
+    assert "ReadSchema: struct<n:bigint>" in plan
+    assert "PushedFilters: [IsNotNull(n), GreaterThan(n,5)]" in plan
+    assert "row_index" not in plan
+
+
+def test_a_vector_that_is_gone_or_damaged_is_our_own_error(spark: SparkSession, table: tuple[str, list[int]], tmp_path: Path) -> None:
+    import shutil
+
+    copy = tmp_path / "copy"
+    shutil.copytree(table[0], copy)
+    file = next(copy.glob("deletion_vector_*.bin"))
+    content = bytearray(file.read_bytes())
+    content[60] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(deltalog.CorruptDataError, match="checksum"):
+        spark.read.format("deltalog").load(str(copy)).collect()
+    file.unlink()
+    with pytest.raises(deltalog.MissingFileError, match="deletion vector"):
+        spark.read.format("deltalog").load(str(copy)).collect()
+
+
+def test_the_portable_source_reads_the_same(table: tuple[str, list[int]]) -> None:
+    """What its workers run: pieces of the scan, each read on its own."""
+    from deltalog._internal import Snapshot, read_fragment
+
+    pieces = Snapshot.open(Path(table[0]).as_uri()).scan_partitions("", 3)
+    found = [n for piece in pieces for n in pa.RecordBatchReader.from_stream(read_fragment(piece)).read_all()["n"].to_pylist()]
+    assert sorted(found) == table[1]
