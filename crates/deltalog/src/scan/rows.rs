@@ -2,19 +2,24 @@
 //!
 //! ```text
 //! DataFile ──open──> footer ──plan──> leaves to read ──> batches ──convert──> table's types ──filter──> projection
-//!             │        └─ row groups that cannot match are left out, rows that a deletion vector names too
+//!             │        └─ row groups and pages that cannot match are left out, rows that a deletion vector names too
 //!             └─ files whose partition values do not match are not opened
 //! ```
 //!
 //! - What is guaranteed stands at [`RowScan`].
 //! - Shredded variants are put together (table feature `variantShredding`).
-//! - Not done here: encrypted files, row groups' page indexes and Bloom filters.
+//! - With a predicate, the columns that it reads are decoded first and the others only where a row matches.
+//! - Not done here: encrypted files, Bloom filters.
 
+mod batches;
 mod columns;
 mod convert;
 mod faults;
 mod file;
+mod footer;
 mod groups;
+mod pages;
+mod places;
 mod plan;
 mod row_ids;
 mod selection;
@@ -33,7 +38,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 use columns::{Columns, find_field};
-pub(super) use groups::{is_ordered, without_nan};
+pub(super) use places::{is_ordered, without_nan};
 pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
 pub use selection::FileRows;
 pub use stream::RowStream;
@@ -108,7 +113,8 @@ impl PartitionRow {
 /// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
 /// - A deleted row is not decoded, and which rows those are depends on nothing but the file and its vector: not on row groups, batches or threads.
 /// - The files come in the order given, the rows in the order of the file.
-/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are.
+/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are. With a predicate, also the matching
+///   values in one row group of those of its columns that are returned.
 #[derive(Debug, Clone)]
 pub struct RowScan {
     storage: Storage,

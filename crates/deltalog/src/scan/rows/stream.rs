@@ -21,7 +21,8 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
 use super::faults::guarded;
-use super::file::{FileBatches, OpenFile, Opener};
+use super::batches::FileBatches;
+use super::file::{OpenFile, Opener};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
 
