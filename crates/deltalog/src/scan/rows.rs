@@ -112,7 +112,7 @@ impl PartitionRow {
 ///   exception are nanoseconds, which are cut to the microsecond below, because the protocol's timestamps have no more digits.
 /// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
 /// - A deleted row is not decoded, and which rows those are depends on nothing but the file and its vector: not on row groups, batches or threads.
-/// - The files come in the order given, the rows in the order of the file.
+/// - The files come in the order given, unless any is as good ([`RowScan::in_any_order`]); the rows in the order of the file.
 /// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are. With a predicate, also the matching
 ///   values in one row group of those of its columns that are returned.
 #[derive(Debug, Clone)]
@@ -122,6 +122,9 @@ pub struct RowScan {
     columns: Columns,
     batch_rows: usize,
     threads: usize,
+    in_any_order: bool,
+    /// So many files with so few bytes together are read by the caller's thread.
+    small: (usize, u64),
     version: Option<u64>,
 }
 
@@ -136,7 +139,7 @@ impl RowScan {
         let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { storage, resolver, columns, batch_rows: 8192, threads, version: None })
+        Ok(Self { storage, resolver, columns, batch_rows: 8192, threads, in_any_order: false, small: stream::SMALL, version: None })
     }
 
     /// All columns of files of `snapshot`.
@@ -214,6 +217,14 @@ impl RowScan {
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
+        self
+    }
+
+    /// Lets batches of several files come mixed, which keeps all threads at work. The rows of each file still come in its order, and a handful of small
+    /// files one after the other.
+    #[must_use]
+    pub fn in_any_order(mut self) -> Self {
+        self.in_any_order = true;
         self
     }
 

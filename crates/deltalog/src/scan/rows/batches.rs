@@ -203,7 +203,8 @@ impl FileBatches {
     /// What is returned of the rows `first` that are `matching`.
     fn kept_of(&self, first: &RecordBatch, matching: &BooleanArray) -> Result<RecordBatch> {
         let stages = &self.opener.stages;
-        let kept: Vec<usize> = (0..stages.first.len()).filter(|at| stages.first.get(*at).is_some_and(|index| stages.kept.contains(index))).collect();
+        let kept: Vec<usize> =
+            (0..stages.first.len()).filter(|at| stages.first.get(*at).is_some_and(|index| stages.kept.contains(index))).collect();
         first.project(&kept).and_then(|first| filter_record_batch(&first, matching)).map_err(malformed)
     }
 

@@ -85,8 +85,9 @@ impl Stages {
         let all: Vec<usize> = (0..schema.fields().len()).collect();
         let Some(predicate) = &scan.columns.row_predicate else { return Self { rest: all.clone(), all, ..Self::default() } };
         let names: Vec<&String> = predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
-        let (first, rest): (Vec<_>, Vec<_>) =
-            all.iter().partition(|index| **index >= columns || schema.fields().get(**index).is_some_and(|field| names.contains(&field.name())));
+        let (first, rest): (Vec<_>, Vec<_>) = all
+            .iter()
+            .partition(|index| **index >= columns || schema.fields().get(**index).is_some_and(|field| names.contains(&field.name())));
         Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), all, first, rest }
     }
 }
@@ -176,7 +177,19 @@ impl Opener {
             Some(places) if places.have_pages(metadata.metadata(), &groups) => with_page_indexes(metadata, &watched),
             _ => metadata,
         };
-        Ok(Some(OpenFile { name: name.to_owned(), file: watched, metadata, first, rest, sources, places, group_rows, rows, row_ids, groups }))
+        Ok(Some(OpenFile {
+            name: name.to_owned(),
+            file: watched,
+            metadata,
+            first,
+            rest,
+            sources,
+            places,
+            group_rows,
+            rows,
+            row_ids,
+            groups,
+        }))
     }
 
     /// `partition`, the values of the partition columns, and those of other columns that `row` gives.
@@ -230,6 +243,14 @@ impl Opener {
 }
 
 impl OpenFile {
+    /// How many bytes `rows` rows of `group` have, about: as many as they have in the file before they are compressed.
+    pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
+        let Some(group) = self.metadata.metadata().row_groups().get(group) else { return 0 };
+        let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
+        let bytes = chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>();
+        (bytes / (group.num_rows().max(1) as f64) * rows as f64) as usize
+    }
+
     /// The rows of `group` in pages that may hold a matching row; `None` if nothing is known against any.
     pub(super) fn pages_to_read(&self, opener: &Opener, group: usize) -> Result<Option<RowSelection>> {
         match (&opener.scan.columns.row_predicate, &self.places) {

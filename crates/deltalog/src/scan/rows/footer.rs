@@ -22,7 +22,8 @@ pub(super) fn read_footer(file: &WatchedFile) -> Result<ArrowReaderMetadata> {
 /// `metadata` with the page indexes of the file; just `metadata` where they cannot be read, which only costs time.
 pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFile) -> ArrowReaderMetadata {
     let read = || {
-        let mut reader = ParquetMetaDataReader::new_with_metadata(metadata.metadata().as_ref().clone()).with_page_index_policy(PageIndexPolicy::Optional);
+        let mut reader = ParquetMetaDataReader::new_with_metadata(metadata.metadata().as_ref().clone())
+            .with_page_index_policy(PageIndexPolicy::Optional);
         reader.read_page_indexes(file)?;
         as_arrow(Arc::new(reader.finish()?))
     };
@@ -42,7 +43,11 @@ fn as_arrow(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, Parqu
 }
 
 /// Refuses a compression that no decoder is there for.
-pub(super) fn check_codecs<'a>(metadata: &ArrowReaderMetadata, groups: &[usize], leaves: impl Iterator<Item = &'a usize> + Clone) -> Result<()> {
+pub(super) fn check_codecs<'a>(
+    metadata: &ArrowReaderMetadata,
+    groups: &[usize],
+    leaves: impl Iterator<Item = &'a usize> + Clone,
+) -> Result<()> {
     for group in groups.iter().filter_map(|group| metadata.metadata().row_groups().get(*group)) {
         for column in leaves.clone().filter_map(|leaf| group.columns().get(*leaf)) {
             if matches!(column.compression(), Compression::LZO) {

@@ -18,7 +18,12 @@ use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 ///
 /// # Errors
 /// As [`prune`].
-pub(super) fn matching_pages(predicate: &BoundPredicate, places: &Places, metadata: &ParquetMetaData, group: usize) -> Result<Option<RowSelection>> {
+pub(super) fn matching_pages(
+    predicate: &BoundPredicate,
+    places: &Places,
+    metadata: &ParquetMetaData,
+    group: usize,
+) -> Result<Option<RowSelection>> {
     let mut selected: Option<RowSelection> = None;
     let Some(rows) = metadata.row_groups().get(group).and_then(|group| usize::try_from(group.num_rows()).ok()) else { return Ok(None) };
     for leaf in places.leaves() {

@@ -155,4 +155,3 @@ pub(in crate::scan) fn without_nan(bounds: ArrayRef) -> ArrayRef {
         _ => bounds,
     }
 }
-
