@@ -69,17 +69,34 @@ impl ChunkReader for FileReader {
             return Err(parquet::errors::ParquetError::EOF(format!("range of {length} bytes at {start} is beyond the end of the file")));
         }
         match &self.0 {
-            Source::Local(file, _) => {
-                let mut buffer = vec![0; length];
-                PositionedRead { file: Arc::clone(file), at: start }.read_exact(&mut buffer)?;
-                Ok(buffer.into())
-            }
+            Source::Local(file, _) => Ok(read_at(file, start, length)?.into()),
             Source::Memory(bytes) => {
                 let start = start as usize;
                 Ok(bytes.slice(start..start + length))
             }
         }
     }
+}
+
+/// The `length` bytes at `start`, into memory that is not filled with zeros before: that would cost as much as the reading of cached files.
+#[cfg(unix)]
+fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(length);
+    while bytes.len() < length {
+        let at = start + bytes.len() as u64;
+        if rustix::io::retry_on_intr(|| rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), at))? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    bytes.truncate(length);
+    Ok(bytes)
+}
+
+#[cfg(windows)]
+fn read_at(file: &Arc<File>, start: u64, length: usize) -> io::Result<Vec<u8>> {
+    let mut bytes = vec![0; length];
+    PositionedRead { file: Arc::clone(file), at: start }.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Reads at a position of its own, so that many threads can share one handle.

@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use deltalog::checkpoint::write_checkpoint;
 use deltalog::log::name::LogFileName;
 use deltalog::log::{CheckpointKind, LOG_DIRECTORY};
+use deltalog::predicate::{ParseMode, parse};
+use deltalog::scan::FileListing;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use proptest::prelude::*;
 use serde_json::json;
@@ -306,5 +308,32 @@ fn hints_at_v2_checkpoints() {
         let snapshot = Snapshot::open(&storage, None).unwrap();
         assert_eq!(paths(&snapshot), names(1..9), "{hint}");
         assert_eq!(snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version), Some(6), "{hint}");
+    }
+}
+
+/// "Parquet files of actions" say nothing of row groups: one that several threads share lists what a filter over all files does.
+#[test]
+fn a_row_group_that_threads_share_is_listed_once() {
+    let (_, storage) = empty();
+    write_log(&storage, 1);
+    let adds: Vec<String> = (0..60_000)
+        .map(|id| {
+            let stats = json!({"numRecords": 1, "minValues": {"id": id}, "maxValues": {"id": id}, "nullCount": {"id": 0}}).to_string();
+            let add = json!({"path": format!("{id}.parquet"), "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true, "stats": stats});
+            json!({ "add": add }).to_string()
+        })
+        .collect();
+    write_commit(&storage, 1, &adds);
+    write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment()).unwrap();
+    clean_up_to(&storage, 0);
+    let snapshot = Snapshot::open(&storage, None).unwrap();
+    for (sql, expected) in
+        [("id >= 0", 0..60_000), ("id >= 29990 AND id < 30010", 29_990..30_010), ("id < 20000", 0..20_000), ("id = 59999", 59_999..60_000)]
+    {
+        let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap();
+        let listed: Vec<String> =
+            FileListing::new(&snapshot).predicate(&predicate).unwrap().paths().unwrap().map(|path| path.unwrap().to_string()).collect();
+        // A commit's last line comes first.
+        assert!(listed.iter().eq(&expected.rev().map(|id| format!("{id}.parquet")).collect::<Vec<_>>()), "{sql}: {} files", listed.len());
     }
 }

@@ -5,6 +5,7 @@
 //! - A damaged file is an error, whatever the decoder does about it.
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
@@ -14,7 +15,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
-    RowSelectionPolicy,
+    RowSelectionPolicy, RowSelector,
 };
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
@@ -24,6 +25,23 @@ use crate::protocol::Action;
 use crate::storage::{FileReader, Storage};
 
 const BATCH_ROWS: usize = 8 * 1024;
+
+/// Fewer rows than these are no work to share.
+const PIECE_ROWS: usize = 2 * BATCH_ROWS;
+
+/// A row group, or some of its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) group: usize,
+    /// All, if not given.
+    pub(super) rows: Option<Range<usize>>,
+}
+
+impl From<usize> for Piece {
+    fn from(group: usize) -> Self {
+        Self { group, rows: None }
+    }
+}
 
 /// An open file with its footer. Cheap to clone.
 #[derive(Clone)]
@@ -94,16 +112,48 @@ impl ParquetFile {
         ProjectionMask::leaves(self.footer.parquet_schema(), leaves)
     }
 
-    /// Starts decoding the columns `mask` of `groups`, of the rows that `filters` leave.
-    pub(super) fn read(&self, groups: Vec<usize>, mask: ProjectionMask, filters: Vec<Box<dyn ArrowPredicate>>) -> Result<Batches> {
-        let footer = if filters.is_empty() { self.footer.clone() } else { self.with_pages() };
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), footer);
-        let builder = builder.with_projection(mask).with_row_groups(groups).with_batch_size(BATCH_ROWS);
-        let builder = match filters.is_empty() {
-            true => builder,
-            // Rows are stepped over one by one: with a mask whole row groups of statistics would be decoded first.
-            false => builder.with_row_filter(RowFilter::new(filters)).with_row_selection_policy(RowSelectionPolicy::Selectors),
+    /// `group` in about equal pieces, at most `parts`. They begin where pages of its largest column begin, if the file tells: no page is decoded twice.
+    pub(super) fn pieces(&self, group: usize, parts: usize) -> Vec<Piece> {
+        let metadata = self.metadata().row_groups().get(group);
+        let rows = metadata.and_then(|metadata| usize::try_from(metadata.num_rows()).ok()).unwrap_or_default();
+        let parts = parts.min(rows / PIECE_ROWS);
+        if parts < 2 {
+            return vec![group.into()];
+        }
+        let footer = self.with_pages();
+        let largest = metadata.and_then(|metadata| (0..metadata.num_columns()).max_by_key(|leaf| metadata.column(*leaf).compressed_size()));
+        let pages = largest.and_then(|leaf| Some(footer.metadata().offset_index()?.get(group)?.get(leaf)?.page_locations()));
+        let starts: Vec<usize> = pages.into_iter().flatten().filter_map(|page| usize::try_from(page.first_row_index).ok()).collect();
+        let cut = |part: usize| {
+            let even = rows / parts * part;
+            starts.iter().copied().min_by_key(|start| start.abs_diff(even)).unwrap_or(even).min(rows)
         };
+        let mut cuts: Vec<usize> = (1..parts).map(cut).chain([0, rows]).collect();
+        cuts.sort_unstable();
+        cuts.dedup();
+        cuts.iter().zip(cuts.iter().skip(1)).map(|(start, end)| Piece { group, rows: Some(*start..*end) }).collect()
+    }
+
+    /// Starts decoding the columns `mask` of `groups`, or of `rows` of them, as far as `filters` leave their rows.
+    pub(super) fn read(
+        &self,
+        groups: Vec<usize>,
+        rows: Option<Range<usize>>,
+        mask: ProjectionMask,
+        filters: Vec<Box<dyn ArrowPredicate>>,
+    ) -> Result<Batches> {
+        let footer = if filters.is_empty() && rows.is_none() { self.footer.clone() } else { self.with_pages() };
+        let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), footer)
+            .with_projection(mask)
+            .with_row_groups(groups)
+            .with_batch_size(BATCH_ROWS);
+        if let Some(rows) = rows {
+            builder = builder.with_row_selection(vec![RowSelector::skip(rows.start), RowSelector::select(rows.len())].into());
+        }
+        if !filters.is_empty() {
+            // Rows are stepped over one by one: with a mask whole row groups of statistics would be decoded first.
+            builder = builder.with_row_filter(RowFilter::new(filters)).with_row_selection_policy(RowSelectionPolicy::Selectors);
+        }
         guarded(|| builder.build().map_err(damaged_by)).map(Batches).map_err(|error| error.at_path(&*self.path))
     }
 
@@ -115,7 +165,7 @@ impl ParquetFile {
             return Ok(());
         }
         let mask = self.mask(|path| path.first().is_some_and(|first| first == root));
-        let mut batches = self.read(groups, mask, Vec::new())?;
+        let mut batches = self.read(groups, None, mask, Vec::new())?;
         while let Some(batch) = batches.next_batch().map_err(|error| error.at_path(&*self.path))? {
             let located = |error: Error| error.at_path(&*self.path);
             let Some(column) = batch.column_by_name(root) else { continue };

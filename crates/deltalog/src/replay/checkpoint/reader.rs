@@ -1,8 +1,8 @@
-//! The file actions of a checkpoint, in order, row groups decoded ahead on several threads.
+//! The file actions of a checkpoint, in order, row groups or pieces of them decoded ahead on several threads.
 //!
 //! ```text
-//! row groups ──counter──> worker ──(2 batches)──┐
-//!                   └───> worker ──(2 batches)──┴──> the caller drains one row group's channel after the other
+//! pieces ──counter──> worker ──(2 batches)──┐
+//!               └───> worker ──(2 batches)──┴──> the caller drains one piece's channel after the other
 //! ```
 //!
 //! - As long as nothing was handed out, a damaged checkpoint is replaced by what it stands for; after that it is an error, and the next reader starts from
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::RecordBatch;
 
-use super::parquet_file::{ParquetFile, guarded};
+use super::parquet_file::{ParquetFile, Piece, guarded};
 use super::rows::{AddRequest, RowBatches, RowRequest};
 use super::{Checkpoint, open_all};
 use crate::error::{Error, ErrorKind, Result};
@@ -28,7 +28,7 @@ use crate::replay::filter::apply;
 use crate::replay::tail::with_columns;
 use crate::storage::Storage;
 
-/// How many batches of a row group may wait for the caller.
+/// How many batches of a piece may wait for the caller.
 const WAITING_BATCHES: usize = 2;
 /// More threads than these only cost memory: what follows takes the batches one by one.
 const MOST_THREADS: usize = 4;
@@ -141,7 +141,7 @@ impl CheckpointReader {
         let request = self.kind.rows();
         let mut groups = Vec::new();
         for file in top.parquet.iter().chain(&sidecars) {
-            groups.extend(request.groups(file).into_iter().map(|group| (file.clone(), group)));
+            groups.extend(request.groups(file).into_iter().map(|group| (file.clone(), Piece::from(group))));
         }
         let lines = top.json.as_ref().map(|json| self.kind.project(json)).transpose()?;
         Ok(Groups::new(request, groups, lines))
@@ -190,7 +190,7 @@ impl Kind {
     }
 }
 
-/// The rows of row groups, in order.
+/// The rows of pieces, in order.
 struct Groups {
     lines: Option<RecordBatch>,
     crew: Crew,
@@ -203,20 +203,22 @@ enum Crew {
 }
 
 type Message = Result<Option<RecordBatch>>;
-type Group = (ParquetFile, usize);
+type Work = (ParquetFile, Piece);
 
 struct Alone {
     request: RowRequest,
-    groups: VecDeque<Group>,
+    pieces: VecDeque<Work>,
     current: Option<RowBatches>,
 }
 
 impl Groups {
-    fn new(request: RowRequest, groups: Vec<Group>, lines: Option<RecordBatch>) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(groups.len()).min(MOST_THREADS);
+    fn new(request: RowRequest, groups: Vec<Work>, lines: Option<RecordBatch>) -> Self {
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
+        let pieces = if request.has_filters() { shared_evenly(groups, threads) } else { groups };
+        let threads = threads.min(pieces.len());
         let crew = match threads {
-            0 | 1 => Crew::Alone(Box::new(Alone { request, groups: groups.into(), current: None })),
-            _ => Crew::Threads(start_threads(request, groups, threads)),
+            0 | 1 => Crew::Alone(Box::new(Alone { request, pieces: pieces.into(), current: None })),
+            _ => Crew::Threads(start_threads(request, pieces, threads)),
         };
         Self { lines: lines.filter(|lines| lines.num_rows() > 0), crew }
     }
@@ -250,24 +252,36 @@ impl Alone {
                     None => self.current = None,
                 }
             }
-            let Some((file, group)) = self.groups.pop_front() else { return Ok(None) };
-            self.current = Some(self.request.open(&file, group)?);
+            let Some((file, piece)) = self.pieces.pop_front() else { return Ok(None) };
+            self.current = Some(self.request.open(&file, piece)?);
         }
     }
 }
 
-/// Starts decoding `groups`; the channels are in their order.
-fn start_threads(request: RowRequest, groups: Vec<Group>, threads: usize) -> VecDeque<Receiver<Message>> {
-    let (senders, receivers): (Vec<_>, VecDeque<_>) = groups.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
-    let work: Vec<_> = groups.into_iter().zip(senders).map(|(group, sender)| Mutex::new(Some((group, sender)))).collect();
+/// `groups`, of which as many as are over when each thread has had the same number are parted among all threads.
+///
+/// Only for who filters: without, a thread that is ahead waits for the caller, and more pieces would not change that.
+fn shared_evenly(groups: Vec<Work>, threads: usize) -> Vec<Work> {
+    let whole = groups.len() - groups.len() % threads.max(1);
+    let parted = |(at, (file, piece)): (usize, Work)| -> Vec<Work> {
+        let pieces = if at < whole { vec![piece] } else { file.pieces(piece.group, threads) };
+        pieces.into_iter().map(|piece| (file.clone(), piece)).collect()
+    };
+    groups.into_iter().enumerate().flat_map(parted).collect()
+}
+
+/// Starts decoding `pieces`; the channels are in their order.
+fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecDeque<Receiver<Message>> {
+    let (senders, receivers): (Vec<_>, VecDeque<_>) = pieces.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
+    let work: Vec<_> = pieces.into_iter().zip(senders).map(|(piece, sender)| Mutex::new(Some((piece, sender)))).collect();
     let shared = Arc::new((request, work, AtomicUsize::new(0)));
     for _ in 0..threads {
         let shared = Arc::clone(&shared);
         std::thread::spawn(move || {
             let (request, work, next) = &*shared;
             while let Some(task) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Some((group, sender)) = task.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
-                if !decode(request, &group, &sender) {
+                let Some(((file, piece), sender)) = task.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
+                if !decode(request, &file, piece, &sender) {
                     return;
                 }
             }
@@ -276,9 +290,9 @@ fn start_threads(request: RowRequest, groups: Vec<Group>, threads: usize) -> Vec
     receivers
 }
 
-/// Decodes a row group into its channel; false when nobody listens any more.
-fn decode(request: &RowRequest, (file, group): &Group, sender: &SyncSender<Message>) -> bool {
-    let mut batches = match guarded(|| request.open(file, *group)) {
+/// Decodes a piece into its channel; false when nobody listens any more.
+fn decode(request: &RowRequest, file: &ParquetFile, piece: Piece, sender: &SyncSender<Message>) -> bool {
+    let mut batches = match guarded(|| request.open(file, piece)) {
         Ok(batches) => batches,
         Err(error) => return sender.send(Err(error)).is_ok(),
     };

@@ -17,7 +17,7 @@ use parquet::arrow::arrow_reader::{ArrowPredicate, ArrowPredicateFn};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::normalize::normalized;
-use super::parquet_file::{Batches, ParquetFile, damaged_by};
+use super::parquet_file::{Batches, ParquetFile, Piece, damaged_by};
 use super::parsed::{partition_values_text, stats_text};
 use crate::error::{Error, Result};
 use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
@@ -121,6 +121,11 @@ impl RowRequest {
         Self { columns: Columns::new("remove", remove_fields()), filters: Vec::new(), row_groups: None, looked_at: Arc::default() }
     }
 
+    /// Whether little of what is read is returned.
+    pub(super) fn has_filters(&self) -> bool {
+        !self.filters.is_empty()
+    }
+
     /// The row groups of `file` that may have rows for this.
     pub(super) fn groups(&self, file: &ParquetFile) -> Vec<usize> {
         let mut groups = file.groups_with(self.columns.action, "path");
@@ -130,8 +135,8 @@ impl RowRequest {
         groups
     }
 
-    /// Starts decoding a row group.
-    pub(super) fn open(&self, file: &ParquetFile, group: usize) -> Result<RowBatches> {
+    /// Starts decoding a piece of a file.
+    pub(super) fn open(&self, file: &ParquetFile, Piece { group, rows }: Piece) -> Result<RowBatches> {
         let decoding = self.columns.decoding(file, group);
         let filters = self.filters.iter().enumerate().map(|(number, filter)| {
             let columns = Columns { parsed_stats: filter.parsed_stats.clone(), ..Columns::of_adds(filter.columns) };
@@ -141,7 +146,7 @@ impl RowRequest {
             Box::new(ArrowPredicateFn::new(mask, move |batch| decide(&decoding, &*keep, looked_at.as_deref(), &batch)))
                 as Box<dyn ArrowPredicate>
         });
-        let batches = file.read(vec![group], file.mask(|path| decoding.wants_leaf(path)), filters.collect())?;
+        let batches = file.read(vec![group], rows, file.mask(|path| decoding.wants_leaf(path)), filters.collect())?;
         let counts = self.filters.is_empty().then(|| Arc::clone(&self.looked_at));
         Ok(RowBatches { decoding, counts, path: Arc::clone(&file.path), batches })
     }
@@ -250,7 +255,7 @@ impl Decoding {
     }
 }
 
-/// The batches of a row group.
+/// The batches of a piece of a file.
 pub(super) struct RowBatches {
     decoding: Decoding,
     /// Counts the rows, if nothing else does.
