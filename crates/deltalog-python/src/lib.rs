@@ -2,6 +2,8 @@
 //!
 //! | file | what it binds |
 //! | --- | --- |
+//! | `call` | what every call does |
+//! | `logging` | what the crate logs, for Python's `logging` |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
@@ -16,8 +18,10 @@
 #![allow(missing_docs)]
 
 mod answers;
+mod call;
 mod error;
 mod fragment;
+mod logging;
 mod snapshot;
 mod spark_changes;
 mod spark_plan;
@@ -30,6 +34,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    logging::start(module)?;
     error::add_classes(module)?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<spark_changes::SparkChanges>()?;

@@ -10,6 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
+use crate::call::call;
 use crate::error::IntoPython;
 use crate::snapshot::open_storage;
 
@@ -113,7 +114,7 @@ impl SparkWrite {
         description: Option<String>,
         storage_options: Option<HashMap<String, String>>,
     ) -> PyResult<Option<Self>> {
-        py.detach(|| {
+        call(py, || {
             let environment = Environment::system();
             let storage = open_storage(uri, storage_options)?;
             let mut token = Token {
@@ -131,7 +132,6 @@ impl SparkWrite {
             token.base = pending.base().map(Snapshot::version);
             Ok(Some(Self::new(token, storage, pending)))
         })
-        .into_python()
     }
 
     #[getter]
@@ -150,7 +150,7 @@ impl SparkWrite {
     }
 
     fn commit(&self, py: Python<'_>, operation: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> PyResult<u64> {
-        py.detach(|| {
+        call(py, || {
             let pending = self.take()?;
             let files = pending.adopt(&self.token.directory).inspect_err(|_| {
                 // The error to tell is why the files cannot be taken; what could not be deleted is left for clean-up.
@@ -158,15 +158,13 @@ impl SparkWrite {
             })?;
             Ok(pending.commit(files, self::operation(operation, parameters, engine_info))?.version)
         })
-        .into_python()
     }
 
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
+        call(py, || {
             drop(self.take()?);
             self.delete_files()
         })
-        .into_python()
     }
 
     fn token<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -176,13 +174,12 @@ impl SparkWrite {
 
     #[staticmethod]
     fn resume(py: Python<'_>, token: &[u8]) -> PyResult<Self> {
-        py.detach(|| {
+        call(py, || {
             let token = Token::read(token)?;
             let storage = open_storage(&token.uri, None)?;
             let pending = token.open()?;
             Ok(Self::new(token, storage, pending))
         })
-        .into_python()
     }
 
     fn commit_fragments(
@@ -193,7 +190,7 @@ impl SparkWrite {
         parameters: BTreeMap<String, String>,
         engine_info: &str,
     ) -> PyResult<u64> {
-        py.detach(|| {
+        call(py, || {
             let mut files: Vec<Add> = Vec::new();
             for fragment in &fragments {
                 let adds: Vec<Add> = serde_json::from_slice(fragment)
@@ -202,6 +199,5 @@ impl SparkWrite {
             }
             Ok(self.take()?.commit(files, self::operation(operation, parameters, engine_info))?.version)
         })
-        .into_python()
     }
 }

@@ -12,7 +12,8 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use crate::error::{IntoPython, is_ours, to_python};
+use crate::call::call;
+use crate::error::{is_ours, to_python};
 use crate::snapshot::open_storage;
 
 /// Writes an Arrow stream and commits it; `None` if the mode is `ignore` and the table is there.
@@ -32,7 +33,7 @@ pub(crate) fn write_stream(
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
     let reader = reader_of(stream)?;
-    py.detach(|| {
+    call(py, || {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
         let request = WriteRequest {
@@ -50,7 +51,6 @@ pub(crate) fn write_stream(
         let files = write_batches(&pending, reader)?;
         Ok(Some(pending.commit(files, operation)?.version))
     })
-    .into_python()
 }
 
 /// The rows of anything with `__arrow_c_stream__`. Errors of ours, which a table as the source may raise, stay what they are.
@@ -121,7 +121,7 @@ pub(crate) fn create_table(
     description: Option<String>,
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
-    py.detach(|| {
+    call(py, || {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
         if !matches!(mode, SaveMode::Ignore | SaveMode::ErrorIfExists) {
@@ -141,5 +141,4 @@ pub(crate) fn create_table(
         let operation = Operation::new("CREATE TABLE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
         Ok(Some(pending.commit(Vec::new(), operation)?.version))
     })
-    .into_python()
 }
