@@ -8,6 +8,7 @@
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
+//! | `table_options` | what a new table is to be |
 //! | `answers` | what the log answers, as Python values |
 //! | `spark_plan` | the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
@@ -27,6 +28,7 @@ mod spark_changes;
 mod spark_plan;
 mod spark_write;
 mod stream;
+mod table_options;
 mod write;
 
 use pyo3::prelude::*;

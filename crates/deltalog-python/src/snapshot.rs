@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use deltalog::changes::{ChangeBound, ChangeFeed, ChangePlan};
+use deltalog::changes::{ChangeBound, ChangeFeed};
 use deltalog::commit_actions::commit_actions_schema;
 use deltalog::history::{history_batch, history_schema};
 use deltalog::log::StagedCommit;
@@ -50,6 +50,29 @@ fn staged_of(staged: Vec<Staged>) -> deltalog::Result<Vec<StagedCommit>> {
     commits.collect()
 }
 
+/// A range of changes, as `deltalog.arguments.ChangeRange` has it.
+#[derive(FromPyObject)]
+pub(crate) struct ChangeRange {
+    start_version: Option<u64>,
+    end_version: Option<u64>,
+    start_timestamp_ms: Option<i64>,
+    end_timestamp_ms: Option<i64>,
+}
+
+impl ChangeRange {
+    /// The feed of `snapshot` in this range.
+    fn feed(&self, snapshot: &CoreSnapshot) -> deltalog::Result<ChangeFeed> {
+        let mut feed = ChangeFeed::new(snapshot);
+        if let Some(start) = change_bound("begin", self.start_version, self.start_timestamp_ms)? {
+            feed = feed.from(start);
+        }
+        if let Some(end) = change_bound("end", self.end_version, self.end_timestamp_ms)? {
+            feed = feed.to(end);
+        }
+        Ok(feed)
+    }
+}
+
 /// Where changes begin or end.
 fn change_bound(verb: &str, version: Option<u64>, timestamp_ms: Option<i64>) -> deltalog::Result<Option<ChangeBound>> {
     match (version, timestamp_ms) {
@@ -68,26 +91,6 @@ impl Snapshot {
             LogPath::Relative(path) => self.0.storage().file_url(path),
             LogPath::Absolute(path) => path.to_uri(),
         }
-    }
-}
-
-impl Snapshot {
-    fn plan_changes(
-        &self,
-        start_version: Option<u64>,
-        end_version: Option<u64>,
-        start_timestamp_ms: Option<i64>,
-        end_timestamp_ms: Option<i64>,
-        allow_out_of_range: bool,
-    ) -> deltalog::Result<ChangePlan> {
-        let mut feed = ChangeFeed::new(&self.0).allow_out_of_range(allow_out_of_range);
-        if let Some(start) = change_bound("begin", start_version, start_timestamp_ms)? {
-            feed = feed.from(start);
-        }
-        if let Some(end) = change_bound("end", end_version, end_timestamp_ms)? {
-            feed = feed.to(end);
-        }
-        feed.plan()
     }
 }
 
@@ -332,22 +335,19 @@ impl Snapshot {
         bounds.map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?))).transpose()
     }
 
-    #[pyo3(signature = (start_version = None, end_version = None, start_timestamp_ms = None, end_timestamp_ms = None, columns = None, predicate = None, allow_out_of_range = false))]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's, by name")]
+    #[pyo3(signature = (versions, columns = None, predicate = None, allow_out_of_range = false))]
     fn changes(
         &self,
         py: Python<'_>,
-        start_version: Option<u64>,
-        end_version: Option<u64>,
-        start_timestamp_ms: Option<i64>,
-        end_timestamp_ms: Option<i64>,
+        versions: ChangeRange,
         columns: Option<Vec<String>>,
         predicate: Option<&str>,
         allow_out_of_range: bool,
     ) -> PyResult<ArrowStream> {
         let rows = call(py, || {
-            let plan = self.plan_changes(start_version, end_version, start_timestamp_ms, end_timestamp_ms, allow_out_of_range)?;
-            plan.read(columns.as_deref(), user_predicate(predicate)?.as_ref())
+            let feed = versions.feed(&self.0)?.allow_out_of_range(allow_out_of_range);
+            let feed = user_predicate(predicate)?.into_iter().fold(feed, ChangeFeed::predicate);
+            feed.plan()?.read(columns.as_deref())
         })?;
         ArrowStream::start(py, rows.schema(), rows)
     }
@@ -357,16 +357,8 @@ impl Snapshot {
         Ok((PyBytes::new(py, &plan.bytes), plan.kept, plan.total))
     }
 
-    #[pyo3(signature = (start_version = None, end_version = None, start_timestamp_ms = None, end_timestamp_ms = None))]
-    fn spark_changes(
-        &self,
-        py: Python<'_>,
-        start_version: Option<u64>,
-        end_version: Option<u64>,
-        start_timestamp_ms: Option<i64>,
-        end_timestamp_ms: Option<i64>,
-    ) -> PyResult<SparkChanges> {
-        call(py, || self.plan_changes(start_version, end_version, start_timestamp_ms, end_timestamp_ms, false)).map(SparkChanges)
+    fn spark_changes(&self, py: Python<'_>, versions: ChangeRange) -> PyResult<SparkChanges> {
+        call(py, || versions.feed(&self.0)?.plan()).map(SparkChanges)
     }
 
     fn scan_partitions<'py>(&self, py: Python<'py>, filter_sql: &str, n: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {

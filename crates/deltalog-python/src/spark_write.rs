@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::call;
 use crate::error::IntoPython;
 use crate::snapshot::open_storage;
+use crate::table_options::TableOptions;
 
 /// Everything that makes a write, for other processes. Holds no credentials.
 #[derive(Clone, Serialize, Deserialize)]
@@ -22,24 +23,14 @@ pub(crate) struct Token {
     base: Option<u64>,
     schema: String,
     mode: String,
-    partition_by: Option<Vec<String>>,
-    configuration: BTreeMap<String, String>,
-    name: Option<String>,
-    description: Option<String>,
+    options: TableOptions,
     /// Relative to the table's root.
     directory: String,
 }
 
 impl Token {
     fn request(&self) -> Result<WriteRequest> {
-        Ok(WriteRequest {
-            schema: StructType::from_json(&self.schema)?,
-            mode: SaveMode::parse(&self.mode)?,
-            partition_by: self.partition_by.clone(),
-            configuration: self.configuration.clone(),
-            name: self.name.clone(),
-            description: self.description.clone(),
-        })
+        Ok(self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?))
     }
 
     /// The write that this stands for.
@@ -101,17 +92,13 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
 #[pymethods]
 impl SparkWrite {
     #[staticmethod]
-    #[pyo3(signature = (uri, schema_json, mode, partition_by = None, configuration = None, name = None, description = None, storage_options = None))]
-    #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    #[pyo3(signature = (uri, schema_json, mode, options, storage_options = None))]
     fn begin(
         py: Python<'_>,
         uri: &str,
         schema_json: &str,
         mode: &str,
-        partition_by: Option<Vec<String>>,
-        configuration: Option<BTreeMap<String, String>>,
-        name: Option<String>,
-        description: Option<String>,
+        options: TableOptions,
         storage_options: Option<HashMap<String, String>>,
     ) -> PyResult<Option<Self>> {
         call(py, || {
@@ -122,10 +109,7 @@ impl SparkWrite {
                 base: None,
                 schema: schema_json.to_owned(),
                 mode: mode.to_owned(),
-                partition_by,
-                configuration: configuration.unwrap_or_default(),
-                name,
-                description,
+                options,
                 directory: environment.uuid().to_string(),
             };
             let Some(pending) = PendingWrite::begin(&storage, token.request()?, &environment)? else { return Ok(None) };
