@@ -240,10 +240,12 @@ class DeltaTable:
         """The rows as an Arrow stream, read file by file: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
 
         Columns come in the order given; none at all is a stream of row counts. With a `predicate` (SQL, in Spark's spelling: times without a zone are
-        of UTC, a backslash in a text is doubled) only rows for which it is true; files and row groups that cannot hold one are not read.
+        of UTC, a backslash in a text is doubled) only rows for which it is true; files, row groups and pages that cannot hold one are not read.
 
         With `row_ids` the columns `_row_id` and `_row_commit_version` follow: a row keeps its id when it is updated or moved to another file, and its
         commit version is that of the last change to it. Only tables with row tracking enabled have them.
+
+        The rows of a file come in its order, files in any: several are read at once. (A handful of small files is read in the order of the list.)
 
         The first batch is read here, so that most failures are a `DeltaError` of this call. What fails later is raised by the library that takes the
         stream, as an exception of its own with the same words; of pyarrow's, an absent file is an `OSError`, a damaged one a `ValueError`.

@@ -2,19 +2,24 @@
 //!
 //! ```text
 //! DataFile ──open──> footer ──plan──> leaves to read ──> batches ──convert──> table's types ──filter──> projection
-//!             │        └─ row groups that cannot match are left out, rows that a deletion vector names too
+//!             │        └─ row groups and pages that cannot match are left out, rows that a deletion vector names too
 //!             └─ files whose partition values do not match are not opened
 //! ```
 //!
 //! - What is guaranteed stands at [`RowScan`].
 //! - Shredded variants are put together (table feature `variantShredding`).
-//! - Not done here: encrypted files, row groups' page indexes and Bloom filters.
+//! - With a predicate, the columns that it reads are decoded first and the others only where a row matches.
+//! - Not done here: encrypted files, Bloom filters.
 
+mod batches;
 mod columns;
 mod convert;
 mod faults;
 mod file;
+mod footer;
 mod groups;
+mod pages;
+mod places;
 mod plan;
 mod row_ids;
 mod selection;
@@ -33,7 +38,7 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 use columns::{Columns, find_field};
-pub(super) use groups::{is_ordered, without_nan};
+pub(super) use places::{is_ordered, without_nan};
 pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
 pub use selection::FileRows;
 pub use stream::RowStream;
@@ -107,8 +112,9 @@ impl PartitionRow {
 ///   exception are nanoseconds, which are cut to the microsecond below, because the protocol's timestamps have no more digits.
 /// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
 /// - A deleted row is not decoded, and which rows those are depends on nothing but the file and its vector: not on row groups, batches or threads.
-/// - The files come in the order given, the rows in the order of the file.
-/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are.
+/// - The files come in the order given, unless any is as good ([`RowScan::in_any_order`]); the rows in the order of the file.
+/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are. With a predicate, also the matching
+///   values in one row group of those of its columns that are returned.
 #[derive(Debug, Clone)]
 pub struct RowScan {
     storage: Storage,
@@ -116,6 +122,9 @@ pub struct RowScan {
     columns: Columns,
     batch_rows: usize,
     threads: usize,
+    in_any_order: bool,
+    /// So many files with so few bytes together are read by the caller's thread.
+    small: (usize, u64),
     version: Option<u64>,
 }
 
@@ -130,7 +139,7 @@ impl RowScan {
         let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        Ok(Self { storage, resolver, columns, batch_rows: 8192, threads, version: None })
+        Ok(Self { storage, resolver, columns, batch_rows: 8192, threads, in_any_order: false, small: stream::SMALL, version: None })
     }
 
     /// All columns of files of `snapshot`.
@@ -208,6 +217,14 @@ impl RowScan {
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
+        self
+    }
+
+    /// Lets batches of several files come mixed, which keeps all threads at work. The rows of each file still come in its order, and a handful of small
+    /// files one after the other.
+    #[must_use]
+    pub fn in_any_order(mut self) -> Self {
+        self.in_any_order = true;
         self
     }
 

@@ -50,7 +50,7 @@ impl TableScan {
         self
     }
 
-    /// Starts reading: files in the order of the list, rows in the order of the file.
+    /// Starts reading: files in any order, rows in the order of the file.
     ///
     /// # Errors
     /// `InvalidArgument` for a column that is not there, a predicate that does not fit the schema, or row ids of a table that does not have them enabled;
@@ -65,7 +65,7 @@ impl TableScan {
             listing = listing.predicate(predicate)?;
         }
         let files = if self.row_ids { DataFiles::with_row_tracking(snapshot, listing)? } else { DataFiles::new(snapshot, listing)? };
-        Ok(scan.read(files))
+        Ok(scan.in_any_order().read(files))
     }
 
     /// The schema of the rows.

@@ -3,21 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
-use arrow::compute::{filter_record_batch, take};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
-use parquet::basic::{Compression, Type};
+use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
+use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
+use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
 use parquet::file::metadata::ParquetMetaData;
-use parquet::schema::types::SchemaDescriptor;
 
+use super::batches::FileBatches;
 use super::columns::{NeededColumn, has_ids};
 use super::convert::{convert, is_convertible};
 use super::faults::WatchedFile;
+use super::footer::{check_codecs, read_footer, with_page_indexes, with_sizes};
 use super::groups::matching_groups;
+use super::pages::matching_pages;
+use super::places::Places;
 use super::plan::{Plan, find_in_file, leaf_count};
-use super::row_ids::{self, RowIds, RowNumbers};
+use super::row_ids::{self, RowIds};
 use super::selection::{SelectedRows, group_rows};
 use super::{DataFile, FileRows, PartitionRow, RowScan};
 use crate::deletion_vector::DeletionVectors;
@@ -28,11 +28,26 @@ use crate::protocol::LogPath;
 /// What all files of a scan share.
 #[derive(Debug)]
 pub(super) struct Opener {
-    scan: RowScan,
+    pub(super) scan: RowScan,
     columns: Vec<NeededColumn>,
-    schema: SchemaRef,
-    output: Vec<usize>,
+    /// The needed columns, then the row ids.
+    pub(super) schema: SchemaRef,
+    /// Those of them that are returned.
+    pub(super) output: Vec<usize>,
+    pub(super) output_schema: SchemaRef,
+    pub(super) stages: Stages,
     vectors: DeletionVectors,
+}
+
+/// Indices into the needed columns.
+#[derive(Debug, Default)]
+pub(super) struct Stages {
+    pub(super) all: Vec<usize>,
+    /// What the predicate reads, and the row ids; nothing without a predicate.
+    pub(super) first: Vec<usize>,
+    /// What of that is returned.
+    pub(super) kept: Vec<usize>,
+    pub(super) rest: Vec<usize>,
 }
 
 /// A file with what is to be read of it.
@@ -40,25 +55,41 @@ pub(super) struct Opener {
 pub(super) struct OpenFile {
     /// How messages name it.
     pub(super) name: String,
-    file: WatchedFile,
-    metadata: ArrowReaderMetadata,
-    leaves: Vec<usize>,
-    sources: Vec<Source>,
+    pub(super) file: WatchedFile,
+    pub(super) metadata: ArrowReaderMetadata,
+    /// The leaf columns of what is read first.
+    pub(super) first: Vec<usize>,
+    pub(super) rest: Vec<usize>,
+    pub(super) sources: Vec<Source>,
+    /// Where the columns of the predicate are.
+    places: Option<Places>,
     /// The rows of each row group; not known, and not needed, if all rows are wanted without their ids.
-    group_rows: Vec<Range<u64>>,
-    rows: SelectedRows,
-    row_ids: Option<RowIds>,
+    pub(super) group_rows: Vec<Range<u64>>,
+    pub(super) rows: SelectedRows,
+    pub(super) row_ids: Option<RowIds>,
     /// The row groups that may hold matching rows.
     pub(super) groups: Vec<usize>,
 }
 
 /// Where the values of a column come from.
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
     /// The value, an array of one, that all rows have.
     Constant(ArrayRef),
     /// The file's column of this name.
     File(String, Plan),
+}
+
+impl Stages {
+    fn new(scan: &RowScan, schema: &Schema, columns: usize, output: &[usize]) -> Self {
+        let all: Vec<usize> = (0..schema.fields().len()).collect();
+        let Some(predicate) = &scan.columns.row_predicate else { return Self { rest: all.clone(), all, ..Self::default() } };
+        let names: Vec<&String> = predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
+        let (first, rest): (Vec<_>, Vec<_>) = all
+            .iter()
+            .partition(|index| **index >= columns || schema.fields().get(**index).is_some_and(|field| names.contains(&field.name())));
+        Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), all, first, rest }
+    }
 }
 
 impl Opener {
@@ -67,10 +98,12 @@ impl Opener {
         let row_ids = scan.columns.row_tracking.iter().flat_map(|_| row_ids::fields());
         let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
         // The metadata is that of the output, which is a projection of this.
-        let output = (0..scan.columns.output_len()).chain(columns.len()..fields.len()).collect();
-        let schema = Arc::new(Schema::new_with_metadata(fields, scan.schema().metadata().clone()));
+        let output: Vec<usize> = (0..scan.columns.output_len()).chain(columns.len()..fields.len()).collect();
+        let output_schema = scan.schema();
+        let schema = Arc::new(Schema::new_with_metadata(fields, output_schema.metadata().clone()));
+        let stages = Stages::new(&scan, &schema, columns.len(), &output);
         let vectors = DeletionVectors::new(scan.storage.clone(), scan.resolver.clone());
-        Self { scan, columns, schema, output, vectors }
+        Self { scan, columns, schema, output, output_schema, stages, vectors }
     }
 
     /// Adds to `error` where it happened.
@@ -108,13 +141,14 @@ impl Opener {
         if self.scan.columns.has_ids() && !has_ids(fields) {
             return Err(Error::corrupt_data("the file has no field ids, by which the table finds its columns (column mapping mode 'id')"));
         }
-        let (mut leaves, mut sources) = (Vec::new(), Vec::with_capacity(self.columns.len()));
-        for NeededColumn { field, in_files, is_partition } in &self.columns {
+        let (mut first, mut rest, mut sources) = (Vec::new(), Vec::new(), Vec::with_capacity(self.columns.len()));
+        for (index, NeededColumn { field, in_files, is_partition }) in self.columns.iter().enumerate() {
+            let leaves = if self.stages.first.contains(&index) { &mut first } else { &mut rest };
             let is_given = *is_partition || file.partition_values.gives(field.name());
             let in_file = if is_given { None } else { find_in_file(fields, in_files, field.name())? };
             sources.push(match in_file {
                 Some((found, leaf)) => {
-                    let plan = Plan::new([field, in_files], found.data_type(), leaf, field.name(), &mut leaves)?;
+                    let plan = Plan::new([field, in_files], found.data_type(), leaf, field.name(), leaves)?;
                     Source::File(found.name().clone(), plan)
                 }
                 None if is_given => Source::Constant(partition_value(&file.partition_values, field)?),
@@ -122,19 +156,40 @@ impl Opener {
             });
         }
         let row_ids = match &self.scan.columns.row_tracking {
-            Some(names) => Some(RowIds::new(file.row_tracking, names, fields, &mut leaves)?),
+            Some(names) => {
+                let leaves = if self.stages.first.is_empty() { &mut rest } else { &mut first };
+                Some(RowIds::new(file.row_tracking, names, fields, leaves)?)
+            }
             None => None,
         };
-        let groups = match &self.scan.columns.row_predicate {
+        let (groups, places) = match &self.scan.columns.row_predicate {
             Some(predicate) => {
                 let given = self.with_given(partition, &file.partition_values)?;
-                matching_groups(predicate, &self.scan.columns, metadata.metadata(), metadata.schema(), &given)?
+                let places = Places::new(predicate, &self.scan.columns, metadata.schema(), &given)?;
+                (matching_groups(predicate, &places, metadata.metadata())?, Some(places))
             }
-            None => (0..metadata.metadata().num_row_groups()).collect(),
+            None => ((0..metadata.metadata().num_row_groups()).collect(), None),
         };
         let (groups, group_rows, rows) = self.select(file, metadata.metadata(), groups)?;
-        check_codecs(&metadata, &groups, &leaves)?;
-        Ok(Some(OpenFile { name: name.to_owned(), file: watched, metadata, leaves, sources, group_rows, rows, row_ids, groups }))
+        check_codecs(&metadata, &groups, first.iter().chain(&rest))?;
+        // Rows are counted on for their ids, so that pages could not be left out.
+        let metadata = match places.as_ref().filter(|_| row_ids.is_none()) {
+            Some(places) if places.have_pages(metadata.metadata(), &groups) => with_page_indexes(metadata, &watched),
+            _ => metadata,
+        };
+        Ok(Some(OpenFile {
+            name: name.to_owned(),
+            file: watched,
+            metadata,
+            first,
+            rest,
+            sources,
+            places,
+            group_rows,
+            rows,
+            row_ids,
+            groups,
+        }))
     }
 
     /// `partition`, the values of the partition columns, and those of other columns that `row` gives.
@@ -183,88 +238,26 @@ impl Opener {
     /// # Errors
     /// `CorruptData`, `Unavailable`.
     pub(super) fn batches(self: &Arc<Self>, file: Arc<OpenFile>, groups: Vec<usize>) -> Result<FileBatches> {
-        let mask = ProjectionMask::leaves(file.metadata.parquet_schema(), file.leaves.iter().copied());
-        let ranges: Vec<_> = groups.iter().filter_map(|group| file.group_rows.get(*group).cloned()).collect();
-        let selection = file.rows.of_groups(&ranges).map_err(|error| self.located(error, &file.name))?;
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.file.clone(), file.metadata.clone())
-            .with_batch_size(self.scan.batch_rows)
-            .with_projection(mask)
-            .with_row_groups(groups);
-        if let Some(selection) = selection {
-            reader = reader.with_row_selection(selection);
-        }
-        let reader = reader.build().map_err(|error| self.located(file.file.error(error), &file.name))?;
-        let repeated = vec![None; file.sources.len()];
-        Ok(FileBatches { opener: Arc::clone(self), file, reader, repeated, numbers: RowNumbers::new(ranges) })
+        FileBatches::new(Arc::clone(self), file, groups)
     }
 }
 
-/// The rows of one file.
-#[derive(Debug)]
-pub(super) struct FileBatches {
-    opener: Arc<Opener>,
-    file: Arc<OpenFile>,
-    reader: ParquetRecordBatchReader,
-    /// For each constant column an array that is long enough for the batches so far.
-    repeated: Vec<Option<ArrayRef>>,
-    numbers: RowNumbers,
-}
-
-impl FileBatches {
-    /// The file's name in messages.
-    pub(super) fn name(&self) -> &str {
-        &self.file.name
+impl OpenFile {
+    /// How many bytes `rows` rows of `group` have, about: as many as they have in the file before they are compressed.
+    pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
+        let Some(group) = self.metadata.metadata().row_groups().get(group) else { return 0 };
+        let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
+        let bytes = chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>();
+        (bytes / (group.num_rows().max(1) as f64) * rows as f64) as usize
     }
 
-    /// The matching rows of the next batch, perhaps none.
-    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let next = self.reader.next().transpose().map_err(|error| self.file.file.error(error));
-        let next = next.and_then(|batch| batch.map(|batch| self.finished(&batch)).transpose());
-        next.map_err(|error| self.opener.located(error, &self.file.name))
-    }
-
-    fn finished(&mut self, read: &RecordBatch) -> Result<RecordBatch> {
-        let rows = read.num_rows();
-        let mut arrays = Vec::with_capacity(self.file.sources.len());
-        for ((source, field), repeated) in self.file.sources.iter().zip(self.opener.schema.fields()).zip(&mut self.repeated) {
-            let array = match source {
-                Source::Constant(value) => repeat(value, rows, repeated)?,
-                Source::File(name, plan) => {
-                    let unfit =
-                        || Error::corrupt_data(format!("the column '{}' has a value that the table's type cannot hold", field.name()));
-                    let array = read.column_by_name(name).ok_or_else(unfit)?;
-                    plan.apply(array).map_err(|error| unfit().with_source(error))?
-                }
-            };
-            if !field.is_nullable() && array.logical_null_count() > 0 {
-                return Err(Error::corrupt_data(format!("the column '{}' must not be NULL, but is in the file", field.name())));
-            }
-            arrays.push(array);
+    /// The rows of `group` in pages that may hold a matching row; `None` if nothing is known against any.
+    pub(super) fn pages_to_read(&self, opener: &Opener, group: usize) -> Result<Option<RowSelection>> {
+        match (&opener.scan.columns.row_predicate, &self.places) {
+            (Some(predicate), Some(places)) => matching_pages(predicate, places, self.metadata.metadata(), group),
+            _ => Ok(None),
         }
-        if let Some(row_ids) = &self.file.row_ids {
-            let numbers = self.numbers.next(rows, &self.file.rows)?;
-            arrays.extend(row_ids.columns(&numbers, |name| read.column_by_name(name))?);
-        }
-        let malformed = |error| Error::corrupt_data("the file's columns do not form rows").with_source(error);
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let whole = RecordBatch::try_new_with_options(Arc::clone(&self.opener.schema), arrays, &options).map_err(malformed)?;
-        let matching = match &self.opener.scan.columns.row_predicate {
-            Some(predicate) => filter_record_batch(&whole, &filter_mask(predicate, &whole)?).map_err(malformed)?,
-            None => whole,
-        };
-        matching.project(&self.opener.output).map_err(malformed)
     }
-}
-
-/// `rows` times `value`, which is an array of one. `longest` keeps the longest so far.
-fn repeat(value: &ArrayRef, rows: usize, longest: &mut Option<ArrayRef>) -> Result<ArrayRef> {
-    if let Some(array) = longest.as_ref().filter(|array| array.len() >= rows) {
-        return Ok(array.slice(0, rows));
-    }
-    let repeated = take(value, &UInt32Array::from(vec![0; rows]), None)
-        .map_err(|error| Error::invalid_argument("a partition value cannot be repeated").with_source(error))?;
-    *longest = Some(Arc::clone(&repeated));
-    Ok(repeated)
 }
 
 /// The value of the partition column `field`, as an array of one.
@@ -276,65 +269,4 @@ fn partition_value(row: &PartitionRow, field: &FieldRef) -> Result<ArrayRef> {
         return Err(unfit(&format!("is of type {} instead of {}", value.data_type(), field.data_type())));
     }
     convert(&value, field.data_type()).map_err(|error| unfit("does not fit its type").with_source(error))
-}
-
-/// Reads the footer. The Arrow schema that some writers put there is not used: it says how the writer held the values, the Parquet schema what they
-/// are.
-fn read_footer(file: &WatchedFile) -> Result<ArrowReaderMetadata> {
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
-    let metadata = ArrowReaderMetadata::load(file, options.clone()).map_err(|error| file.error(error))?;
-    let columns = metadata.parquet_schema();
-    if columns.columns().iter().all(|column| column.physical_type() != Type::INT96) {
-        return Ok(metadata);
-    }
-    let fields = int96_as_micros(metadata.schema().fields(), columns, &mut 0);
-    let schema = Schema::new_with_metadata(fields, metadata.schema().metadata().clone());
-    let options = options.with_schema(Arc::new(schema));
-    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(|error| file.error(error))
-}
-
-/// Refuses a compression that no decoder is there for.
-fn check_codecs(metadata: &ArrowReaderMetadata, groups: &[usize], leaves: &[usize]) -> Result<()> {
-    for group in groups.iter().filter_map(|group| metadata.metadata().row_groups().get(*group)) {
-        for column in leaves.iter().filter_map(|leaf| group.columns().get(*leaf)) {
-            if matches!(column.compression(), Compression::LZO) {
-                let name = column.column_path().string();
-                return Err(Error::unsupported(format!("the column '{name}' is compressed with {}", column.compression())));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// `fields` with microseconds for INT96, whose nanoseconds would only reach from 1677 to 2262. `leaf` counts the leaf columns.
-fn int96_as_micros(fields: &Fields, columns: &SchemaDescriptor, leaf: &mut usize) -> Fields {
-    let mut convert_field = |field: &FieldRef| -> FieldRef {
-        let mut inner = |inner: &FieldRef| int96_as_micros(&Fields::from(vec![Arc::clone(inner)]), columns, leaf);
-        let data_type = match field.data_type() {
-            DataType::Struct(inner) => DataType::Struct(int96_as_micros(inner, columns, leaf)),
-            DataType::List(element) => inner(element).first().map_or_else(|| field.data_type().clone(), |e| DataType::List(Arc::clone(e))),
-            DataType::Map(entries, sorted) => {
-                inner(entries).first().map_or_else(|| field.data_type().clone(), |e| DataType::Map(Arc::clone(e), *sorted))
-            }
-            other => {
-                let column = columns.columns().get(*leaf);
-                *leaf += 1;
-                match column.is_some_and(|column| column.physical_type() == Type::INT96) {
-                    true => DataType::Timestamp(TimeUnit::Microsecond, None),
-                    false => other.clone(),
-                }
-            }
-        };
-        Arc::new(Field::clone(field).with_data_type(data_type))
-    };
-    fields.iter().map(&mut convert_field).collect()
-}
-
-/// Adds to the error of a footer that the file is not as long as the log says, if so.
-fn with_sizes(error: Error, expected: u64, file: &WatchedFile) -> Error {
-    let actual = parquet::file::reader::Length::len(file);
-    match error.kind() {
-        ErrorKind::CorruptData if actual != expected => error.with_hint(format!("the file has {actual} bytes, the log says {expected}")),
-        _ => error,
-    }
 }

@@ -93,7 +93,7 @@ impl RowIds {
 }
 
 /// The numbers, in their file, of the rows that a reader returns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RowNumbers {
     /// The rows of the groups that are still to come.
     groups: VecDeque<Range<u64>>,

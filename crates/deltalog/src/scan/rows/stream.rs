@@ -1,13 +1,17 @@
-//! Many files on several threads, in order and in bounded memory.
+//! Many files on several threads, in bounded memory.
 //!
 //! ```text
-//! tasks ──lock──> worker ──(2 batches)──┐
-//!            ├──> worker ──(2 batches)──┼──> the caller drains one task's channel after the other
-//!            └──> worker ──(2 batches)──┘
-//!   each task's channel is queued, in the order of the tasks, in a channel that holds as many as there are workers
+//! in any order    files ──lock──> worker ──┐
+//!                           └───> worker ──┴──(2 batches for each worker)──> the caller
+//!
+//! in order        tasks ──lock──> worker ──(its task's channel)──┐
+//!                           └───> worker ──(its task's channel)──┴──> the caller drains one task's channel after the other
+//!                   each task's channel is queued, in the order of the tasks, in a channel that holds as many as there are workers
 //! ```
 //!
-//! - A task is a file; if there are fewer files than threads, a row group.
+//! - In order, a worker can only be ahead of the caller by what its task's channel holds, so most of the time one works and the others wait. In any order
+//!   none does. If there are fewer files than threads, their row groups are the tasks, whose order is always kept, and the channels hold more.
+//! - A handful of small files is read by the caller, in order: it would be done before the threads are there.
 //! - Plain threads, started at the first batch: a process made by `fork` can read.
 //! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
 //! - After an error or the end there is nothing more. A dropped stream stops its threads at their next batch, and does not wait for them.
@@ -20,13 +24,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
+use super::batches::FileBatches;
 use super::faults::guarded;
-use super::file::{FileBatches, OpenFile, Opener};
+use super::file::{OpenFile, Opener};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many batches of a task may wait for the caller.
+/// How many batches of a worker may wait for the caller.
 const WAITING_BATCHES: usize = 2;
+/// How many bytes of a row group may wait for the caller, about.
+const WAITING_BYTES: usize = 32 << 20;
+/// So many files with so few bytes together are no work for threads.
+pub(super) const SMALL: (usize, u64) = (16, 1 << 20);
 
 type Files = Box<dyn Iterator<Item = Result<DataFile>> + Send>;
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
@@ -40,7 +49,7 @@ pub struct RowStream {
 enum State {
     New(Box<RowScan>, Files),
     /// On the caller's thread.
-    Alone(Alone),
+    Alone(Box<Alone>),
     Crew(Crew),
     Done,
 }
@@ -107,24 +116,35 @@ impl fmt::Debug for RowStream {
 
 /// Decides who reads what.
 fn start(scan: RowScan, mut files: Files) -> Result<State> {
-    let threads = scan.threads;
+    let (threads, in_any_order, (most_files, most_bytes)) = (scan.threads, scan.in_any_order, scan.small);
     let opener = Arc::new(Opener::new(scan));
     if threads == 1 {
         return Ok(State::Alone(Alone::new(opener, Box::new(files.map(|file| file.map(Task::File))))));
     }
-    let mut first = Vec::with_capacity(threads);
-    while first.len() < threads {
-        match guarded(|| files.next().transpose()).transpose() {
-            Some(file) => first.push(file),
-            None => return few_files(opener, first, threads),
+    let (mut first, mut bytes) = (Vec::new(), 0u64);
+    let is_small = loop {
+        if first.len() >= threads && (first.len() > most_files || bytes > most_bytes) {
+            break false;
         }
+        match guarded(|| files.next().transpose()).transpose() {
+            Some(file) => {
+                bytes = bytes.saturating_add(file.as_ref().map_or(0, |file| file.size));
+                first.push(file);
+            }
+            None => break first.len() <= most_files && bytes <= most_bytes,
+        }
+    };
+    let is_few = first.len() < threads;
+    let all: Files = Box::new(first.into_iter().chain(files));
+    match (is_small, is_few) {
+        (true, _) => Ok(State::Alone(Alone::new(opener, Box::new(all.map(|file| file.map(Task::File)))))),
+        (false, true) => few_files(opener, all, threads),
+        (false, false) => Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads, in_any_order)),
     }
-    let all = first.into_iter().chain(files);
-    Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads))
 }
 
 /// Fewer files than threads: the row groups are the tasks.
-fn few_files(opener: Arc<Opener>, files: Vec<Result<DataFile>>, threads: usize) -> Result<State> {
+fn few_files(opener: Arc<Opener>, files: Files, threads: usize) -> Result<State> {
     let split = {
         let opener = Arc::clone(&opener);
         move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
@@ -136,18 +156,13 @@ fn few_files(opener: Arc<Opener>, files: Vec<Result<DataFile>>, threads: usize) 
             Err(error) => vec![Err(error)],
         }
     };
-    if files.len() > 1 {
-        return Ok(crew_or_alone(opener, Box::new(files.into_iter().flat_map(split)), threads));
-    }
-    let tasks: Vec<_> = files.into_iter().flat_map(split).collect();
-    let threads = threads.min(tasks.len());
-    Ok(crew_or_alone(opener, Box::new(tasks.into_iter()), threads))
+    Ok(crew_or_alone(opener, Box::new(files.flat_map(split)), threads, false))
 }
 
-fn crew_or_alone(opener: Arc<Opener>, tasks: Tasks, threads: usize) -> State {
+fn crew_or_alone(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order: bool) -> State {
     match threads {
         0 | 1 => State::Alone(Alone::new(opener, tasks)),
-        _ => Crew::start(opener, tasks, threads),
+        _ => Crew::start(opener, tasks, threads, in_any_order),
     }
 }
 
@@ -181,8 +196,8 @@ struct Alone {
 }
 
 impl Alone {
-    fn new(opener: Arc<Opener>, tasks: Tasks) -> Self {
-        Self { opener, tasks, current: None }
+    fn new(opener: Arc<Opener>, tasks: Tasks) -> Box<Self> {
+        Box::new(Self { opener, tasks, current: None })
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -202,34 +217,55 @@ impl Alone {
     }
 }
 
-/// What a worker says about its task.
+/// What a worker says.
 enum Message {
     Batch(Result<RecordBatch>),
+    /// Of its task, or if the order is no matter, of all that it does.
     End,
 }
 
 /// What the caller's side of the threads holds.
 struct Crew {
     process: u32,
-    order: Receiver<Option<Receiver<Message>>>,
-    current: Option<Receiver<Message>>,
+    batches: Batches,
     is_stopped: Arc<AtomicBool>,
+}
+
+/// Where the caller gets its batches.
+enum Batches {
+    InOrder { tasks: Receiver<Option<Receiver<Message>>>, current: Option<Receiver<Message>> },
+    InAnyOrder { all: Receiver<Message>, workers: usize },
 }
 
 /// What the workers take their tasks from.
 struct Queue {
     /// Nothing after the end or an error.
     tasks: Option<Tasks>,
-    /// The channel of each task, in order; at last `None`.
-    order: SyncSender<Option<Receiver<Message>>>,
+    results: Results,
+}
+
+/// Where batches are sent.
+enum Results {
+    /// The channel of each task is sent here, in order; at last `None`.
+    InOrder(SyncSender<Option<Receiver<Message>>>),
+    InAnyOrder(SyncSender<Message>),
 }
 
 impl Crew {
     /// Starts `threads` workers, or fewer if the system has no more.
-    fn start(opener: Arc<Opener>, tasks: Tasks, threads: usize) -> State {
-        let (sender, order) = sync_channel(threads);
+    fn start(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order: bool) -> State {
+        let (results, mut batches) = match in_any_order {
+            true => {
+                let (sender, all) = sync_channel(threads.saturating_mul(WAITING_BATCHES));
+                (Results::InAnyOrder(sender), Batches::InAnyOrder { all, workers: 0 })
+            }
+            false => {
+                let (sender, tasks) = sync_channel(threads);
+                (Results::InOrder(sender), Batches::InOrder { tasks, current: None })
+            }
+        };
         let is_stopped = Arc::new(AtomicBool::new(false));
-        let queue = Arc::new(Mutex::new(Queue { tasks: Some(tasks), order: sender }));
+        let queue = Arc::new(Mutex::new(Queue { tasks: Some(tasks), results }));
         let mut started = 0;
         for _ in 0..threads {
             let (opener, queue, is_stopped) = (Arc::clone(&opener), Arc::clone(&queue), Arc::clone(&is_stopped));
@@ -243,9 +279,12 @@ impl Crew {
             }
         }
         let left = if started == 0 { queue.lock().unwrap_or_else(PoisonError::into_inner).tasks.take() } else { None };
+        if let Batches::InAnyOrder { workers, .. } = &mut batches {
+            *workers = started;
+        }
         match left {
             Some(tasks) => State::Alone(Alone::new(opener, tasks)),
-            None => State::Crew(Self { process: std::process::id(), order, current: None, is_stopped }),
+            None => State::Crew(Self { process: std::process::id(), batches, is_stopped }),
         }
     }
 
@@ -256,16 +295,29 @@ impl Crew {
                 .with_hint("start the scan in the process that reads it"));
         }
         loop {
-            match &self.current {
-                Some(task) => match task.recv().map_err(lost)? {
+            match &mut self.batches {
+                Batches::InAnyOrder { workers: 0, .. } => return Ok(None),
+                Batches::InAnyOrder { all, workers } => match all.recv().map_err(lost)? {
                     Message::Batch(batch) => return batch.map(Some),
-                    Message::End => self.current = None,
+                    Message::End => *workers -= 1,
                 },
-                None => match self.order.recv().map_err(lost)? {
-                    Some(task) => self.current = Some(task),
+                Batches::InOrder { current: Some(task), .. } => match task.recv().map_err(lost)? {
+                    Message::Batch(batch) => return batch.map(Some),
+                    Message::End => self.batches.next_task(None),
+                },
+                Batches::InOrder { tasks, .. } => match tasks.recv().map_err(lost)? {
+                    Some(task) => self.batches.next_task(Some(task)),
                     None => return Ok(None),
                 },
             }
+        }
+    }
+}
+
+impl Batches {
+    fn next_task(&mut self, task: Option<Receiver<Message>>) {
+        if let Self::InOrder { current, .. } = self {
+            *current = task;
         }
     }
 }
@@ -278,39 +330,62 @@ impl Drop for Crew {
 
 /// A worker: takes tasks until there are none or nobody listens.
 fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
-    while let Some((task, sender)) = take_task(queue) {
+    while let Some((task, sender, ends)) = take_task(opener, queue) {
         let outcome = task.and_then(|task| open_task(opener, task)).and_then(|batches| match batches {
             Some(batches) => send_batches(opener, batches, &sender, is_stopped),
             None => Ok(()),
         });
-        let last = match outcome {
-            Ok(()) => Message::End,
-            Err(error) => Message::Batch(Err(error)),
+        let is_heard = match outcome {
+            Ok(()) if ends => sender.send(Message::End).is_ok(),
+            Ok(()) => true,
+            Err(error) => sender.send(Message::Batch(Err(error))).is_ok(),
         };
-        if is_stopped.load(Ordering::Relaxed) || sender.send(last).is_err() {
+        if is_stopped.load(Ordering::Relaxed) || !is_heard {
             return;
         }
     }
+    let queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Results::InAnyOrder(sender) = &queue.results {
+        let sender = sender.clone();
+        drop(queue);
+        // If nobody listens any more, nobody needs to know.
+        let _ = sender.send(Message::End);
+    }
 }
 
-/// The next task and the channel for its batches, whose other end is queued for the caller. A failure to find the next task is the last task.
-fn take_task(queue: &Mutex<Queue>) -> Option<(Result<Task>, SyncSender<Message>)> {
+/// The next task, the channel for its batches, and whether its end must be said there. A failure to find the next task is the last task.
+fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, SyncSender<Message>, bool)> {
     let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tasks = queue.tasks.take()?;
-    match guarded(|| tasks.next().transpose()).transpose() {
-        None => {
+    let task = guarded(|| tasks.next().transpose()).transpose();
+    let taken = match (&queue.results, task) {
+        (Results::InAnyOrder(_), None) => None,
+        (Results::InAnyOrder(sender), Some(task)) => Some((task, sender.clone(), false)),
+        (Results::InOrder(order), None) => {
             // If nobody listens any more, nobody needs to know.
-            let _ = queue.order.send(None);
+            let _ = order.send(None);
             None
         }
-        Some(task) => {
-            let (sender, receiver) = sync_channel(WAITING_BATCHES);
-            queue.order.send(Some(receiver)).ok()?;
-            if task.is_ok() {
-                queue.tasks = Some(tasks);
-            }
-            Some((task, sender))
+        (Results::InOrder(order), Some(task)) => {
+            let (sender, receiver) = sync_channel(waiting_batches(opener, &task));
+            order.send(Some(receiver)).ok()?;
+            Some((task, sender, true))
         }
+    };
+    if taken.as_ref().is_some_and(|(task, ..)| task.is_ok()) {
+        queue.tasks = Some(tasks);
+    }
+    taken
+}
+
+/// How many batches of `task` may wait: of a row group, as its size in the file tells.
+fn waiting_batches(opener: &Opener, task: &Result<Task>) -> usize {
+    match task {
+        Ok(Task::Groups(file, groups)) => {
+            let bytes = groups.iter().map(|group| file.bytes_of_rows(*group, opener.scan.batch_rows)).max().unwrap_or_default();
+            (WAITING_BYTES / bytes.max(1)).clamp(WAITING_BATCHES, WAITING_BYTES >> 10)
+        }
+        _ => WAITING_BATCHES,
     }
 }
 

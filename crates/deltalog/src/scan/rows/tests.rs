@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 
 use arrow::array::*;
 use arrow::compute::{concat_batches, filter_record_batch};
-use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::PageIndexPolicy;
 use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 
@@ -59,7 +60,7 @@ impl Table {
 
     pub(super) fn scan(&self) -> RowScan {
         let storage = Storage::open(self.directory.path().to_str().unwrap(), []).unwrap();
-        RowScan::new(storage, &self.schema, &self.partitions).unwrap()
+        RowScan { small: (0, 0), ..RowScan::new(storage, &self.schema, &self.partitions).unwrap() }
     }
 
     pub(super) fn where_(&self, sql: &str) -> RowScan {
@@ -87,7 +88,9 @@ impl Table {
 
 fn write_file(path: &Path, batch: &RecordBatch, group_rows: usize) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
+    let page_rows = group_rows.div_ceil(4);
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows));
+    let properties = properties.set_data_page_row_count_limit(page_rows).set_write_batch_size(page_rows).build();
     let mut writer = ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
@@ -263,9 +266,11 @@ const LAW_PREDICATES: [&str; 22] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Row groups are only left out if nothing in them matches: a predicate selects what filtering afterwards does.
+    /// Row groups and pages are only left out if nothing in them matches: a predicate selects what filtering afterwards does.
     #[test]
-    fn pruned_reading_is_filtering_afterwards(numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..5usize, nested: bool) {
+    fn pruned_reading_is_filtering_afterwards(
+        numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize, batch_rows in 1..9usize, nested: bool,
+    ) {
         let mut table = law_table();
         table.write_groups(law_columns(&numbers), PartitionRow::empty(), group_rows);
         let all = table.rows(table.scan()).unwrap();
@@ -277,7 +282,7 @@ proptest! {
                 true => (table.where_(sql), expected),
                 false => (table.where_(sql).with_projection(&["i"]).unwrap(), expected.project(&[0]).unwrap()),
             };
-            prop_assert_eq!(table.rows(scan).unwrap(), expected, "{}", sql);
+            prop_assert_eq!(table.rows(scan.with_batch_rows(batch_rows)).unwrap(), expected, "{}", sql);
         }
     }
 }
@@ -287,21 +292,67 @@ proptest! {
 
     /// Order and content depend on neither threads nor batches nor row groups.
     #[test]
-    fn threads_keep_the_order(
+    fn threads_keep_rows_and_their_order(
         sizes in prop::collection::vec(0..40usize, 0..12), threads in 1..6usize, batch_rows in 1..20usize, group_rows in 1..20usize,
-        limit in 0..300i64,
+        limit in 0..300i64, in_any_order: bool,
     ) {
         let mut table = Table::new(vec![field("id", DataType::Int64)]);
-        let mut first = 0;
+        let (mut first, mut starts) = (0, Vec::new());
         for size in sizes {
             let next = first + size as i64;
+            starts.push(first);
             table.write_groups(vec![("id", ints(first..next))], PartitionRow::empty(), group_rows);
             first = next;
         }
-        let rows = table.rows(table.scan().with_threads(threads).with_batch_rows(batch_rows)).unwrap();
-        prop_assert_eq!(rows.column(0), &ints(0..first));
-        let rows = table.rows(table.where_(&format!("id >= {limit}")).with_threads(threads).with_batch_rows(batch_rows)).unwrap();
-        prop_assert_eq!(rows.column(0), &ints(limit.min(first)..first));
+        let settings = |scan: RowScan| {
+            let scan = scan.with_threads(threads).with_batch_rows(batch_rows);
+            if in_any_order { scan.in_any_order() } else { scan }
+        };
+        // The files are told apart by their rows; those of each come in order, so a stable sort by file restores everything.
+        let in_order = |rows: RecordBatch| {
+            let mut ids = rows.column(0).as_primitive::<Int64Type>().values().to_vec();
+            if in_any_order {
+                ids.sort_by_key(|id| starts.partition_point(|start| start <= id));
+            }
+            ints(ids)
+        };
+        prop_assert_eq!(&in_order(table.rows(settings(table.scan())).unwrap()), &ints(0..first));
+        let rows = table.rows(settings(table.where_(&format!("id >= {limit}")))).unwrap();
+        prop_assert_eq!(&in_order(rows), &ints(limit.min(first)..first));
+    }
+}
+
+/// Parquet, "Page Index": what cannot match is not decoded, nor is what no matching row needs.
+#[test]
+fn pages_that_cannot_match_are_not_read() {
+    let mut table = Table::new(vec![field("id", DataType::Int64), field("s", DataType::Utf8)]);
+    let words: Vec<String> = (0..400).map(|row| format!("word {row:05}")).collect();
+    table.write_groups(
+        vec![("id", ints(0..400)), ("s", texts(&words.iter().map(String::as_str).collect::<Vec<_>>()))],
+        PartitionRow::empty(),
+        400,
+    );
+    let path = table.path("part 0.parquet");
+    let mut bytes = fs::read(&path).unwrap();
+    // Pages of 100 rows: those of the first 100 are wiped out.
+    let reader = parquet::file::metadata::ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+    let metadata = reader.parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
+    for column in &metadata.offset_index().unwrap()[0] {
+        assert_eq!(column.page_locations().len(), 4);
+        let page = &column.page_locations()[0];
+        bytes[page.offset as usize..][..page.compressed_page_size as usize].fill(0xee);
+    }
+    fs::write(&path, bytes).unwrap();
+    for sql in ["id >= 100", "s > 'word 00100'", "id = 250 AND s = 'word 00250'", "id > 120 AND s IS NOT NULL", "id IN (150, 399)"] {
+        let rows = table.rows(table.where_(sql)).unwrap_or_else(|error| panic!("{sql}: {error}"));
+        assert!(rows.num_rows() > 0, "{sql}");
+        let text = rows.column(1).as_string::<i32>();
+        assert!(
+            rows.column(0).as_primitive::<Int64Type>().values().iter().zip(text).all(|(id, text)| text == Some(&format!("word {id:05}")))
+        );
+    }
+    for sql in ["id >= 99", "id = 250 OR s = 'word 00001'"] {
+        assert_eq!(table.rows(table.where_(sql)).unwrap_err().kind(), ErrorKind::CorruptData, "{sql}");
     }
 }
 

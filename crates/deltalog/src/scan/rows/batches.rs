@@ -1,0 +1,287 @@
+//! The rows of one file, or of some of its row groups.
+//!
+//! ```text
+//! no predicate    all columns of all row groups ──────────────────────────────────────────────> rows
+//! a predicate     row group ──> columns that it reads ──filter──> rows that match, kept ──┐
+//!                                        └─> other columns of these rows, if any match ───┴──> rows
+//! ```
+//!
+//! A row group is read to its end for the predicate before its first row is returned, so what is kept of it is the values, in matching rows, of those
+//! columns that are asked for and in the predicate as well.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::compute::{concat_batches, filter_record_batch, prep_null_mask_filter, take};
+use arrow::datatypes::SchemaRef;
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+
+use super::file::{OpenFile, Opener, Source};
+use super::projected;
+use super::row_ids::RowNumbers;
+use crate::error::{Error, Result};
+use crate::predicate::{BoundPredicate, filter_mask};
+
+/// The rows of one file.
+#[derive(Debug)]
+pub(super) struct FileBatches {
+    opener: Arc<Opener>,
+    file: Arc<OpenFile>,
+    /// What is still to come.
+    groups: VecDeque<usize>,
+    reading: Option<Reading>,
+    /// For each constant column an array that is long enough for the batches so far.
+    repeated: Vec<Option<ArrayRef>>,
+}
+
+/// What is being read.
+#[derive(Debug)]
+enum Reading {
+    /// Every column, of all rows.
+    All(ParquetRecordBatchReader, RowNumbers),
+    /// Every column, of a row group of which no others are needed than the predicate reads.
+    Filtered(ParquetRecordBatchReader, RowNumbers),
+    /// The other columns of the rows of a row group that match.
+    Rest(ParquetRecordBatchReader, Kept),
+}
+
+/// The columns of rows that match.
+#[derive(Debug, Default)]
+struct Kept(VecDeque<RecordBatch>);
+
+impl FileBatches {
+    pub(super) fn new(opener: Arc<Opener>, file: Arc<OpenFile>, groups: Vec<usize>) -> Result<Self> {
+        let repeated = vec![None; file.sources.len()];
+        let mut batches = Self { opener, file, groups: groups.into(), reading: None, repeated };
+        if batches.predicate().is_none() {
+            let groups: Vec<usize> = batches.groups.drain(..).collect();
+            let ranges: Vec<_> = groups.iter().filter_map(|group| batches.file.group_rows.get(*group).cloned()).collect();
+            let selection = batches.file.rows.of_groups(&ranges);
+            let reader = selection.and_then(|selection| batches.reader(groups, &batches.file.rest, selection));
+            batches.reading = Some(Reading::All(reader.map_err(|error| batches.located(error))?, RowNumbers::new(ranges)));
+        }
+        Ok(batches)
+    }
+
+    /// The file's name in messages.
+    pub(super) fn name(&self) -> &str {
+        &self.file.name
+    }
+
+    /// The matching rows of the next batch, perhaps none.
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        self.next().map_err(|error| self.located(error))
+    }
+
+    fn next(&mut self) -> Result<Option<RecordBatch>> {
+        let opener = Arc::clone(&self.opener);
+        loop {
+            let Some(reading) = &mut self.reading else {
+                let Some(group) = self.groups.pop_front() else { return Ok(None) };
+                self.reading = self.open(group)?;
+                match self.reading {
+                    Some(_) => continue,
+                    // Not the next group at once: the caller may have had enough.
+                    None => return Ok(Some(RecordBatch::new_empty(Arc::clone(&opener.output_schema)))),
+                }
+            };
+            let reader = match reading {
+                Reading::All(reader, _) | Reading::Filtered(reader, _) | Reading::Rest(reader, _) => reader,
+            };
+            let Some(read) = reader.next().transpose().map_err(|error| self.file.file.error(error))? else {
+                if let Some(Reading::Rest(_, kept)) = &self.reading {
+                    kept.must_be_empty()?;
+                }
+                self.reading = None;
+                continue;
+            };
+            let rows = read.num_rows();
+            let stages = &opener.stages;
+            return match self.reading.take() {
+                Some(Reading::All(reader, mut numbers)) => {
+                    let whole = self.convert(&read, &stages.all, &mut numbers)?;
+                    self.reading = Some(Reading::All(reader, numbers));
+                    opener.output(rows, [(&stages.all, &whole)]).map(Some)
+                }
+                Some(Reading::Filtered(reader, mut numbers)) => {
+                    let first = self.convert(&read, &stages.first, &mut numbers)?;
+                    self.reading = Some(Reading::Filtered(reader, numbers));
+                    let matching = self.kept_of(&first, &self.matching(&first)?)?;
+                    opener.output(matching.num_rows(), [(&stages.kept, &matching)]).map(Some)
+                }
+                Some(Reading::Rest(reader, mut kept)) => {
+                    let rest = self.convert(&read, &stages.rest, &mut RowNumbers::default())?;
+                    let first = kept.take(rows)?;
+                    self.reading = Some(Reading::Rest(reader, kept));
+                    opener.output(rows, [(&stages.kept, &first), (&stages.rest, &rest)]).map(Some)
+                }
+                None => Ok(None),
+            };
+        }
+    }
+
+    /// Starts reading what matches of a row group; nothing if no row does.
+    fn open(&mut self, group: usize) -> Result<Option<Reading>> {
+        let (opener, file) = (Arc::clone(&self.opener), Arc::clone(&self.file));
+        let ranges: Vec<_> = file.group_rows.get(group).cloned().into_iter().collect();
+        let wanted = file.rows.of_groups(&ranges)?;
+        let wanted = match (file.pages_to_read(&opener, group)?, wanted) {
+            (Some(pages), Some(wanted)) => Some(pages.intersection(&wanted)),
+            (pages, wanted) => pages.or(wanted),
+        };
+        if wanted.as_ref().is_some_and(|wanted| !wanted.selects_any()) {
+            return Ok(None);
+        }
+        let mut reader = self.reader(vec![group], &file.first, wanted.clone())?;
+        let mut numbers = RowNumbers::new(ranges);
+        if self.opener.stages.rest.is_empty() {
+            return Ok(Some(Reading::Filtered(reader, numbers)));
+        }
+        let (mut kept, mut mask) = (Kept::default(), BooleanBufferBuilder::new(0));
+        while let Some(read) = reader.next().transpose().map_err(|error| file.file.error(error))? {
+            let first = self.convert(&read, &opener.stages.first, &mut numbers)?;
+            let matching = self.matching(&first)?;
+            mask.append_buffer(matching.values());
+            if matching.true_count() > 0 {
+                kept.0.push_back(self.kept_of(&first, &matching)?);
+            }
+        }
+        if kept.0.is_empty() {
+            return Ok(None);
+        }
+        let mask = mask.finish();
+        let wanted = match wanted {
+            wanted if mask.count_set_bits() == mask.len() => wanted,
+            None => Some(RowSelection::from_boolean_buffer(mask)),
+            Some(wanted) => Some(wanted.and_then(&RowSelection::from_boolean_buffer(mask))),
+        };
+        Ok(Some(Reading::Rest(self.reader(vec![group], &file.rest, wanted)?, kept)))
+    }
+
+    fn reader(&self, groups: Vec<usize>, leaves: &[usize], selection: Option<RowSelection>) -> Result<ParquetRecordBatchReader> {
+        let mask = ProjectionMask::leaves(self.file.metadata.parquet_schema(), leaves.iter().copied());
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.file.clone(), self.file.metadata.clone())
+            .with_batch_size(self.opener.scan.batch_rows)
+            .with_projection(mask)
+            .with_row_groups(groups);
+        if let Some(selection) = selection {
+            reader = reader.with_row_selection(selection);
+        }
+        reader.build().map_err(|error| self.file.file.error(error))
+    }
+
+    /// The columns `indices` of all that are needed, from what was `read` of the file.
+    fn convert(&mut self, read: &RecordBatch, indices: &[usize], numbers: &mut RowNumbers) -> Result<RecordBatch> {
+        let (rows, schema) = (read.num_rows(), &self.opener.schema);
+        let mut arrays = Vec::with_capacity(indices.len());
+        for index in indices {
+            // The row ids come behind the columns.
+            let (Some(source), Some(repeated)) = (self.file.sources.get(*index), self.repeated.get_mut(*index)) else { break };
+            let field = schema.field(*index);
+            let array = match source {
+                Source::Constant(value) => repeat(value, rows, repeated)?,
+                Source::File(name, plan) => {
+                    let unfit =
+                        || Error::corrupt_data(format!("the column '{}' has a value that the table's type cannot hold", field.name()));
+                    let array = read.column_by_name(name).ok_or_else(unfit)?;
+                    plan.apply(array).map_err(|error| unfit().with_source(error))?
+                }
+            };
+            if !field.is_nullable() && array.logical_null_count() > 0 {
+                return Err(Error::corrupt_data(format!("the column '{}' must not be NULL, but is in the file", field.name())));
+            }
+            arrays.push(array);
+        }
+        if let Some(row_ids) = self.file.row_ids.as_ref().filter(|_| arrays.len() < indices.len()) {
+            arrays.extend(row_ids.columns(&numbers.next(rows, &self.file.rows)?, |name| read.column_by_name(name))?);
+        }
+        batch(projected(schema, indices), arrays, rows)
+    }
+
+    /// What is returned of the rows `first` that are `matching`.
+    fn kept_of(&self, first: &RecordBatch, matching: &BooleanArray) -> Result<RecordBatch> {
+        let stages = &self.opener.stages;
+        let kept: Vec<usize> =
+            (0..stages.first.len()).filter(|at| stages.first.get(*at).is_some_and(|index| stages.kept.contains(index))).collect();
+        first.project(&kept).and_then(|first| filter_record_batch(&first, matching)).map_err(malformed)
+    }
+
+    fn predicate(&self) -> Option<&BoundPredicate> {
+        self.opener.scan.columns.row_predicate.as_ref()
+    }
+
+    /// For each row whether it matches.
+    fn matching(&self, rows: &RecordBatch) -> Result<BooleanArray> {
+        let mask = match self.predicate() {
+            Some(predicate) => filter_mask(predicate, rows)?,
+            None => BooleanArray::from(vec![true; rows.num_rows()]),
+        };
+        Ok(if mask.null_count() > 0 { prep_null_mask_filter(&mask) } else { mask })
+    }
+
+    fn located(&self, error: Error) -> Error {
+        self.opener.located(error, &self.file.name)
+    }
+}
+
+impl Opener {
+    /// What is returned of `parts`, each with the indices of its columns among all that are needed.
+    fn output<const N: usize>(&self, rows: usize, parts: [(&Vec<usize>, &RecordBatch); N]) -> Result<RecordBatch> {
+        let find = |index: &usize| {
+            parts.iter().find_map(|(indices, part)| part.columns().get(indices.iter().position(|of_part| of_part == index)?).cloned())
+        };
+        batch(Arc::clone(&self.output_schema), self.output.iter().filter_map(find).collect(), rows)
+    }
+}
+
+impl Kept {
+    /// The next `rows`.
+    fn take(&mut self, rows: usize) -> Result<RecordBatch> {
+        let (mut parts, mut missing) = (Vec::with_capacity(1), rows);
+        while missing > 0 {
+            let Some(front) = self.0.pop_front() else { return Err(uneven()) };
+            let count = front.num_rows().min(missing);
+            missing -= count;
+            parts.push(front.slice(0, count));
+            if count < front.num_rows() {
+                self.0.push_front(front.slice(count, front.num_rows() - count));
+            }
+        }
+        match parts.as_slice() {
+            [one] => Ok(one.clone()),
+            parts => {
+                let first = parts.first().ok_or_else(uneven)?;
+                concat_batches(&first.schema(), parts).map_err(malformed)
+            }
+        }
+    }
+
+    fn must_be_empty(&self) -> Result<()> {
+        if self.0.is_empty() { Ok(()) } else { Err(uneven()) }
+    }
+}
+
+fn uneven() -> Error {
+    Error::corrupt_data("the file's columns have not the same number of rows")
+}
+
+fn malformed(error: arrow::error::ArrowError) -> Error {
+    Error::corrupt_data("the file's columns do not form rows").with_source(error)
+}
+
+fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
+    RecordBatch::try_new_with_options(schema, arrays, &RecordBatchOptions::new().with_row_count(Some(rows))).map_err(malformed)
+}
+
+/// `rows` times `value`, which is an array of one. `longest` keeps the longest so far.
+fn repeat(value: &ArrayRef, rows: usize, longest: &mut Option<ArrayRef>) -> Result<ArrayRef> {
+    if let Some(array) = longest.as_ref().filter(|array| array.len() >= rows) {
+        return Ok(array.slice(0, rows));
+    }
+    let repeated = take(value, &UInt32Array::from(vec![0; rows]), None)
+        .map_err(|error| Error::invalid_argument("a partition value cannot be repeated").with_source(error))?;
+    *longest = Some(Arc::clone(&repeated));
+    Ok(repeated)
+}

@@ -1,0 +1,157 @@
+//! Where in a file the columns of a predicate are, and what can be believed of the bounds there.
+//!
+//! - A bound counts only if the order it was found by is that of the values: not for INT96, unsigned and half-precision numbers, nor, for bytes, in
+//!   the deprecated form. NaN is no bound.
+//! - A column that the file does not have is NULL in every row.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array, UInt64Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, FieldRef, Float32Type, Float64Type, Int64Type, SchemaRef};
+use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
+use parquet::basic::{ColumnOrder, Type};
+use parquet::file::metadata::ParquetMetaData;
+
+use super::columns::Columns;
+use super::convert::{convert, is_convertible};
+use super::plan::find_in_file;
+use crate::error::Result;
+use crate::predicate::{BoundPredicate, ColumnPath};
+
+/// Where each column of a predicate is.
+#[derive(Debug)]
+pub(super) struct Places(Vec<(ColumnPath, DataType, Place)>);
+
+/// Where the values of a column come from.
+#[derive(Debug)]
+pub(super) enum Place {
+    /// The same value, an array of one, in all rows.
+    Partition(ArrayRef),
+    /// A leaf column of the file.
+    Leaf(usize, FieldRef),
+    /// Not in the file.
+    Missing,
+    /// In the file, but no leaf outside of lists and maps.
+    Other,
+}
+
+fn place(path: &ColumnPath, table: &Columns, schema: &SchemaRef, partition: &RecordBatch) -> Result<Place> {
+    if let [name] = path.parts()
+        && let Some(value) = partition.column_by_name(name)
+    {
+        return Ok(Place::Partition(Arc::clone(value)));
+    }
+    let (mut fields, mut leaf) = (schema.fields(), 0);
+    let mut found: Option<&FieldRef> = None;
+    let Some(on_the_way) = table.in_files(path.parts()) else { return Ok(Place::Other) };
+    for in_files in &on_the_way {
+        if let Some(outer) = found {
+            let DataType::Struct(inner) = outer.data_type() else { return Ok(Place::Other) };
+            fields = inner;
+        }
+        let Some((field, before)) = find_in_file(fields, in_files, &path.to_string())? else { return Ok(Place::Missing) };
+        leaf += before;
+        found = Some(field);
+    }
+    Ok(match found {
+        Some(field) if !field.data_type().is_nested() => Place::Leaf(leaf, Arc::clone(field)),
+        _ => Place::Other,
+    })
+}
+
+impl Places {
+    /// In a file of `schema` whose partition values are `partition`, one row. The columns are those of `table`.
+    ///
+    /// # Errors
+    /// `CorruptData` if a name is ambiguous in the file.
+    pub(super) fn new(predicate: &BoundPredicate, table: &Columns, schema: &SchemaRef, partition: &RecordBatch) -> Result<Self> {
+        let place = |column: &crate::predicate::BoundColumn| {
+            Ok((column.path.clone(), column.data_type.clone(), place(&column.path, table, schema, partition)?))
+        };
+        predicate.columns().iter().map(place).collect::<Result<_>>().map(Self)
+    }
+
+    pub(super) fn find(&self, path: &ColumnPath) -> Option<(&DataType, &Place)> {
+        self.0.iter().find(|(known, ..)| known == path).map(|(_, data_type, place)| (data_type, place))
+    }
+
+    /// The leaf columns.
+    pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().filter_map(|(.., place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
+    }
+
+    /// Whether the bounds of pages are known for any of the columns in any of `groups`.
+    pub(super) fn have_pages(&self, metadata: &ParquetMetaData, groups: &[usize]) -> bool {
+        let groups = groups.iter().filter_map(|group| metadata.row_groups().get(*group));
+        let mut chunks = groups.flat_map(|group| self.leaves().filter_map(|leaf| group.columns().get(leaf)));
+        chunks.any(|chunk| chunk.column_index_offset().is_some() && chunk.offset_index_offset().is_some())
+    }
+
+    /// Bounds of `count` pieces of the file, row groups or pages, in the table's type. What cannot be had is not known, which is always right.
+    pub(super) fn bounds(
+        &self,
+        path: &ColumnPath,
+        count: usize,
+        metadata: &ParquetMetaData,
+        of_leaf: impl Fn(&StatisticsConverter<'_>) -> Option<ArrayRef>,
+    ) -> Option<ArrayRef> {
+        let (data_type, place) = self.find(path)?;
+        match place {
+            Place::Partition(value) => take(value, &UInt32Array::from(vec![0; count]), None).ok(),
+            Place::Leaf(leaf, field) if is_ordered(metadata, *leaf, field) && is_convertible(field.data_type(), data_type) => {
+                convert(&without_nan(of_leaf(&converter(metadata, *leaf, field)?)?), data_type).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// How many NULLs are in each of the pieces that have `rows` rows, alike.
+    pub(super) fn null_counts(
+        &self,
+        path: &ColumnPath,
+        rows: Option<Int64Array>,
+        metadata: &ParquetMetaData,
+        of_leaf: impl Fn(&StatisticsConverter<'_>) -> Option<UInt64Array>,
+    ) -> Option<Int64Array> {
+        match self.find(path)?.1 {
+            Place::Partition(value) if value.is_valid(0) => Some(Int64Array::from(vec![0; rows?.len()])),
+            Place::Partition(_) | Place::Missing => rows,
+            Place::Leaf(leaf, field) => {
+                let counts = of_leaf(&converter(metadata, *leaf, field)?)?;
+                Some(counts.unary_opt::<_, Int64Type>(|count| i64::try_from(count).ok()))
+            }
+            Place::Other => None,
+        }
+    }
+}
+
+fn converter<'a>(metadata: &'a ParquetMetaData, leaf: usize, field: &'a FieldRef) -> Option<StatisticsConverter<'a>> {
+    let converter = StatisticsConverter::from_column_index(leaf, field, metadata.file_metadata().schema_descr()).ok()?;
+    Some(converter.with_missing_null_counts_as_zero(false))
+}
+
+/// Whether minimum and maximum of a leaf can be believed.
+pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field: &FieldRef) -> bool {
+    let Some(descriptor) = metadata.file_metadata().schema_descr().columns().get(leaf) else { return false };
+    let data_type = field.data_type();
+    match descriptor.physical_type() {
+        _ if data_type.is_unsigned_integer() || data_type == &DataType::Float16 => false,
+        Type::INT96 => false,
+        Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => {
+            let order = metadata.file_metadata().column_orders().and_then(|orders| orders.get(leaf));
+            let statistics = metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf)?.statistics());
+            matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_))) && !statistics.into_iter().any(|s| s.is_min_max_deprecated())
+        }
+        _ => true,
+    }
+}
+
+/// `bounds` with NULL for NaN.
+pub(in crate::scan) fn without_nan(bounds: ArrayRef) -> ArrayRef {
+    match bounds.data_type() {
+        DataType::Float32 => Arc::new(bounds.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(|v| (!v.is_nan()).then_some(v))),
+        DataType::Float64 => Arc::new(bounds.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|v| (!v.is_nan()).then_some(v))),
+        _ => bounds,
+    }
+}
