@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, final
 
+from deltalog.arguments import ChangeRange, TableOptions
+
 __all__ = [
     "AccessDeniedError",
     "ArrowStream",
@@ -138,10 +140,7 @@ class Snapshot:
         """The least and the greatest value of a column, if the log tells; see `DeltaTable.min_max`."""
     def changes(
         self,
-        start_version: int | None = None,
-        end_version: int | None = None,
-        start_timestamp_ms: int | None = None,
-        end_timestamp_ms: int | None = None,
+        versions: ChangeRange,
         columns: Sequence[str] | None = None,
         predicate: str | None = None,
         allow_out_of_range: bool = False,
@@ -151,13 +150,7 @@ class Snapshot:
         """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true, packed for the
         Java side of `deltalog.spark`; the number of files kept; the number of files of the snapshot. Conjuncts that are not understood prune nothing."""
 
-    def spark_changes(
-        self,
-        start_version: int | None = None,
-        end_version: int | None = None,
-        start_timestamp_ms: int | None = None,
-        end_timestamp_ms: int | None = None,
-    ) -> SparkChanges:
+    def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """The files of `changes`, for Spark's own scan."""
 
     def scan_partitions(self, filter_sql: str, n: int) -> list[bytes]:
@@ -168,10 +161,7 @@ def write_stream(
     uri: str,
     stream: Any,
     mode: str,
-    partition_by: Sequence[str] | None = None,
-    configuration: Mapping[str, str] | None = None,
-    name: str | None = None,
-    description: str | None = None,
+    options: TableOptions,
     user_metadata: str | None = None,
     storage_options: Mapping[str, str] | None = None,
 ) -> int | None:
@@ -181,10 +171,7 @@ def create_table(
     uri: str,
     schema_json: str,
     mode: str,
-    partition_by: Sequence[str] | None = None,
-    configuration: Mapping[str, str] | None = None,
-    name: str | None = None,
-    description: str | None = None,
+    options: TableOptions,
     storage_options: Mapping[str, str] | None = None,
 ) -> int | None:
     """Makes a table without rows; see `DeltaTable.create`."""
@@ -225,10 +212,7 @@ class SparkWrite:
         uri: str,
         schema_json: str,
         mode: str,
-        partition_by: Sequence[str] | None = None,
-        configuration: Mapping[str, str] | None = None,
-        name: str | None = None,
-        description: str | None = None,
+        options: TableOptions,
         storage_options: Mapping[str, str] | None = None,
     ) -> SparkWrite | None:
         """`schema_json` is the schema of the data that the caller has. A table that is created gets it; of an existing table it is only checked for

@@ -3,23 +3,45 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from deltalog.errors import InvalidArgumentError
 
 __all__ = [
+    "ChangeRange",
     "StagedCommit",
+    "TableOptions",
     "columns_argument",
     "limit_argument",
     "location_argument",
     "options_argument",
     "staged_argument",
+    "table_options",
     "timestamp_argument",
     "version_argument",
 ]
 
 StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 """A commit that a catalog has not published yet: where it lies, or its version and its bytes."""
+
+
+class ChangeRange(NamedTuple):
+    """Which changes of a table: from a version or a time to another, both included; times in milliseconds since the epoch."""
+
+    start_version: int | None = None
+    end_version: int | None = None
+    start_timestamp_ms: int | None = None
+    end_timestamp_ms: int | None = None
+
+
+class TableOptions(NamedTuple):
+    """What a new table is to be beside its columns; of an existing one it is checked."""
+
+    partition_by: Sequence[str] | None = None
+    configuration: dict[str, str] | None = None
+    name: str | None = None
+    description: str | None = None
+
 
 # Versions are signed 64-bit numbers to every implementation.
 _LARGEST = 2**63 - 1
@@ -70,6 +92,14 @@ def options_argument(options: Mapping[str, str] | None, what: str) -> dict[str, 
         if not (isinstance(key, str) and isinstance(value, str)):
             raise InvalidArgumentError(f"{what} is text to text, not {key!r}: {value!r}")
     return pairs
+
+
+def table_options(
+    partition_by: Sequence[str] | str | None, configuration: Mapping[str, str] | None, name: str | None, description: str | None
+) -> TableOptions:
+    """What users say of a new table; one column to partition by may be given as it is."""
+    columns = columns_argument([partition_by] if isinstance(partition_by, str) else partition_by)
+    return TableOptions(columns, options_argument(configuration, "a table property"), name, description)
 
 
 def staged_argument(staged_commits: Iterable[StagedCommit] | None) -> "list[str | tuple[int, bytes]] | None":

@@ -9,12 +9,14 @@ from typing import Any, Literal
 
 from deltalog import _internal
 from deltalog.arguments import (
+    ChangeRange,
     StagedCommit,
     columns_argument,
     limit_argument,
     location_argument,
     options_argument,
     staged_argument,
+    table_options,
     timestamp_argument,
     version_argument,
 )
@@ -131,11 +133,8 @@ class DeltaTable:
             location_argument(table_uri),
             wanted.to_json(),
             mode,
-            partition_by=columns_argument([partition_by] if isinstance(partition_by, str) else partition_by),
-            configuration=options_argument(configuration, "a table property"),
-            name=name,
-            description=description,
-            storage_options=options,
+            table_options(partition_by, configuration, name, description),
+            options,
         )
         return cls(table_uri, storage_options=options)
 
@@ -308,7 +307,8 @@ class DeltaTable:
             starting_timestamp: begin with the first version committed then or later; a `datetime` (without a zone: UTC), or ISO 8601 text.
             ending_timestamp: end with the last version committed then or earlier.
             columns: as of `to_arrow`; the columns of the feed can be named too.
-            predicate: as of `to_arrow`; files of versions that `_commit_version` or `_commit_timestamp` rule out are not read.
+            predicate: as of `to_arrow`; it may name the columns of the feed. Files that cannot hold such a row, by their partition values or statistics, by
+                version, time or `_change_type`, are not opened.
             allow_out_of_range: a range that begins after the newest version, or ends before it begins, has no rows and is no error.
 
         Raises:
@@ -319,10 +319,12 @@ class DeltaTable:
             MissingFileError: a data file is not there, as after a vacuum.
         """
         return self._snapshot.changes(
-            version_argument(starting_version),
-            version_argument(ending_version),
-            timestamp_argument(starting_timestamp, round_up=True),
-            timestamp_argument(ending_timestamp),
+            ChangeRange(
+                version_argument(starting_version),
+                version_argument(ending_version),
+                timestamp_argument(starting_timestamp, round_up=True),
+                timestamp_argument(ending_timestamp),
+            ),
             columns_argument(columns),
             predicate,
             allow_out_of_range,

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from deltalog import _internal
-from deltalog.arguments import columns_argument, location_argument, options_argument
+from deltalog.arguments import location_argument, options_argument, table_options
 from deltalog.errors import InvalidArgumentError
 from deltalog.table import DeltaTable
 
@@ -58,10 +58,7 @@ def write_deltalake(
         table_or_uri.table_uri if isinstance(table_or_uri, DeltaTable) else location_argument(table_or_uri),
         data,
         mode,
-        partition_by=columns_argument([partition_by] if isinstance(partition_by, str) else partition_by),
-        configuration=options_argument(configuration, "a table property"),
-        name=name,
-        description=description,
+        table_options(partition_by, configuration, name, description),
         user_metadata=user_metadata,
         storage_options=options_argument(storage_options, "a storage option"),
     )

@@ -80,6 +80,20 @@ def test_columns_and_predicates(table: DeltaTable) -> None:
     assert changes(table, predicate="_change_type = 'delete' AND id > 1") == V2[1:3]
 
 
+def test_files_that_cannot_match_are_not_opened(tmp_path: Path) -> None:
+    """By the statistics of `add` and `remove` actions, by partition values, and by what became of the rows."""
+    for numbers in ((1, 3), (11, 13), (20, 22)):
+        write_deltalake(tmp_path, data(*numbers), mode="append", partition_by=["p"], configuration=FEED)
+    table = DeltaTable(tmp_path)
+    for path in pa.table(table.files(columns=["path"], predicate="id < 20"))["path"].to_pylist():
+        (tmp_path / path).unlink()
+    assert changes(table, predicate="id >= 20 AND p = 'p0'") == [(2, "insert", 20), (2, "insert", 22)]
+    assert changes(table, predicate="_change_type = 'delete'") == []
+    assert changes(table, predicate="p = 'p0'") == [(2, "insert", 20), (2, "insert", 22)]
+    with pytest.raises(deltalog.MissingFileError):
+        table.load_cdf(predicate="id < 20")
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "words"),
     [

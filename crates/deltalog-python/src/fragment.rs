@@ -16,7 +16,7 @@ use pyo3::types::PyBytes;
 use pyo3_arrow::PyRecordBatchReader;
 use serde::{Deserialize, Serialize};
 
-use crate::error::IntoPython;
+use crate::call::call;
 use crate::snapshot::open_storage;
 use crate::spark_write::Token;
 use crate::stream::ArrowStream;
@@ -102,18 +102,16 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
 /// The rows of one piece.
 #[pyfunction]
 pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowStream> {
-    let rows = py
-        .detach(|| {
-            let fragment: Fragment = serde_json::from_slice(fragment)
-                .map_err(|error| Error::invalid_argument("this is no fragment of a scan").with_source(error))?;
-            let storage = open_storage(&fragment.uri, None)?;
-            let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
-            let resolver = PathResolver::new(storage.root())?;
-            let scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?.with_physical_schema(schema.physical_arrow())?;
-            let files = data_files(&fragment, &schema, &resolver)?;
-            Ok(scan.read(files.into_iter().map(Ok)))
-        })
-        .into_python()?;
+    let rows = call(py, || {
+        let fragment: Fragment = serde_json::from_slice(fragment)
+            .map_err(|error| Error::invalid_argument("this is no fragment of a scan").with_source(error))?;
+        let storage = open_storage(&fragment.uri, None)?;
+        let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
+        let resolver = PathResolver::new(storage.root())?;
+        let scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?.with_physical_schema(schema.physical_arrow())?;
+        let files = data_files(&fragment, &schema, &resolver)?;
+        Ok(scan.read(files.into_iter().map(Ok)))
+    })?;
     ArrowStream::start(py, rows.schema(), rows)
 }
 
@@ -147,10 +145,10 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
 #[pyfunction]
 pub(crate) fn write_fragment<'py>(py: Python<'py>, token: &[u8], stream: PyRecordBatchReader) -> PyResult<Bound<'py, PyBytes>> {
     let reader = stream.into_reader()?;
-    let packed = py.detach(|| {
+    let packed = call(py, || {
         let pending = Token::read(token)?.open()?;
         let files = write_batches(&pending, reader)?;
         serde_json::to_vec(&files).map_err(|error| Error::invalid_argument("the files cannot be packed").with_source(error))
-    });
-    Ok(PyBytes::new(py, &packed.into_python()?))
+    })?;
+    Ok(PyBytes::new(py, &packed))
 }

@@ -2,10 +2,13 @@
 //!
 //! | file | what it binds |
 //! | --- | --- |
+//! | `call` | what every call does |
+//! | `logging` | what the crate logs, for Python's `logging` |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
+//! | `table_options` | what a new table is to be |
 //! | `answers` | what the log answers, as Python values |
 //! | `spark_plan` | the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
@@ -16,13 +19,16 @@
 #![allow(missing_docs)]
 
 mod answers;
+mod call;
 mod error;
 mod fragment;
+mod logging;
 mod snapshot;
 mod spark_changes;
 mod spark_plan;
 mod spark_write;
 mod stream;
+mod table_options;
 mod write;
 
 use pyo3::prelude::*;
@@ -30,6 +36,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    logging::start(module)?;
     error::add_classes(module)?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<spark_changes::SparkChanges>()?;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use deltalog::changes::{ChangeBound, ChangeFeed, ChangePlan};
+use deltalog::changes::{ChangeBound, ChangeFeed};
 use deltalog::commit_actions::commit_actions_schema;
 use deltalog::history::{history_batch, history_schema};
 use deltalog::log::StagedCommit;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::answers;
-use crate::error::IntoPython;
+use crate::call::call;
 use crate::fragment;
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan;
@@ -50,6 +50,29 @@ fn staged_of(staged: Vec<Staged>) -> deltalog::Result<Vec<StagedCommit>> {
     commits.collect()
 }
 
+/// A range of changes, as `deltalog.arguments.ChangeRange` has it.
+#[derive(FromPyObject)]
+pub(crate) struct ChangeRange {
+    start_version: Option<u64>,
+    end_version: Option<u64>,
+    start_timestamp_ms: Option<i64>,
+    end_timestamp_ms: Option<i64>,
+}
+
+impl ChangeRange {
+    /// The feed of `snapshot` in this range.
+    fn feed(&self, snapshot: &CoreSnapshot) -> deltalog::Result<ChangeFeed> {
+        let mut feed = ChangeFeed::new(snapshot);
+        if let Some(start) = change_bound("begin", self.start_version, self.start_timestamp_ms)? {
+            feed = feed.from(start);
+        }
+        if let Some(end) = change_bound("end", self.end_version, self.end_timestamp_ms)? {
+            feed = feed.to(end);
+        }
+        Ok(feed)
+    }
+}
+
 /// Where changes begin or end.
 fn change_bound(verb: &str, version: Option<u64>, timestamp_ms: Option<i64>) -> deltalog::Result<Option<ChangeBound>> {
     match (version, timestamp_ms) {
@@ -71,26 +94,6 @@ impl Snapshot {
     }
 }
 
-impl Snapshot {
-    fn plan_changes(
-        &self,
-        start_version: Option<u64>,
-        end_version: Option<u64>,
-        start_timestamp_ms: Option<i64>,
-        end_timestamp_ms: Option<i64>,
-        allow_out_of_range: bool,
-    ) -> deltalog::Result<ChangePlan> {
-        let mut feed = ChangeFeed::new(&self.0).allow_out_of_range(allow_out_of_range);
-        if let Some(start) = change_bound("begin", start_version, start_timestamp_ms)? {
-            feed = feed.from(start);
-        }
-        if let Some(end) = change_bound("end", end_version, end_timestamp_ms)? {
-            feed = feed.to(end);
-        }
-        feed.plan()
-    }
-}
-
 #[pymethods]
 impl Snapshot {
     #[staticmethod]
@@ -103,7 +106,7 @@ impl Snapshot {
         storage_options: Option<HashMap<String, String>>,
         staged_commits: Option<Vec<Staged>>,
     ) -> PyResult<Self> {
-        py.detach(|| {
+        call(py, || {
             let mut builder = CoreSnapshot::builder(&open_storage(uri, storage_options)?);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
@@ -113,7 +116,6 @@ impl Snapshot {
             builder.open()
         })
         .map(Self)
-        .into_python()
     }
 
     #[getter]
@@ -128,7 +130,7 @@ impl Snapshot {
 
     #[getter]
     fn timestamp_ms(&self, py: Python<'_>) -> PyResult<i64> {
-        py.detach(|| self.0.timestamp_ms()).into_python()
+        call(py, || self.0.timestamp_ms())
     }
 
     #[getter]
@@ -187,7 +189,7 @@ impl Snapshot {
     }
 
     fn clustering_columns(&self, py: Python<'_>) -> PyResult<Vec<Vec<String>>> {
-        py.detach(|| self.0.clustering_columns()).into_python()
+        call(py, || self.0.clustering_columns())
     }
 
     #[getter]
@@ -213,20 +215,19 @@ impl Snapshot {
     #[pyo3(signature = (staged_commits = None))]
     fn refresh(slf: Bound<'_, Self>, staged_commits: Option<Vec<Staged>>) -> PyResult<Py<Self>> {
         let core = slf.get().0.clone();
-        let newest = slf.py().detach(|| match staged_commits {
+        let newest = call(slf.py(), || match staged_commits {
             Some(staged) => core.refresh_with(staged_of(staged)?),
             None => core.refresh(),
-        });
-        let newest = newest.into_python()?;
+        })?;
         if newest.version() == slf.get().0.version() { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
     }
 
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.0.totals()).map(|totals| totals.files).into_python()
+        call(py, || self.0.totals()).map(|totals| totals.files)
     }
 
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.0.totals()).map(|totals| totals.bytes).into_python()
+        call(py, || self.0.totals()).map(|totals| totals.bytes)
     }
 
     #[pyo3(signature = (limit = None))]
@@ -237,40 +238,40 @@ impl Snapshot {
             object.insert("timestamp".to_owned(), entry.timestamp_ms.into());
             Ok(serde_json::Value::Object(object).to_string())
         };
-        py.detach(|| self.0.history(limit)?.into_iter().map(text).collect::<deltalog::Result<Vec<_>>>()).into_python()
+        call(py, || self.0.history(limit)?.into_iter().map(text).collect::<deltalog::Result<Vec<_>>>())
     }
 
     #[pyo3(signature = (limit = None))]
     fn history(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<ArrowStream> {
-        let batch = py.detach(|| history_batch(&self.0.history(limit)?)).into_python()?;
+        let batch = call(py, || history_batch(&self.0.history(limit)?))?;
         ArrowStream::start(py, history_schema(), std::iter::once(Ok(batch)))
     }
 
     #[pyo3(signature = (start, end = None))]
     fn commit_actions(&self, py: Python<'_>, start: u64, end: Option<u64>) -> PyResult<ArrowStream> {
-        let changes = py.detach(|| self.0.commit_actions(start, end)).into_python()?;
+        let changes = call(py, || self.0.commit_actions(start, end))?;
         ArrowStream::start(py, commit_actions_schema(), changes)
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<Verified> {
-        let found = py.detach(|| self.0.verify()).into_python()?;
+        let found = call(py, || self.0.verify())?;
         let differences = found.differences.into_iter().map(|one| (one.field.to_owned(), one.checksum, one.replay)).collect();
         Ok((found.file, found.checked.into_iter().map(str::to_owned).collect(), differences))
     }
 
     fn domain_metadata(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {
-        let domains = py.detach(|| self.0.domain_metadata()).into_python()?;
+        let domains = call(py, || self.0.domain_metadata())?;
         Ok(domains.into_iter().map(|domain| (domain.domain, domain.configuration)).collect())
     }
 
     fn transaction_versions(&self, py: Python<'_>) -> PyResult<BTreeMap<String, i64>> {
-        let transactions = py.detach(|| self.0.app_transactions()).into_python()?;
+        let transactions = call(py, || self.0.app_transactions())?;
         Ok(transactions.into_iter().map(|transaction| (transaction.app_id, transaction.version)).collect())
     }
 
     #[pyo3(signature = (columns = None, predicate = None))]
     fn files(&self, py: Python<'_>, columns: Option<Vec<String>>, predicate: Option<&str>) -> PyResult<ArrowStream> {
-        let list = py.detach(|| {
+        let list = call(py, || {
             let mut listing = FileListing::new(&self.0);
             if let Some(columns) = columns {
                 listing = listing.columns(columns.iter().map(|name| ListColumn::parse(name)).collect::<deltalog::Result<Vec<_>>>()?);
@@ -279,26 +280,24 @@ impl Snapshot {
                 listing = listing.predicate(&predicate)?;
             }
             listing.read()
-        });
-        let list = list.into_python()?;
+        })?;
         ArrowStream::start(py, list.schema().clone(), list)
     }
 
     #[pyo3(signature = (predicate = None))]
     fn file_uris(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<Vec<String>> {
-        py.detach(|| {
+        call(py, || {
             let mut listing = FileListing::new(&self.0);
             if let Some(predicate) = user_predicate(predicate)? {
                 listing = listing.predicate(&predicate)?;
             }
             listing.paths()?.map(|path| path.map(|path| self.uri_of(&path))).collect::<deltalog::Result<Vec<_>>>()
         })
-        .into_python()
     }
 
     #[pyo3(signature = (columns = None, predicate = None, row_ids = false))]
     fn scan(&self, py: Python<'_>, columns: Option<Vec<String>>, predicate: Option<&str>, row_ids: bool) -> PyResult<ArrowStream> {
-        let rows = py.detach(|| {
+        let rows = call(py, || {
             let mut scan = TableScan::new(&self.0);
             if let Some(columns) = columns {
                 scan = scan.columns(columns);
@@ -310,19 +309,18 @@ impl Snapshot {
                 scan = scan.row_ids();
             }
             scan.read()
-        });
-        let rows = rows.into_python()?;
+        })?;
         ArrowStream::start(py, rows.schema(), rows)
     }
 
     #[pyo3(signature = (predicate = None))]
     fn count(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<u64> {
-        py.detach(|| answers::of(&self.0, predicate)?.count()).into_python()
+        call(py, || answers::of(&self.0, predicate)?.count())
     }
 
     #[pyo3(signature = (predicate = None))]
     fn count_by_partition(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<ArrowStream> {
-        let counts = py.detach(|| answers::of(&self.0, predicate)?.count_by_partition()).into_python()?;
+        let counts = call(py, || answers::of(&self.0, predicate)?.count_by_partition())?;
         ArrowStream::start(py, counts.schema(), std::iter::once(Ok(counts)))
     }
 
@@ -333,52 +331,38 @@ impl Snapshot {
         column: &str,
         predicate: Option<&str>,
     ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let bounds = py.detach(|| answers::of(&self.0, predicate)?.min_max(column)).into_python()?;
+        let bounds = call(py, || answers::of(&self.0, predicate)?.min_max(column))?;
         bounds.map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?))).transpose()
     }
 
-    #[pyo3(signature = (start_version = None, end_version = None, start_timestamp_ms = None, end_timestamp_ms = None, columns = None, predicate = None, allow_out_of_range = false))]
-    #[expect(clippy::too_many_arguments, reason = "they are Python's, by name")]
+    #[pyo3(signature = (versions, columns = None, predicate = None, allow_out_of_range = false))]
     fn changes(
         &self,
         py: Python<'_>,
-        start_version: Option<u64>,
-        end_version: Option<u64>,
-        start_timestamp_ms: Option<i64>,
-        end_timestamp_ms: Option<i64>,
+        versions: ChangeRange,
         columns: Option<Vec<String>>,
         predicate: Option<&str>,
         allow_out_of_range: bool,
     ) -> PyResult<ArrowStream> {
-        let rows = py.detach(|| {
-            let plan = self.plan_changes(start_version, end_version, start_timestamp_ms, end_timestamp_ms, allow_out_of_range)?;
-            plan.read(columns.as_deref(), user_predicate(predicate)?.as_ref())
-        });
-        let rows = rows.into_python()?;
+        let rows = call(py, || {
+            let feed = versions.feed(&self.0)?.allow_out_of_range(allow_out_of_range);
+            let feed = user_predicate(predicate)?.into_iter().fold(feed, ChangeFeed::predicate);
+            feed.plan()?.read(columns.as_deref())
+        })?;
         ArrowStream::start(py, rows.schema(), rows)
     }
 
     fn plan_spark<'py>(&self, py: Python<'py>, filter_sql: &str, time_zone: &str) -> PyResult<(Bound<'py, PyBytes>, u64, u64)> {
-        let plan = py.detach(|| spark_plan::pack(&self.0, filter_sql, time_zone)).into_python()?;
+        let plan = call(py, || spark_plan::pack(&self.0, filter_sql, time_zone))?;
         Ok((PyBytes::new(py, &plan.bytes), plan.kept, plan.total))
     }
 
-    #[pyo3(signature = (start_version = None, end_version = None, start_timestamp_ms = None, end_timestamp_ms = None))]
-    fn spark_changes(
-        &self,
-        py: Python<'_>,
-        start_version: Option<u64>,
-        end_version: Option<u64>,
-        start_timestamp_ms: Option<i64>,
-        end_timestamp_ms: Option<i64>,
-    ) -> PyResult<SparkChanges> {
-        py.detach(|| self.plan_changes(start_version, end_version, start_timestamp_ms, end_timestamp_ms, false))
-            .map(SparkChanges)
-            .into_python()
+    fn spark_changes(&self, py: Python<'_>, versions: ChangeRange) -> PyResult<SparkChanges> {
+        call(py, || versions.feed(&self.0)?.plan()).map(SparkChanges)
     }
 
     fn scan_partitions<'py>(&self, py: Python<'py>, filter_sql: &str, n: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let pieces = py.detach(|| fragment::scan_partitions(&self.0, filter_sql, n)).into_python()?;
+        let pieces = call(py, || fragment::scan_partitions(&self.0, filter_sql, n))?;
         Ok(pieces.iter().map(|piece| PyBytes::new(py, piece)).collect())
     }
 

@@ -4,7 +4,7 @@ use deltalog::changes::ChangePlan;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::IntoPython;
+use crate::call::call;
 use crate::snapshot::Snapshot;
 use crate::spark_plan;
 
@@ -24,11 +24,11 @@ impl SparkChanges {
     }
 
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
-        py.detach(|| self.0.files()?.map(|file| file.map(|file| file.file.size)).sum::<deltalog::Result<u64>>()).into_python()
+        call(py, || self.0.files()?.map(|file| file.map(|file| file.file.size)).sum::<deltalog::Result<u64>>())
     }
 
     fn plan_spark<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, u64)> {
-        let plan = py.detach(|| spark_plan::pack_changes(&self.0)).into_python()?;
+        let plan = call(py, || spark_plan::pack_changes(&self.0))?;
         Ok((PyBytes::new(py, &plan.bytes), plan.kept))
     }
 }

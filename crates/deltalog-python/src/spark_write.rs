@@ -10,8 +10,10 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
+use crate::call::call;
 use crate::error::IntoPython;
 use crate::snapshot::open_storage;
+use crate::table_options::TableOptions;
 
 /// Everything that makes a write, for other processes. Holds no credentials.
 #[derive(Clone, Serialize, Deserialize)]
@@ -21,24 +23,14 @@ pub(crate) struct Token {
     base: Option<u64>,
     schema: String,
     mode: String,
-    partition_by: Option<Vec<String>>,
-    configuration: BTreeMap<String, String>,
-    name: Option<String>,
-    description: Option<String>,
+    options: TableOptions,
     /// Relative to the table's root.
     directory: String,
 }
 
 impl Token {
     fn request(&self) -> Result<WriteRequest> {
-        Ok(WriteRequest {
-            schema: StructType::from_json(&self.schema)?,
-            mode: SaveMode::parse(&self.mode)?,
-            partition_by: self.partition_by.clone(),
-            configuration: self.configuration.clone(),
-            name: self.name.clone(),
-            description: self.description.clone(),
-        })
+        Ok(self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?))
     }
 
     /// The write that this stands for.
@@ -100,20 +92,16 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
 #[pymethods]
 impl SparkWrite {
     #[staticmethod]
-    #[pyo3(signature = (uri, schema_json, mode, partition_by = None, configuration = None, name = None, description = None, storage_options = None))]
-    #[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+    #[pyo3(signature = (uri, schema_json, mode, options, storage_options = None))]
     fn begin(
         py: Python<'_>,
         uri: &str,
         schema_json: &str,
         mode: &str,
-        partition_by: Option<Vec<String>>,
-        configuration: Option<BTreeMap<String, String>>,
-        name: Option<String>,
-        description: Option<String>,
+        options: TableOptions,
         storage_options: Option<HashMap<String, String>>,
     ) -> PyResult<Option<Self>> {
-        py.detach(|| {
+        call(py, || {
             let environment = Environment::system();
             let storage = open_storage(uri, storage_options)?;
             let mut token = Token {
@@ -121,17 +109,13 @@ impl SparkWrite {
                 base: None,
                 schema: schema_json.to_owned(),
                 mode: mode.to_owned(),
-                partition_by,
-                configuration: configuration.unwrap_or_default(),
-                name,
-                description,
+                options,
                 directory: environment.uuid().to_string(),
             };
             let Some(pending) = PendingWrite::begin(&storage, token.request()?, &environment)? else { return Ok(None) };
             token.base = pending.base().map(Snapshot::version);
             Ok(Some(Self::new(token, storage, pending)))
         })
-        .into_python()
     }
 
     #[getter]
@@ -150,7 +134,7 @@ impl SparkWrite {
     }
 
     fn commit(&self, py: Python<'_>, operation: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> PyResult<u64> {
-        py.detach(|| {
+        call(py, || {
             let pending = self.take()?;
             let files = pending.adopt(&self.token.directory).inspect_err(|_| {
                 // The error to tell is why the files cannot be taken; what could not be deleted is left for clean-up.
@@ -158,15 +142,13 @@ impl SparkWrite {
             })?;
             Ok(pending.commit(files, self::operation(operation, parameters, engine_info))?.version)
         })
-        .into_python()
     }
 
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        py.detach(|| {
+        call(py, || {
             drop(self.take()?);
             self.delete_files()
         })
-        .into_python()
     }
 
     fn token<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
@@ -176,13 +158,12 @@ impl SparkWrite {
 
     #[staticmethod]
     fn resume(py: Python<'_>, token: &[u8]) -> PyResult<Self> {
-        py.detach(|| {
+        call(py, || {
             let token = Token::read(token)?;
             let storage = open_storage(&token.uri, None)?;
             let pending = token.open()?;
             Ok(Self::new(token, storage, pending))
         })
-        .into_python()
     }
 
     fn commit_fragments(
@@ -193,7 +174,7 @@ impl SparkWrite {
         parameters: BTreeMap<String, String>,
         engine_info: &str,
     ) -> PyResult<u64> {
-        py.detach(|| {
+        call(py, || {
             let mut files: Vec<Add> = Vec::new();
             for fragment in &fragments {
                 let adds: Vec<Add> = serde_json::from_slice(fragment)
@@ -202,6 +183,5 @@ impl SparkWrite {
             }
             Ok(self.take()?.commit(files, self::operation(operation, parameters, engine_info))?.version)
         })
-        .into_python()
     }
 }

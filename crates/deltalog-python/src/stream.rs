@@ -14,6 +14,7 @@ use pyo3::types::PyCapsule;
 use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
 
+use crate::call::call;
 use crate::error::IntoPython;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
@@ -33,7 +34,7 @@ impl ArrowStream {
         batches: impl Iterator<Item = deltalog::Result<RecordBatch>> + Send + 'static,
     ) -> PyResult<Self> {
         let mut batches: Batches = Box::new(batches);
-        let first = py.detach(|| batches.next()).transpose().into_python()?;
+        let first = call(py, || batches.next().transpose())?;
         let batches: Batches = Box::new(first.map(Ok).into_iter().chain(batches));
         Ok(Self { schema, batches: Mutex::new(Some(batches)) })
     }

@@ -1,48 +1,40 @@
 //! Data from Arrow to a committed version, without an engine.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::error::ArrowError;
 use deltalog::protocol::StructType;
 use deltalog::transaction::{Operation, SaveMode};
 use deltalog::write::DataWriter;
-use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, WriteRequest};
+use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use crate::error::{IntoPython, is_ours, to_python};
+use crate::call::call;
+use crate::error::{is_ours, to_python};
 use crate::snapshot::open_storage;
+use crate::table_options::TableOptions;
 
 /// Writes an Arrow stream and commits it; `None` if the mode is `ignore` and the table is there.
 #[pyfunction]
-#[pyo3(signature = (uri, stream, mode, partition_by = None, configuration = None, name = None, description = None, user_metadata = None, storage_options = None))]
-#[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+#[pyo3(signature = (uri, stream, mode, options, user_metadata = None, storage_options = None))]
 pub(crate) fn write_stream(
     py: Python<'_>,
     uri: &str,
     stream: &Bound<'_, PyAny>,
     mode: &str,
-    partition_by: Option<Vec<String>>,
-    configuration: Option<BTreeMap<String, String>>,
-    name: Option<String>,
-    description: Option<String>,
+    options: TableOptions,
     user_metadata: Option<String>,
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
     let reader = reader_of(stream)?;
-    py.detach(|| {
+    call(py, || {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
-        let request = WriteRequest {
-            schema: StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(storage.url()))?,
-            mode,
-            partition_by,
-            configuration: configuration.unwrap_or_default(),
-            name,
-            description,
-        };
+        let schema = StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(storage.url()))?;
+        let request = options.request(schema, mode);
         let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else { return Ok(None) };
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
         let mut operation = Operation::new("WRITE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
@@ -50,7 +42,6 @@ pub(crate) fn write_stream(
         let files = write_batches(&pending, reader)?;
         Ok(Some(pending.commit(files, operation)?.version))
     })
-    .into_python()
 }
 
 /// The rows of anything with `__arrow_c_stream__`. Errors of ours, which a table as the source may raise, stay what they are.
@@ -108,38 +99,26 @@ fn stream_error(error: ArrowError) -> Error {
 
 /// Makes a table without data; the version it has.
 #[pyfunction]
-#[pyo3(signature = (uri, schema_json, mode, partition_by = None, configuration = None, name = None, description = None, storage_options = None))]
-#[allow(clippy::too_many_arguments, reason = "keyword arguments in Python")]
+#[pyo3(signature = (uri, schema_json, mode, options, storage_options = None))]
 pub(crate) fn create_table(
     py: Python<'_>,
     uri: &str,
     schema_json: &str,
     mode: &str,
-    partition_by: Option<Vec<String>>,
-    configuration: Option<BTreeMap<String, String>>,
-    name: Option<String>,
-    description: Option<String>,
+    options: TableOptions,
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
-    py.detach(|| {
+    call(py, || {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
         if !matches!(mode, SaveMode::Ignore | SaveMode::ErrorIfExists) {
             return Err(Error::invalid_argument("a table can only be made with the mode error or ignore")
                 .with_hint("to replace its rows, write with the mode overwrite"));
         }
-        let request = WriteRequest {
-            schema: StructType::from_json(schema_json)?,
-            mode,
-            partition_by,
-            configuration: configuration.unwrap_or_default(),
-            name,
-            description,
-        };
+        let request = options.request(StructType::from_json(schema_json)?, mode);
         let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else { return Ok(None) };
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
         let operation = Operation::new("CREATE TABLE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
         Ok(Some(pending.commit(Vec::new(), operation)?.version))
     })
-    .into_python()
 }

@@ -1,5 +1,7 @@
-//! Writing checkpoints. Protocol: "Checkpoints", "V1 Spec", "Classic checkpoint".
+//! Writing checkpoints. Protocol: "Checkpoints", "V1 Spec", "V2 Spec", "Classic checkpoint".
 //!
+//! - Its name is the classic one, which all readers know. It follows the V1 spec, which is allowed for every table, or where the table's policy asks for
+//!   V2 checkpoints the V2 spec, with all actions in the one file.
 //! - A checkpoint holds the protocol, the metadata, every application's newest progress, every live domain, every live file, and the tombstones that have not expired.
 //! - It appears whole or not at all, and `_last_checkpoint` is written after it.
 //! - A checkpoint is a help for readers and never the business of a commit: when it cannot be written, that is logged and the commit stands.
@@ -18,8 +20,8 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::LastCheckpoint;
 use crate::log::name::LogFileName;
-use crate::protocol::Action;
 use crate::protocol::properties::interval_ms;
+use crate::protocol::{Action, CheckpointMetadata, TableFeature};
 use crate::replay::{FileColumn, FileColumns, remove_fields, string_map};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -61,12 +63,13 @@ fn write(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     }
     let with_stats = metadata.property("delta.checkpoint.writeStatsAsJson").is_none_or(|value| !value.trim().eq_ignore_ascii_case("false"));
     let add_columns: Vec<FileColumn> = FileColumn::ALL.into_iter().filter(|column| with_stats || *column != FileColumn::Stats).collect();
-    let schema = checkpoint_schema(&add_columns);
+    let is_v2 = metadata.wants_v2_checkpoints() && snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint);
+    let schema = checkpoint_schema(&add_columns, is_v2);
     let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_created_by(created_by()).build();
     let failed = |error: parquet::errors::ParquetError| Error::corrupt_log("the checkpoint cannot be written").with_source(error);
     let mut writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties)).map_err(failed)?;
     let mut size = 0;
-    let table_actions = table_actions(snapshot, &schema)?;
+    let table_actions = table_actions(snapshot, &schema, is_v2)?;
     size += table_actions.num_rows();
     writer.write(&table_actions).map_err(failed)?;
     let mut files = 0;
@@ -97,7 +100,7 @@ fn created_by() -> String {
 }
 
 /// The columns of a checkpoint. Protocol: "Checkpoint Schema".
-fn checkpoint_schema(add_columns: &[FileColumn]) -> SchemaRef {
+fn checkpoint_schema(add_columns: &[FileColumn], is_v2: bool) -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     let long = |name: &str| Field::new(name, DataType::Int64, true);
     let int = |name: &str| Field::new(name, DataType::Int32, true);
@@ -105,7 +108,7 @@ fn checkpoint_schema(add_columns: &[FileColumn]) -> SchemaRef {
     let map = |name: &str| Field::new(name, string_map(), true);
     let action = |name: &str, fields: Vec<Field>| Field::new(name, DataType::Struct(Fields::from(fields)), true);
     let format = action("format", vec![text("provider"), map("options")]);
-    Arc::new(Schema::new(vec![
+    let mut actions = vec![
         action("txn", vec![text("appId"), long("version"), long("lastUpdated")]),
         action("add", add_columns.iter().map(|column| column.field()).collect()),
         action("remove", remove_fields()),
@@ -124,14 +127,22 @@ fn checkpoint_schema(add_columns: &[FileColumn]) -> SchemaRef {
         ),
         action("protocol", vec![int("minReaderVersion"), int("minWriterVersion"), texts("readerFeatures"), texts("writerFeatures")]),
         action("domainMetadata", vec![text("domain"), text("configuration"), Field::new("removed", DataType::Boolean, true)]),
-    ]))
+    ];
+    if is_v2 {
+        actions.push(action("checkpointMetadata", vec![long("version"), map("tags")]));
+    }
+    Arc::new(Schema::new(actions))
 }
 
 /// Everything that is not about files, as rows. They go through JSON, as they do when they are read.
-fn table_actions(snapshot: &Snapshot, schema: &SchemaRef) -> Result<RecordBatch> {
+fn table_actions(snapshot: &Snapshot, schema: &SchemaRef, is_v2: bool) -> Result<RecordBatch> {
     let mut actions = vec![Action::Protocol(snapshot.protocol().clone()), Action::Metadata(snapshot.metadata().clone())];
     actions.extend(snapshot.app_transactions()?.into_iter().map(Action::Txn));
     actions.extend(snapshot.domain_metadata()?.into_iter().map(Action::DomainMetadata));
+    if is_v2 {
+        let version = i64::try_from(snapshot.version()).map_err(|_| Error::corrupt_log("a version beyond all numbers"))?;
+        actions.push(Action::CheckpointMetadata(CheckpointMetadata { version, tags: None }));
+    }
     let lines = actions.iter().map(Action::to_json_line).collect::<Result<Vec<_>>>()?.join("\n");
     let failed = |error: arrow::error::ArrowError| Error::corrupt_log("the table's actions do not fit a checkpoint").with_source(error);
     let mut reader =

@@ -68,6 +68,7 @@ pub mod environment;
 pub mod error;
 pub mod history;
 pub mod log;
+mod parallel;
 pub mod pending_write;
 pub mod predicate;
 pub mod protocol;

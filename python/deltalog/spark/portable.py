@@ -25,6 +25,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from deltalog._internal import Snapshot, SparkWrite, __version__, read_fragment, write_fragment
+from deltalog.arguments import TableOptions
 from deltalog.spark import schema as schemas
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.filters import filter_text
@@ -75,10 +76,8 @@ class DeltalogDataSource(DataSource):
         self._options.check_write()
         mode = "overwrite" if overwrite else "append"
         partition_by = self._options.partition_by()
-        configuration = self._options.table_configuration()
-        pending = SparkWrite.begin(
-            connect_uri(self._options.path), schemas.of_data(schema.json()), mode, partition_by, configuration or None
-        )
+        table = TableOptions(partition_by, self._options.table_configuration())
+        pending = SparkWrite.begin(connect_uri(self._options.path), schemas.of_data(schema.json()), mode, table)
         if pending is None:
             raise InvalidArgumentError(f"the mode {mode} cannot be nothing to do")
         return DeltalogWriter(pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])})

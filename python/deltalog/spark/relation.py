@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkChanges
+from deltalog.arguments import ChangeRange
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.format import file_format
 from deltalog.spark.jvm import Jvm
@@ -29,7 +30,7 @@ def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
     options.check_read()
     newest = Snapshot.open(uri_of(jvm, session, options.path))
     start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
-    return newest.spark_changes(start[0], end[0], start[1], end[1])
+    return newest.spark_changes(ChangeRange(start[0], end[0], start[1], end[1]))
 
 
 def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_options: Any) -> Any:

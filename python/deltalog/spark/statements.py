@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkWrite
+from deltalog.arguments import TableOptions
 from deltalog.spark import fit, schema, write
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
@@ -64,9 +65,8 @@ def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
     data = _query(jvm, session, statement)
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
-    pending = SparkWrite.begin(
-        uri, schema.of_data(data.schema().json()), mode.lower(), partition_by or None, configuration or None, None, _comment(table)
-    )
+    table_options = TableOptions(partition_by or None, configuration, None, _comment(table))
+    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), mode.lower(), table_options)
     if pending is not None:
         operation = "WRITE" if there else "CREATE TABLE AS SELECT"
         write.run(jvm, session, data, pending, uri, options, operation, _parameters(table, partition_by, configuration, mode))
@@ -114,7 +114,7 @@ def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> Snapshot:
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
     schema_json = schema.of_definition(table.schema().json())
-    pending = SparkWrite.begin(uri, schema_json, "errorifexists", partition_by or None, configuration or None, None, _comment(table))
+    pending = SparkWrite.begin(uri, schema_json, "errorifexists", TableOptions(partition_by or None, configuration, None, _comment(table)))
     if pending is not None:
         pending.commit("CREATE TABLE", _parameters(table, partition_by, configuration, None), write.engine_info(session))
     return Snapshot.open(uri)

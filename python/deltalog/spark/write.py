@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deltalog._internal import SparkWrite, __version__
+from deltalog.arguments import TableOptions
 from deltalog.spark import fit, schema
 from deltalog.spark.compile import PACKAGE
 from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
@@ -26,7 +27,7 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> None
     partition_by = options.partition_by()
     schema_json = schema.of_data(data.schema().json())
     uri = uri_of(jvm, session, options.path)
-    pending = SparkWrite.begin(uri, schema_json, _MODES[mode], partition_by, options.table_configuration() or None)
+    pending = SparkWrite.begin(uri, schema_json, _MODES[mode], TableOptions(partition_by, options.table_configuration()))
     if pending is not None:
         parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
         run(jvm, session, data, pending, uri, options, "WRITE", parameters)
@@ -44,7 +45,7 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
         )
     uri = uri_of(jvm, session, options.path)
     mode = "Overwrite" if overwrite else "Append"
-    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), _MODES[mode])
+    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), _MODES[mode], TableOptions())
     if pending is not None:
         run(jvm, session, data, pending, uri, options, "WRITE", {"mode": mode, "partitionBy": "[]"})
 

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{AsArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder};
 use arrow::compute::filter_record_batch;
 use serde_json::Value;
 
+use super::files::ChangeKind;
+use super::pruner::FeedPruner;
 use crate::error::{Error, Result};
 use crate::protocol::{AddCdcFile, CommitInfo, LogPath, PathResolver};
 use crate::replay::{Commit, FileColumn, with_columns};
@@ -21,9 +23,28 @@ pub(super) struct FeedCommit {
 #[derive(Debug)]
 pub(super) enum FeedActions {
     /// The changes as their writer recorded them.
-    Recorded { files: Vec<AddCdcFile>, partition_values: MapArray },
-    /// `add` and `remove` actions in the form of the log, with the columns that are needed, from which the changes are inferred.
-    Inferred { adds: RecordBatch, removes: RecordBatch },
+    Recorded { files: Vec<AddCdcFile>, partition_values: MapArray, kept: Kept },
+    /// `add` and `remove` actions, from which the changes are inferred.
+    Inferred { adds: FileActions, removes: FileActions },
+}
+
+/// Actions of one kind.
+#[derive(Debug)]
+pub(super) struct FileActions {
+    /// In the form of the log, with the columns that are needed.
+    pub(super) batch: RecordBatch,
+    /// Of whose own changes one may be asked for.
+    pub(super) kept: Kept,
+}
+
+/// Which of a commit's files may hold a change that is asked for: all, or these.
+#[derive(Debug)]
+pub(super) struct Kept(Option<BooleanArray>);
+
+impl Kept {
+    pub(super) fn has(&self, row: usize) -> bool {
+        self.0.as_ref().is_none_or(|kept| kept.is_null(row) || kept.value(row))
+    }
 }
 
 /// What is kept of file actions.
@@ -32,15 +53,30 @@ const COLUMNS: [FileColumn; 4] = [FileColumn::Path, FileColumn::Size, FileColumn
 impl FeedCommit {
     /// # Errors
     /// `CorruptLog`.
-    pub(super) fn new(commit: Commit, timestamp_ms: i64) -> Result<Self> {
+    pub(super) fn new(commit: Commit, timestamp_ms: i64, pruner: Option<&FeedPruner>) -> Result<Self> {
+        let version = commit.version;
+        let kept = |actions: &RecordBatch, kind: ChangeKind| {
+            let kept = pruner.map(|pruner| pruner.keep(actions, kind, version, timestamp_ms));
+            kept.transpose().map(|kept| Kept(kept.flatten()))
+        };
         let actions = if !commit.cdc.is_empty() {
             let partition_values = maps_of(&commit.cdc)?;
-            FeedActions::Recorded { files: commit.cdc, partition_values }
+            let field = FileColumn::PartitionValues.name();
+            let columns = RecordBatch::try_from_iter([(field, Arc::new(partition_values.clone()) as ArrayRef)]);
+            let columns = columns.map_err(|error| Error::corrupt_log("change files have no partition values").with_source(error))?;
+            FeedActions::Recorded { files: commit.cdc, partition_values, kept: kept(&columns, ChangeKind::Recorded)? }
         } else {
-            let keep = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
-            FeedActions::Inferred { adds: changing(&commit.adds, keep)?, removes: changing(&commit.removes, keep)? }
+            let has_changes = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
+            let actions = |actions: &RecordBatch, kind: ChangeKind| -> Result<FileActions> {
+                let actions = changing(actions, has_changes)?;
+                let kept = kept(&actions, kind)?;
+                // Statistics were needed for that only.
+                Ok(FileActions { batch: with_columns(&actions, COLUMNS.iter().map(|column| column.field()).collect())?, kept })
+            };
+            let adds = actions(&commit.adds, ChangeKind::Insert)?;
+            FeedActions::Inferred { adds, removes: actions(&commit.removes, ChangeKind::Delete)? }
         };
-        Ok(Self { version: commit.version, timestamp_ms, actions })
+        Ok(Self { version, timestamp_ms, actions })
     }
 }
 
@@ -52,9 +88,10 @@ fn is_merge_without_changes(info: &CommitInfo) -> bool {
         && ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"].iter().all(|name| metric(name).is_some_and(is_zero))
 }
 
-/// The actions with `dataChange`, or none of them.
+/// The actions with `dataChange`, or none of them; also with their statistics.
 fn changing(actions: &RecordBatch, keep: bool) -> Result<RecordBatch> {
-    let kept = with_columns(actions, COLUMNS.iter().map(|column| column.field()).collect())?;
+    let columns = COLUMNS.iter().chain([&FileColumn::Stats]);
+    let kept = with_columns(actions, columns.map(|column| column.field()).collect())?;
     // Without actions there is no column either.
     if !keep || actions.num_rows() == 0 {
         return Ok(kept.slice(0, 0));

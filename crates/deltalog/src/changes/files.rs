@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray, StructArray, TimestampMicrosecondArray};
-use arrow::datatypes::{Field, FieldRef, Int64Type};
+use arrow::array::{Array, AsArray, Int64Array, StructArray};
+use arrow::datatypes::Int64Type;
 
-use super::commits::{FeedActions, FeedCommit, paths};
-use super::schema::change_fields;
+use super::commits::{FeedActions, FeedCommit, FileActions, Kept, paths};
+use super::values::values;
 use crate::error::{Error, Result};
 use crate::protocol::{LogPath, PathResolver};
 use crate::replay::{DeletionVectorColumn, FileColumn};
@@ -86,8 +86,9 @@ impl Iterator for ChangeFiles {
 impl ChangeFiles {
     fn files_of(&self, commit: &FeedCommit) -> Result<Vec<ChangeFile>> {
         match &commit.actions {
-            FeedActions::Recorded { files, partition_values } => {
-                let values = values(commit, &self.partitions.parse(partition_values)?, ChangeKind::Recorded)?;
+            FeedActions::Recorded { files, partition_values, kept } => {
+                let partitions = self.partitions.parse(partition_values)?;
+                let values = Arc::new(values(commit.version, commit.timestamp_ms, &partitions, ChangeKind::Recorded)?);
                 let file = |(row, file): (usize, &crate::protocol::AddCdcFile)| {
                     Ok(ChangeFile {
                         kind: ChangeKind::Recorded,
@@ -103,13 +104,13 @@ impl ChangeFiles {
                         },
                     })
                 };
-                files.iter().enumerate().map(file).collect()
+                files.iter().enumerate().filter(|(row, _)| kept.has(*row)).map(file).collect()
             }
             FeedActions::Inferred { adds, removes } => self.inferred(commit, adds, removes),
         }
     }
 
-    fn inferred(&self, commit: &FeedCommit, adds: &RecordBatch, removes: &RecordBatch) -> Result<Vec<ChangeFile>> {
+    fn inferred(&self, commit: &FeedCommit, adds: &FileActions, removes: &FileActions) -> Result<Vec<ChangeFile>> {
         let adds = self.actions(commit, adds)?;
         let removes = self.actions(commit, removes)?;
         let added: HashMap<&LogPath, usize> = adds.paths.iter().enumerate().map(|(row, path)| (path.as_ref(), row)).collect();
@@ -117,7 +118,9 @@ impl ChangeFiles {
         let (mut deleted, mut inserted) = (Vec::new(), Vec::new());
         for (row, path) in removes.paths.iter().enumerate() {
             let Some(add) = added.get(path.as_ref()) else {
-                deleted.push(removes.file(self, row, ChangeKind::Delete, removes.vectors.get(row)?.into())?);
+                if removes.kept.has(row) {
+                    deleted.push(removes.file(self, row, ChangeKind::Delete, removes.vectors.get(row)?.into())?);
+                }
                 continue;
             };
             if let Some(is_paired) = is_paired.get_mut(*add) {
@@ -128,22 +131,24 @@ impl ChangeFiles {
             if old == new {
                 continue;
             }
-            if let Some(named_by) = new.clone() {
+            if let Some(named_by) = new.clone().filter(|_| removes.kept.has(row)) {
                 let rows = FileRows::Between { named_by, not_by: old.clone() };
                 deleted.push(adds.file(self, *add, ChangeKind::Delete, rows)?);
             }
-            if let Some(named_by) = old {
+            if let Some(named_by) = old.filter(|_| adds.kept.has(*add)) {
                 inserted.push(adds.file(self, *add, ChangeKind::Insert, FileRows::Between { named_by, not_by: new })?);
             }
         }
-        for row in (0..adds.paths.len()).filter(|row| is_paired.get(*row) == Some(&false)) {
+        let is_alone = |row: &usize| is_paired.get(*row) == Some(&false) && adds.kept.has(*row);
+        for row in (0..adds.paths.len()).filter(is_alone) {
             inserted.push(adds.file(self, row, ChangeKind::Insert, adds.vectors.get(row)?.into())?);
         }
         deleted.append(&mut inserted);
         Ok(deleted)
     }
 
-    fn actions<'a>(&self, commit: &'a FeedCommit, batch: &'a RecordBatch) -> Result<Actions<'a>> {
+    fn actions<'a>(&self, commit: &'a FeedCommit, actions: &'a FileActions) -> Result<Actions<'a>> {
+        let batch = &actions.batch;
         let column = |column: FileColumn| {
             batch
                 .column_by_name(column.name())
@@ -163,31 +168,11 @@ impl ChangeFiles {
             paths,
             sizes,
             vectors: DeletionVectorColumn::of_log(batch)?,
-            deleted: values(commit, &partitions, ChangeKind::Delete)?,
-            inserted: values(commit, &partitions, ChangeKind::Insert)?,
+            kept: &actions.kept,
+            deleted: Arc::new(values(commit.version, commit.timestamp_ms, &partitions, ChangeKind::Delete)?),
+            inserted: Arc::new(values(commit.version, commit.timestamp_ms, &partitions, ChangeKind::Insert)?),
         })
     }
-}
-
-/// The partition values of the files of a commit, with what the feed says of all rows of them.
-fn values(commit: &FeedCommit, partitions: &StructArray, kind: ChangeKind) -> Result<Arc<StructArray>> {
-    let files = partitions.len();
-    let version = i64::try_from(commit.version).map_err(|_| Error::corrupt_log("a version beyond all numbers"))?;
-    let micros = commit.timestamp_ms.checked_mul(1000).ok_or_else(|| Error::corrupt_log("a commit time beyond all timestamps"))?;
-    let [change_type, commit_version, commit_timestamp] = change_fields();
-    let mut given: Vec<(Field, ArrayRef)> = vec![
-        (commit_version, Arc::new(Int64Array::from(vec![version; files]))),
-        (commit_timestamp, Arc::new(TimestampMicrosecondArray::from(vec![micros; files]).with_timezone("UTC"))),
-    ];
-    if let Some(name) = kind.change_type() {
-        given.push((change_type, Arc::new(StringArray::from(vec![name; files]))));
-    }
-    let (fields, columns): (Vec<_>, Vec<_>) = given.into_iter().map(|(field, column)| (Arc::new(field), column)).unzip();
-    let fields: Vec<FieldRef> = partitions.fields().iter().cloned().chain(fields).collect();
-    let columns = partitions.columns().iter().cloned().chain(columns).collect();
-    StructArray::try_new_with_length(fields.into(), columns, None, files)
-        .map(Arc::new)
-        .map_err(|error| Error::corrupt_log("the values of changed files do not fit their columns").with_source(error))
 }
 
 /// `add` or `remove` actions of a commit.
@@ -196,6 +181,7 @@ struct Actions<'a> {
     paths: Vec<Arc<LogPath>>,
     sizes: &'a Int64Array,
     vectors: DeletionVectorColumn<'a>,
+    kept: &'a Kept,
     /// The values of the files whose rows were deleted.
     deleted: Arc<StructArray>,
     /// Of those whose rows were inserted.

@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::ChangeBound;
 use super::test_table::*;
+use crate::predicate::{ParseMode, parse};
 use crate::protocol::DeletionVectorDescriptor;
 
 /// What a version may do to a table; numbers choose files and rows.
@@ -39,18 +41,48 @@ struct Live {
     ids: Vec<i64>,
     deleted: BTreeSet<u64>,
     vector: Option<DeletionVectorDescriptor>,
+    stats: Stats,
+}
+
+/// What the actions of a file say of its rows: nothing, bounds of those that are live, or bounds of all in the file.
+#[derive(Debug, Clone, Copy)]
+enum Stats {
+    None,
+    Tight,
+    Wide,
+}
+
+fn stats() -> impl Strategy<Value = Stats> {
+    prop_oneof![Just(Stats::None), Just(Stats::Tight), Just(Stats::Wide)]
 }
 
 impl Live {
+    /// An action about it.
+    fn action(&self, table: &Table, kind: &str, data_change: bool) -> Value {
+        let mut action = table.action(kind, &self.path, self.vector.as_ref(), data_change);
+        let (rows, tight) = match self.stats {
+            Stats::None => return action,
+            Stats::Tight => (self.rows(), true),
+            Stats::Wide => (self.ids.clone(), false),
+        };
+        let mut stats = json!({"numRecords": self.ids.len(), "nullCount": {"id": 0}, "tightBounds": tight});
+        if let (Some(min), Some(max)) = (rows.iter().min(), rows.iter().max()) {
+            stats["minValues"] = json!({"id": min});
+            stats["maxValues"] = json!({"id": max});
+        }
+        action[kind]["stats"] = stats.to_string().into();
+        action
+    }
+
     fn rows(&self) -> Vec<i64> {
         self.ids.iter().zip(0..).filter(|(_, row)| !self.deleted.contains(row)).map(|(id, _)| *id).collect()
     }
 }
 
 /// Carries out `step`; what changed by it.
-fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step) -> Rows {
+fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step, stats: Stats) -> Rows {
     let version = table.versions;
-    let fresh = |table: &mut Table, ids: Vec<i64>| Live { path: table.write_ids(&ids), ids, deleted: BTreeSet::new(), vector: None };
+    let fresh = |table: &mut Table, ids: Vec<i64>| Live { path: table.write_ids(&ids), ids, deleted: BTreeSet::new(), vector: None, stats };
     match step {
         Step::Redelete(..) | Step::Drop(_) | Step::Rewrite(_) | Step::Record(_) if live.is_empty() => {
             table.commit(vec![]);
@@ -60,7 +92,7 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step)
             let ids: Vec<i64> = (*next_id..).take(count.into()).collect();
             *next_id += i64::from(count);
             let file = fresh(table, ids.clone());
-            table.commit(vec![table.add(&file.path)]);
+            table.commit(vec![file.action(table, "add", true)]);
             live.push(file);
             change("insert", ids, version)
         }
@@ -69,26 +101,21 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step)
             let before = file.clone();
             file.deleted = rows.into_iter().map(u64::from).filter(|row| *row < file.ids.len() as u64).collect();
             file.vector = table.vector(&file.deleted);
-            let actions = vec![
-                table.action("remove", &before.path, before.vector.as_ref(), true),
-                table.action("add", &file.path, file.vector.as_ref(), true),
-            ];
+            file.stats = stats;
+            let actions = vec![before.action(table, "remove", true), file.action(table, "add", true)];
             table.commit(actions);
             let [old, new] = [before.rows(), file.rows()].map(BTreeSet::from_iter);
             sorted([change("delete", &old - &new, version), change("insert", &new - &old, version)])
         }
         Step::Drop(file) => {
             let file = live.remove(file.index(live.len()));
-            table.commit(vec![table.action("remove", &file.path, file.vector.as_ref(), true)]);
+            table.commit(vec![file.action(table, "remove", true)]);
             change("delete", file.rows(), version)
         }
         Step::Rewrite(file) => {
             let old = live.remove(file.index(live.len()));
             let new = fresh(table, old.rows());
-            table.commit(vec![
-                table.action("remove", &old.path, old.vector.as_ref(), false),
-                table.action("add", &new.path, new.vector.as_ref(), false),
-            ]);
+            table.commit(vec![old.action(table, "remove", false), new.action(table, "add", false)]);
             live.push(new);
             Rows::new()
         }
@@ -100,7 +127,7 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step)
             let recorded = table.write(vec![("id", ints(&gone)), ("_change_type", texts(&kinds))]);
             let new = fresh(table, kept);
             let cdc = json!({"cdc": {"path": recorded, "partitionValues": {}, "size": table.size(&recorded), "dataChange": false}});
-            table.commit(vec![table.action("remove", &old.path, old.vector.as_ref(), true), table.add(&new.path), cdc]);
+            table.commit(vec![old.action(table, "remove", true), new.action(table, "add", true), cdc]);
             live.push(new);
             change("delete", gone, version)
         }
@@ -116,7 +143,7 @@ proptest! {
         let (mut table, mut live, mut next_id) = (Table::new(), Vec::new(), 0);
         let mut expected = vec![Rows::new()];
         for step in steps {
-            expected.push(apply(&mut table, &mut live, &mut next_id, step));
+            expected.push(apply(&mut table, &mut live, &mut next_id, step, Stats::None));
         }
         let (from, to) = (from.index(expected.len()), to.index(expected.len()));
         let (from, to) = (from.min(to), from.max(to));
@@ -135,5 +162,73 @@ proptest! {
         prop_assert!(counts.values().all(|count| *count == 0 || *count == 1));
         let ids: Vec<i64> = counts.into_iter().filter(|(_, count)| *count == 1).map(|(id, _)| id).collect();
         prop_assert_eq!(ids, ids_at(&table, to as i64));
+    }
+
+    /// A predicate gives the rows that filtering the whole feed gives, whatever the actions say of their files.
+    #[test]
+    fn pruned_is_filtered_afterwards(steps in prop::collection::vec((step(), stats()), 1..12), asked in asked(), from: prop::sample::Index) {
+        let (mut table, mut live, mut next_id) = (Table::new(), Vec::new(), 0);
+        let mut expected = vec![Rows::new()];
+        for (step, stats) in steps {
+            expected.push(apply(&mut table, &mut live, &mut next_id, step, stats));
+        }
+        let from = from.index(expected.len());
+        let expected = sorted(expected.drain(from..));
+        let expected: Rows = expected.into_iter().filter(|row| asked.holds(row)).collect();
+        let predicate = parse(&asked.sql(), "UTC", ParseMode::Strict).unwrap();
+        let found = table.changes(table.feed().from(ChangeBound::Version(from as u64)).predicate(predicate)).unwrap();
+        prop_assert_eq!(found, expected);
+    }
+}
+
+/// A predicate on rows of the feed.
+#[derive(Debug, Clone)]
+enum Asked {
+    Id(bool, i64),
+    Version(bool, i64),
+    Kind(&'static str),
+    And(Box<Self>, Box<Self>),
+    Or(Box<Self>, Box<Self>),
+    Not(Box<Self>),
+}
+
+fn asked() -> impl Strategy<Value = Asked> {
+    let leaf = prop_oneof![
+        4 => (any::<bool>(), -1..60i64).prop_map(|(less, id)| Asked::Id(less, id)),
+        1 => (any::<bool>(), 0..12i64).prop_map(|(less, version)| Asked::Version(less, version)),
+        1 => prop_oneof![Just("insert"), Just("delete"), Just("update_preimage")].prop_map(Asked::Kind),
+    ];
+    leaf.prop_recursive(3, 8, 2, |inner| {
+        let pair = || (inner.clone().prop_map(Box::new), inner.clone().prop_map(Box::new));
+        prop_oneof![
+            pair().prop_map(|(a, b)| Asked::And(a, b)),
+            pair().prop_map(|(a, b)| Asked::Or(a, b)),
+            inner.clone().prop_map(|inner| Asked::Not(Box::new(inner))),
+        ]
+    })
+}
+
+impl Asked {
+    fn sql(&self) -> String {
+        let op = |less: &bool| if *less { "<" } else { ">=" };
+        match self {
+            Self::Id(less, id) => format!("id {} {id}", op(less)),
+            Self::Version(less, version) => format!("_commit_version {} {version}", op(less)),
+            Self::Kind(kind) => format!("_change_type = '{kind}'"),
+            Self::And(a, b) => format!("({} AND {})", a.sql(), b.sql()),
+            Self::Or(a, b) => format!("({} OR {})", a.sql(), b.sql()),
+            Self::Not(inner) => format!("NOT ({})", inner.sql()),
+        }
+    }
+
+    fn holds(&self, row @ (kind, id, version): &(String, i64, i64)) -> bool {
+        match self {
+            Self::Id(less, bound) => (id < bound) == *less,
+            Self::Version(less, bound) => (version < bound) == *less,
+            Self::Kind(wanted) => kind == wanted,
+            Self::And(a, b) => a.holds(row) && b.holds(row),
+            Self::Or(a, b) => a.holds(row) || b.holds(row),
+            Self::Not(inner) => !inner.holds(row),
+        }
     }
 }

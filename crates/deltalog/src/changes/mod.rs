@@ -18,13 +18,16 @@
 //! - Rows have the schema of the range's last version, then [`CHANGE_TYPE`], [`COMMIT_VERSION`] and [`COMMIT_TIMESTAMP`]. A version whose schema cannot
 //!   be read so is an error, as in the JVM implementation: see [`ChangeFeed::plan`].
 //! - Versions come in order; of one version, deleted rows before inserted ones.
-//! - Planning keeps of each commit the paths, sizes, partition values and deletion vectors of its changes, and reads no data file.
+//! - Planning reads the commits on all cores, keeps of each the paths, sizes, partition values and deletion vectors of its changes, and reads no data file.
+//! - A file that cannot hold a change that a predicate asks for is not opened.
 
 mod commits;
 mod files;
 mod plan;
+mod pruner;
 mod range;
 mod schema;
+mod values;
 
 pub use files::{ChangeFile, ChangeFiles, ChangeKind};
 pub use plan::{ChangeFeed, ChangePlan};

@@ -7,11 +7,14 @@ use arrow::datatypes::{Schema, SchemaRef};
 
 use super::commits::FeedCommit;
 use super::files::{ChangeFile, ChangeFiles};
+use super::pruner::FeedPruner;
 use super::range::{ChangeBound, Wanted, commits_of};
 use super::schema::{Shape, change_fields, with_change_fields};
 use super::{COMMIT_TIMESTAMP, COMMIT_VERSION, PROPERTY};
 use crate::error::{Error, ErrorKind, Result};
-use crate::predicate::Predicate;
+use crate::log::CommitFile;
+use crate::parallel;
+use crate::predicate::{BoundPredicate, Predicate};
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, ensure_readable_with_catalog};
 use crate::replay::Commit;
 use crate::scan::{PartitionColumns, RowScan, RowStream};
@@ -22,13 +25,14 @@ use crate::snapshot::Snapshot;
 pub struct ChangeFeed {
     snapshot: Snapshot,
     wanted: Wanted,
+    predicate: Option<Predicate>,
 }
 
 impl ChangeFeed {
     /// All changes of the table of `snapshot`, from version 0 to the newest, which is looked for.
     pub fn new(snapshot: &Snapshot) -> Self {
         let wanted = Wanted { start: ChangeBound::Version(0), end: None, may_be_empty: false };
-        Self { snapshot: snapshot.clone(), wanted }
+        Self { snapshot: snapshot.clone(), wanted, predicate: None }
     }
 
     /// Begins here.
@@ -52,11 +56,18 @@ impl ChangeFeed {
         self
     }
 
-    /// Finds the files that changed.
+    /// Only changes for which `predicate` is true. It may name the columns of the feed.
+    #[must_use]
+    pub fn predicate(mut self, predicate: Predicate) -> Self {
+        self.predicate = Some(predicate);
+        self
+    }
+
+    /// Finds the files that changed, without those that cannot hold a row for which the predicate is true.
     ///
     /// # Errors
     /// `VersionNotFound` for versions whose commits are not there, or at which the feed was not on; the message tells which can be read.
-    /// `InvalidArgument` for a range that ends before it begins. `SchemaMismatch` if the rows of a version cannot be read in the schema of the last one:
+    /// `InvalidArgument` for a range that ends before it begins, and for a predicate that does not fit the schema. `SchemaMismatch` if the rows of a version cannot be read in the schema of the last one:
     /// a column was dropped or renamed since, has another type that is not a wider one, may not be NULL any more, or the table is partitioned by other
     /// columns. `Unsupported` if a version has a feature that is not implemented. Else as [`Snapshot::open`].
     pub fn plan(self) -> Result<ChangePlan> {
@@ -65,36 +76,46 @@ impl ChangeFeed {
         let newest = self.snapshot.refresh()?;
         let times = newest.commit_times(Some(newest.version()))?;
         let Some(versions) = self.wanted.versions(&times).map_err(located)? else {
-            return ChangePlan::new(newest, None, Vec::new());
+            return ChangePlan::new(newest, None, self.predicate.as_ref());
         };
         let last = newest.at_version(*versions.end())?;
-        let mut log = FeedLog { last: &last, states: Vec::new(), off: Vec::new() };
-        let mut commits = Vec::new();
-        for file in commits_of(&times, &versions).map_err(located)? {
-            let commit = Commit::read_without_stats(storage, file)?;
-            log.see(&commit);
-            let timestamp_ms = times.shown(&file, commit.commit_info.as_ref());
-            commits.push(FeedCommit::new(commit, timestamp_ms).map_err(|error| located(error.at_version(file.version)))?);
-        }
-        log.check(&versions).map_err(located)?;
-        ChangePlan::new(last, Some(versions), commits)
+        let mut plan = ChangePlan::new(last, Some(versions.clone()), self.predicate.as_ref())?;
+        let pruner = plan.predicate.clone().map(|predicate| FeedPruner::new(&plan.snapshot, predicate)).transpose().map_err(located)?;
+        let read_file = match pruner.as_ref().is_some_and(FeedPruner::reads_statistics) {
+            true => Commit::read_with_all_stats,
+            false => Commit::read_without_stats,
+        };
+        let read = |file: &CommitFile| -> Result<(State, FeedCommit)> {
+            let commit = read_file(storage, *file)?;
+            let state = (commit.version, commit.protocol.clone(), commit.metadata.clone());
+            let timestamp_ms = times.shown(file, commit.commit_info.as_ref());
+            let commit = FeedCommit::new(commit, timestamp_ms, pruner.as_ref()).map_err(|error| located(error.at_version(file.version)))?;
+            Ok((state, commit))
+        };
+        let files = commits_of(&times, &versions).map_err(located)?;
+        let (states, commits): (Vec<_>, Vec<_>) = parallel::each(&files, parallel::cores(), read)?.into_iter().unzip();
+        FeedLog::new(&plan.snapshot, states).check(&versions).map_err(located)?;
+        plan.commits = Arc::new(commits);
+        Ok(plan)
     }
 }
+
+/// What a version sets.
+type State = (u64, Option<Protocol>, Option<Metadata>);
 
 /// What the commits of a range say of protocol and metadata.
 struct FeedLog<'a> {
     last: &'a Snapshot,
     /// The versions that set one of the two.
-    states: Vec<(u64, Option<Protocol>, Option<Metadata>)>,
+    states: Vec<State>,
     /// The versions from which on the feed was off, each with that from which on it was on again.
     off: Vec<(u64, Option<u64>)>,
 }
 
-impl FeedLog<'_> {
-    fn see(&mut self, commit: &Commit) {
-        if commit.protocol.is_some() || commit.metadata.is_some() {
-            self.states.push((commit.version, commit.protocol.clone(), commit.metadata.clone()));
-        }
+impl<'a> FeedLog<'a> {
+    fn new(last: &'a Snapshot, states: Vec<State>) -> Self {
+        let sets_one = |(_, protocol, metadata): &State| protocol.is_some() || metadata.is_some();
+        Self { last, states: states.into_iter().filter(sets_one).collect(), off: Vec::new() }
     }
 
     /// Checks each version of `versions` against the last.
@@ -184,12 +205,16 @@ pub struct ChangePlan {
     versions: Option<RangeInclusive<u64>>,
     commits: Arc<Vec<FeedCommit>>,
     schema: SchemaRef,
+    predicate: Option<BoundPredicate>,
 }
 
 impl ChangePlan {
-    fn new(snapshot: Snapshot, versions: Option<RangeInclusive<u64>>, commits: Vec<FeedCommit>) -> Result<Self> {
-        let schema = with_change_fields(snapshot.arrow_schema()).map_err(|error| error.in_table(snapshot.storage().url()))?;
-        Ok(Self { snapshot, versions, commits: Arc::new(commits), schema })
+    /// Without commits as yet.
+    fn new(snapshot: Snapshot, versions: Option<RangeInclusive<u64>>, predicate: Option<&Predicate>) -> Result<Self> {
+        let located = |error: Error| error.in_table(snapshot.storage().url());
+        let schema = with_change_fields(snapshot.arrow_schema()).map_err(located)?;
+        let predicate = predicate.map(|predicate| predicate.bind(&schema)).transpose().map_err(located)?;
+        Ok(Self { snapshot, versions, commits: Arc::default(), schema, predicate })
     }
 
     /// The versions; `None` if the range has none.
@@ -207,7 +232,7 @@ impl ChangePlan {
         &self.schema
     }
 
-    /// The files that changed, in the order of the versions.
+    /// The files that changed and may hold a row that is asked for, in the order of the versions.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column cannot be one; what is wrong with an action comes with the files.
@@ -222,11 +247,11 @@ impl ChangePlan {
         })
     }
 
-    /// The changed rows, of `columns` if given, else of all, for which `predicate` is true. Both may name the columns of the feed.
+    /// The changed rows, of `columns` if given, which may name those of the feed, else of all.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there or a predicate that does not fit the schema; what goes wrong while reading comes with the batches.
-    pub fn read(&self, columns: Option<&[String]>, predicate: Option<&Predicate>) -> Result<RowStream> {
+    /// `InvalidArgument` for a column that is not there; what goes wrong while reading comes with the batches.
+    pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
         let snapshot = &self.snapshot;
         // Whatever the feed says of all rows of a file needs no row to be decided.
         let given = [COMMIT_VERSION, COMMIT_TIMESTAMP].map(str::to_owned);
@@ -240,9 +265,8 @@ impl ChangePlan {
         if let Some(columns) = columns {
             scan = scan.with_projection(columns)?;
         }
-        if let Some(predicate) = predicate {
-            let bound = predicate.bind(&self.schema).map_err(|error| error.in_table(snapshot.storage().url()))?;
-            scan = scan.with_predicate(&bound)?;
+        if let Some(predicate) = &self.predicate {
+            scan = scan.with_predicate(predicate)?;
         }
         Ok(scan.read(self.files()?.map(|file: Result<ChangeFile>| file.map(|file| file.file))))
     }

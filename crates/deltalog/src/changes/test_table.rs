@@ -109,7 +109,7 @@ impl Table {
 
     pub(super) fn changes(&self, feed: ChangeFeed) -> Result<Rows> {
         let mut rows = Vec::new();
-        for batch in feed.plan()?.read(None, None)? {
+        for batch in feed.plan()?.read(None)? {
             rows.extend(rows_of(&batch?));
         }
         rows.sort();

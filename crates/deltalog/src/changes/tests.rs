@@ -38,7 +38,7 @@ fn columns_order_and_times() {
     assert_eq!(plan.versions(), Some(0..=3));
     let names: Vec<_> = plan.schema().fields().iter().map(|field| field.name().as_str()).collect();
     assert_eq!(names, ["id", "_change_type", "_commit_version", "_commit_timestamp"]);
-    let batches: Vec<_> = plan.read(None, None).unwrap().map(Result::unwrap).collect();
+    let batches: Vec<_> = plan.read(None).unwrap().map(Result::unwrap).collect();
     let found: Rows = batches.iter().flat_map(rows_of).collect();
     let recorded = [change("update_preimage", [1], 3), change("update_postimage", [10], 3)].concat();
     assert_eq!(found, [change("insert", [1, 2, 3], 1), change("delete", [2], 2), recorded].concat());
@@ -68,7 +68,7 @@ fn predicates_and_projections_know_the_feeds_columns() {
     table.commit(vec![table.add(&with_column)]);
     let select = |sql: &str| {
         let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap();
-        let batches = table.feed().plan().unwrap().read(None, Some(&predicate)).unwrap();
+        let batches = table.feed().predicate(predicate).plan().unwrap().read(None).unwrap();
         batches.flat_map(|batch| rows_of(&batch.unwrap())).collect::<Rows>()
     };
     assert_eq!(select("_change_type = 'insert' AND id > 2"), [change("insert", [3], 1), change("insert", [20, 21], 4)].concat());
@@ -82,10 +82,10 @@ fn predicates_and_projections_know_the_feeds_columns() {
 
     let plan = table.feed().to(ChangeBound::Version(3)).plan().unwrap();
     let columns = ["_commit_version", "_change_type"].map(str::to_owned);
-    let batches: Vec<_> = plan.read(Some(&columns), None).unwrap().map(Result::unwrap).collect();
+    let batches: Vec<_> = plan.read(Some(&columns)).unwrap().map(Result::unwrap).collect();
     assert_eq!(batches.iter().map(RecordBatch::num_rows).sum::<usize>(), 6);
     assert!(batches.iter().all(|batch| batch.num_columns() == 2));
-    assert_eq!(plan.read(Some(&["nothing".to_owned()]), None).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    assert_eq!(plan.read(Some(&["nothing".to_owned()])).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn ranges_by_version_and_time_are_inclusive() {
     assert!(kind == ErrorKind::InvalidArgument && text.contains("versions 0 to 3"), "{text}");
     for (start, end) in [(ChangeBound::Version(4), ChangeBound::Version(9)), (at(31), at(40)), (at(11), at(19)), (at(-9), at(-1))] {
         let plan = table.feed().from(start).to(end).allow_out_of_range(true).plan().unwrap();
-        assert!(plan.versions().is_none() && plan.read(None, None).unwrap().next().is_none());
+        assert!(plan.versions().is_none() && plan.read(None).unwrap().next().is_none());
         assert_eq!(plan.schema().fields().len(), 4);
     }
 }
@@ -207,8 +207,8 @@ fn schemas_that_changed() {
         table.commit(vec![table.add(&path)]);
         table.commit(vec![metadata(later, partition_columns, true)]);
         // Up to the version before, the old schema holds.
-        assert_eq!(table.feed().to(ChangeBound::Version(1)).plan().unwrap().read(None, None).unwrap().count(), 1);
-        let mut batches = table.feed().plan()?.read(None, None)?;
+        assert_eq!(table.feed().to(ChangeBound::Version(1)).plan().unwrap().read(None).unwrap().count(), 1);
+        let mut batches = table.feed().plan()?.read(None)?;
         let batch = batches.next().unwrap()?;
         assert!(batches.next().is_none());
         Ok::<_, Error>(batch)
@@ -278,17 +278,89 @@ fn partitioned_tables() {
     table.commit(vec![json!({"cdc": {"path": recorded, "partitionValues": {"p": "c"}, "size": 1, "dataChange": false}})]);
 
     let plan = table.feed().to(ChangeBound::Version(2)).plan().unwrap();
-    let batches: Vec<_> = plan.read(None, None).unwrap().map(Result::unwrap).collect();
+    let batches: Vec<_> = plan.read(None).unwrap().map(Result::unwrap).collect();
     assert_eq!(batches.iter().flat_map(rows_of).collect::<Rows>(), [change("insert", [1], 1), change("delete", [1], 2)].concat());
     assert!(batches.iter().all(|batch| batch.column(1).as_string::<i32>().value(0) == "a b"));
     let error = table.refused(3, 3);
     assert_eq!((error.kind(), error.version(), error.path()), (ErrorKind::Unsupported, Some(3), Some(path.as_str())), "{error}");
     let predicate = parse("p = 'c'", "UTC", ParseMode::Strict).unwrap();
-    let plan = table.feed().from(ChangeBound::Version(4)).plan().unwrap();
-    let batches: Vec<_> = plan.read(None, Some(&predicate)).unwrap().map(Result::unwrap).collect();
+    let plan = |predicate| table.feed().from(ChangeBound::Version(4)).predicate(predicate).plan().unwrap();
+    let batches: Vec<_> = plan(predicate).read(None).unwrap().map(Result::unwrap).collect();
     assert_eq!(batches.iter().flat_map(rows_of).collect::<Rows>(), change("update_preimage", [1], 4));
     let nothing = parse("p = 'd'", "UTC", ParseMode::Strict).unwrap();
-    assert!(plan.read(None, Some(&nothing)).unwrap().next().is_none());
+    assert!(plan(nothing).read(None).unwrap().next().is_none());
+}
+
+/// What values and statistics of the actions rule out is not opened: here it is not even there. ("Per-file Statistics".)
+#[test]
+fn files_that_cannot_match_are_not_opened() {
+    let mut table = Table::empty();
+    let of = schema(&[("id", "long", true), ("p", "string", true)]);
+    table.commit(vec![protocol(), metadata(&of, &["p"], true)]);
+    let file = |kind: &str, path: &str, p: &str, ids: Option<[i64; 2]>| {
+        let stats =
+            ids.map(|[min, max]| json!({"numRecords": 2, "minValues": {"id": min}, "maxValues": {"id": max}, "nullCount": {"id": 0}}));
+        let stats = stats.map(|stats| stats.to_string());
+        json!({kind: {"path": path, "partitionValues": {"p": p}, "size": 1, "modificationTime": 0, "dataChange": true, "stats": stats}})
+    };
+    table.commit(vec![file("add", "gone-1", "a", Some([1, 9])), file("add", "gone-2", "b", Some([1, 9]))]);
+    table.commit(vec![file("remove", "gone-1", "a", Some([1, 9])), file("add", "gone-3", "a", None)]);
+    let there = table.write_ids(&[20, 21]);
+    table.commit(vec![file("remove", "gone-3", "a", None), file("add", &there, "a", Some([20, 21]))]);
+    table.commit(vec![json!({"cdc": {"path": "gone-4", "partitionValues": {"p": "b"}, "size": 1, "dataChange": false}})]);
+    let plan = |sql: &str| table.feed().predicate(parse(sql, "UTC", ParseMode::Strict).unwrap()).plan().unwrap();
+    let files = |sql: &str| plan(sql).files().unwrap().map(|file| file.unwrap().file.path.to_string()).collect::<Vec<_>>();
+    assert_eq!(files("id > 9"), ["gone-3", "gone-3", &there, "gone-4"]);
+    assert_eq!(files("id > 9 AND _change_type = 'insert'"), ["gone-3", &there, "gone-4"]);
+    assert_eq!(files("id > 9 AND p = 'a' AND _commit_version = 3"), ["gone-3", &there]);
+    assert_eq!(files("p = 'b' OR id = 20"), ["gone-2", "gone-3", "gone-3", &there, "gone-4"]);
+    assert_eq!(files("_change_type = 'delete' AND p = 'a' AND id < 5"), ["gone-1", "gone-3"]);
+    assert_eq!(files("_commit_version > 4 OR p IS NULL"), Vec::<String>::new());
+    let sql = "id > 9 AND p = 'a' AND _commit_version = 3 AND _change_type = 'insert'";
+    let batches = plan(sql).read(None).unwrap().map(Result::unwrap);
+    assert_eq!(batches.flat_map(|batch| rows_of(&batch)).collect::<Rows>(), change("insert", [20, 21], 3));
+    let unknown = table.feed().predicate(parse("nothing = 1", "UTC", ParseMode::Strict).unwrap()).plan().unwrap_err();
+    assert_eq!((unknown.kind(), unknown.table().is_some()), (ErrorKind::InvalidArgument, true));
+}
+
+/// The statistics of the new logical file are not those of the rows that it lacks, nor those of the old one of the rows that come back.
+#[test]
+fn a_vectors_changes_are_looked_for_where_the_rows_were() {
+    let mut table = Table::new();
+    let path = table.write_ids(&[1, 2, 3]);
+    let vector = table.vector(&BTreeSet::from([0]));
+    let action = |kind: &str, is_whole: bool| {
+        let mut action = table.action(kind, &path, vector.as_ref().filter(|_| !is_whole), true);
+        let stats =
+            json!({"numRecords": 3, "minValues": {"id": if is_whole { 1 } else { 2 }}, "maxValues": {"id": 3}, "tightBounds": true});
+        action[kind]["stats"] = stats.to_string().into();
+        action
+    };
+    let commits =
+        [vec![action("add", true)], vec![action("remove", true), action("add", false)], vec![action("remove", false), action("add", true)]];
+    commits.into_iter().for_each(|commit| table.commit(commit));
+    let found = |sql: &str| table.changes(table.feed().predicate(parse(sql, "UTC", ParseMode::Strict).unwrap())).unwrap();
+    assert_eq!(found("id = 1"), [change("delete", [1], 2), change("insert", [1], 1), change("insert", [1], 3)].concat());
+    assert_eq!(found("id = 1 AND _change_type = 'delete'"), change("delete", [1], 2));
+    assert_eq!(found("id = 2"), change("insert", [2], 1));
+}
+
+/// More commits than threads, and one that is damaged: the first of them in the log is told.
+#[test]
+fn commits_are_read_at_once_and_errors_are_those_of_the_first() {
+    let mut table = Table::new();
+    for id in 0..60 {
+        let path = table.write_ids(&[id]);
+        table.commit(vec![table.add(&path)]);
+    }
+    let expected: Vec<_> = (0..60).flat_map(|id| change("insert", [id], id + 1)).collect();
+    assert_eq!(table.between(0, 60).unwrap(), expected);
+    let feed = table.feed();
+    for version in [50, 30] {
+        fs::write(table.directory.path().join(format!("_delta_log/{version:020}.json")), "{").unwrap();
+    }
+    let error = feed.plan().unwrap_err();
+    assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(30)), "{error}");
 }
 
 /// "Action Reconciliation": a logical file is removed by its path and its vector. "Writer Requirements for AddCDCFile": whole files need no `cdc` file.

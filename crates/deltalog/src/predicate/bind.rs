@@ -10,6 +10,7 @@ use super::like::Pattern;
 use super::place::{Place, place};
 use super::values::{Datum, Domain, domain_of};
 use crate::error::{Error, Result};
+use crate::protocol::schema::is_variant;
 use arrow::datatypes::{DataType, Field, Schema};
 use std::cmp::Ordering;
 
@@ -22,7 +23,8 @@ impl Predicate {
     /// # Errors
     /// InvalidArgument if a column is not there or ambiguous, if a literal cannot be compared with its column exactly, or if a part was not understood.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
-        let mut binder = Binder { schema, lenient: false, keyword_columns: false, columns: Vec::new(), terms: Vec::new() };
+        let mut binder =
+            Binder { schema, lenient: false, keyword_columns: false, columns: Vec::new(), variants: Vec::new(), terms: Vec::new() };
         let root = binder.condition(self, 0)?;
         Ok(BoundPredicate { source: self.clone(), columns: binder.columns, terms: binder.terms, root })
     }
@@ -32,7 +34,7 @@ impl Predicate {
         // Spark writes the name of a column called `null` without backticks.
         let is_keyword = |f: &arrow::datatypes::FieldRef| ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k));
         let keyword_columns = schema.fields().iter().any(is_keyword);
-        let mut binder = Binder { schema, lenient: true, keyword_columns, columns: Vec::new(), terms: Vec::new() };
+        let mut binder = Binder { schema, lenient: true, keyword_columns, columns: Vec::new(), variants: Vec::new(), terms: Vec::new() };
         let root = binder.condition(self, 0).unwrap_or_else(|error| Bound::Unknown(error.to_string()));
         BoundPredicate { source: self.clone(), columns: binder.columns, terms: binder.terms, root }
     }
@@ -43,6 +45,8 @@ struct Binder<'a> {
     lenient: bool,
     keyword_columns: bool,
     columns: Vec<BoundColumn>,
+    /// Those of `columns` that are variants.
+    variants: Vec<(usize, ColumnPath)>,
     terms: Vec<Term>,
 }
 
@@ -88,14 +92,14 @@ impl Binder<'_> {
             Expr::Literal(other) => Err(Error::invalid_argument(format!("{other} is not a condition"))),
             Expr::Column(path) => {
                 let column = self.column(value)?;
-                match self.data_type(column) {
+                match self.value_type(column)? {
                     DataType::Boolean => Ok(Bound::Boolean(column)),
                     other => Err(Error::invalid_argument(format!("the column {path} is not a condition, it is of type {other}"))),
                 }
             }
             Expr::Call(function, _) => {
                 let term = self.column(value)?;
-                match self.data_type(term) {
+                match self.value_type(term)? {
                     DataType::Boolean => Ok(Bound::Boolean(term)),
                     other => Err(Error::invalid_argument(format!("{function:?} is not a condition, it is of type {other}"))),
                 }
@@ -148,7 +152,7 @@ impl Binder<'_> {
 
     fn compare_columns(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Bound> {
         let (left, right) = (self.column(left)?, self.column(right)?);
-        let (left_type, right_type) = (self.data_type(left), self.data_type(right));
+        let (left_type, right_type) = (self.value_type(left)?, self.value_type(right)?);
         let whole = |t: &DataType| t.is_signed_integer();
         let number = |t: &DataType| whole(t) || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Decimal128(..));
         let domain = match (left_type, right_type) {
@@ -179,7 +183,7 @@ impl Binder<'_> {
             return Ok(Bound::Or(any));
         };
         let column = self.column(value)?;
-        let domain = domain_of(self.data_type(column)).ok_or_else(|| self.incomparable(column))?;
+        let domain = domain_of(self.value_type(column)?).ok_or_else(|| self.incomparable(column))?;
         for item in list {
             let Expr::Literal(literal) = item else {
                 others.push(self.compare(CompareOp::Eq, value, item)?);
@@ -215,14 +219,14 @@ impl Binder<'_> {
             };
         }
         let column = self.column(value)?;
-        match self.data_type(column) {
+        match self.value_type(column)? {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Bound::Like { column, pattern }),
             other => Err(Error::invalid_argument(format!("{value} is not a string, it is of type {other}"))),
         }
     }
 
     fn place(&self, column: usize, literal: &Literal) -> Result<Place> {
-        let data_type = self.data_type(column);
+        let data_type = self.value_type(column)?;
         place(literal, data_type).ok_or_else(|| {
             let path =
                 self.terms.get(column).and_then(|term| self.columns.get(term.column)).map(|c| c.path.to_string()).unwrap_or_default();
@@ -248,6 +252,14 @@ impl Binder<'_> {
         }
     }
 
+    /// The type of a term whose values are looked at.
+    fn value_type(&self, term: usize) -> Result<&DataType> {
+        match self.terms.get(term).and_then(|term| self.variants.iter().find(|(column, _)| *column == term.column)) {
+            Some((_, path)) => Err(variant_value(path)),
+            None => Ok(self.data_type(term)),
+        }
+    }
+
     /// The type of a term.
     fn data_type(&self, term: usize) -> &DataType {
         self.terms.get(term).map_or(&DataType::Null, |term| &term.data_type)
@@ -268,7 +280,10 @@ impl Binder<'_> {
             Expr::Unknown(text) => return Err(not_understood(text)),
             Expr::Call(function, _) => return Err(Error::invalid_argument(format!("{function:?} is not a column"))),
         };
-        let column = resolve(self.schema, path)?;
+        let (column, is_variant) = resolve(self.schema, path)?;
+        if is_variant && !functions.is_empty() {
+            return Err(variant_value(&column.path));
+        }
         let mut data_type = column.data_type.clone();
         for function in &functions {
             data_type = function.result_type(&data_type).ok_or_else(|| {
@@ -277,6 +292,9 @@ impl Binder<'_> {
             })?;
         }
         let column = self.columns.iter().position(|known| known.path == column.path).unwrap_or_else(|| {
+            if is_variant {
+                self.variants.push((self.columns.len(), column.path.clone()));
+            }
             self.columns.push(column);
             self.columns.len() - 1
         });
@@ -286,6 +304,12 @@ impl Binder<'_> {
             self.terms.len() - 1
         }))
     }
+}
+
+/// A variant's values are of any type, and in files its parts are not those of its Arrow form.
+fn variant_value(path: &ColumnPath) -> Error {
+    Error::invalid_argument(format!("the column {path} is a variant: a predicate can only ask whether it IS NULL or IS NOT NULL"))
+        .with_hint("read the column, and filter afterwards")
 }
 
 fn not_understood(text: &str) -> Error {
@@ -300,13 +324,15 @@ fn null_safe(equal: Bound) -> Bound {
     }
 }
 
-fn resolve(schema: &Schema, path: &ColumnPath) -> Result<BoundColumn> {
+/// The column at `path`, and whether it is a variant.
+fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
     let mut fields = schema.fields();
     let mut names = Vec::with_capacity(path.parts().len());
     let mut found: Option<&Field> = None;
     for part in path.parts() {
         if let Some(parent) = found {
             match parent.data_type() {
+                _ if is_variant(parent) => return Err(variant_value(&ColumnPath::new(names))),
                 DataType::Struct(children) => fields = children,
                 other => {
                     return Err(Error::invalid_argument(format!("{path} is not a column: {} is of type {other}", ColumnPath::new(names))));
@@ -325,7 +351,7 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<BoundColumn> {
         found = Some(field);
     }
     match found {
-        Some(field) => Ok(BoundColumn { path: ColumnPath::new(names), data_type: field.data_type().clone() }),
+        Some(field) => Ok((BoundColumn { path: ColumnPath::new(names), data_type: field.data_type().clone() }, is_variant(field))),
         None => Err(Error::invalid_argument("a column has an empty path")),
     }
 }

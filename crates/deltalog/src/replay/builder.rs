@@ -80,7 +80,7 @@ impl AddRows {
     }
 }
 
-/// Rows of `remove` actions.
+/// Rows of `remove` actions, with the columns of tombstones and their statistics.
 pub(super) struct RemoveRows {
     path: StringBuilder,
     deletion_timestamp: Int64Builder,
@@ -91,6 +91,7 @@ pub(super) struct RemoveRows {
     deletion_vector: DeletionVectorRows,
     base_row_id: Int64Builder,
     default_row_commit_version: Int64Builder,
+    stats: StringBuilder,
 }
 
 impl RemoveRows {
@@ -106,10 +107,11 @@ impl RemoveRows {
             deletion_vector: DeletionVectorRows::with_capacity(rows),
             base_row_id: Int64Builder::with_capacity(rows),
             default_row_commit_version: Int64Builder::with_capacity(rows),
+            stats: StringBuilder::new(),
         }
     }
 
-    pub(super) fn append(&mut self, remove: &RemoveLine<'_>) -> Result<()> {
+    pub(super) fn append(&mut self, remove: &RemoveLine<'_>, stats: Option<&str>) -> Result<()> {
         self.path.append_value(&remove.path);
         self.deletion_timestamp.append_option(remove.deletion_timestamp);
         self.data_change.append_value(remove.data_change.unwrap_or(true));
@@ -119,6 +121,7 @@ impl RemoveRows {
         self.deletion_vector.append(remove.deletion_vector.as_ref());
         self.base_row_id.append_option(remove.base_row_id);
         self.default_row_commit_version.append_option(remove.default_row_commit_version);
+        self.stats.append_option(stats);
         Ok(())
     }
 
@@ -133,8 +136,9 @@ impl RemoveRows {
             self.deletion_vector.finish(),
             Arc::new(self.base_row_id.finish()),
             Arc::new(self.default_row_commit_version.finish()),
+            Arc::new(shrunk(self.stats.finish())),
         ];
-        batch(remove_fields(), columns)
+        batch(remove_fields().into_iter().chain([FileColumn::Stats.field()]).collect(), columns)
     }
 }
 

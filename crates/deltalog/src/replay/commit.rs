@@ -3,7 +3,7 @@
 use arrow::array::RecordBatch;
 
 use super::builder::{AddRows, RemoveRows};
-use super::line::Line;
+use super::line::{Line, Text};
 use super::quick;
 use crate::error::{Error, Result};
 use crate::log::CommitFile;
@@ -45,7 +45,15 @@ impl Commit {
     /// # Errors
     /// `CorruptLog` with file and line, `FileNotFound`, and the store's own.
     pub fn read(storage: &Storage, file: CommitFile) -> Result<Self> {
-        Self::read_with(storage, file, true)
+        Self::read_with(storage, file, KeptStatistics::OfAdds)
+    }
+
+    /// As [`Commit::read`], but also with the column `stats` of the `remove` actions, which are no tombstones but the end of files that had rows.
+    ///
+    /// # Errors
+    /// As [`Commit::read`].
+    pub(crate) fn read_with_all_stats(storage: &Storage, file: CommitFile) -> Result<Self> {
+        Self::read_with(storage, file, KeptStatistics::OfAll)
     }
 
     /// As [`Commit::read`], but leaves the statistics of the files where they are: they are most of what a commit holds. Who needs them reads the commit
@@ -54,13 +62,13 @@ impl Commit {
     /// # Errors
     /// As [`Commit::read`].
     pub fn read_without_stats(storage: &Storage, file: CommitFile) -> Result<Self> {
-        Ok(Self { statistics_in: Some(file), ..Self::read_with(storage, file, false)? })
+        Ok(Self { statistics_in: Some(file), ..Self::read_with(storage, file, KeptStatistics::None)? })
     }
 
-    fn read_with(storage: &Storage, file: CommitFile, with_stats: bool) -> Result<Self> {
+    fn read_with(storage: &Storage, file: CommitFile, kept: KeptStatistics) -> Result<Self> {
         let located = |error: Error| error.at_path(file.path()).at_version(file.version).in_table(storage.url());
         let bytes = storage.read(&file.path()).map_err(located)?;
-        Self::parse_with(&bytes, file.version, file.modified_ms, with_stats).map_err(located)
+        Self::parse_with(&bytes, file.version, file.modified_ms, kept).map_err(located)
     }
 
     /// Parses the bytes of a commit.
@@ -68,10 +76,10 @@ impl Commit {
     /// # Errors
     /// `CorruptLog` with the line.
     pub fn parse(bytes: &[u8], version: u64, modified_ms: i64) -> Result<Self> {
-        Self::parse_with(bytes, version, modified_ms, true)
+        Self::parse_with(bytes, version, modified_ms, KeptStatistics::OfAdds)
     }
 
-    fn parse_with(bytes: &[u8], version: u64, modified_ms: i64, with_stats: bool) -> Result<Self> {
+    fn parse_with(bytes: &[u8], version: u64, modified_ms: i64, kept: KeptStatistics) -> Result<Self> {
         let lines = lines(bytes);
         if lines.is_empty() {
             return Err(Error::corrupt_log("the commit is empty")
@@ -80,7 +88,7 @@ impl Commit {
         let count = |prefix: &[u8]| lines.iter().filter(|(_, line)| line.starts_with(prefix)).count();
         let mut adds = AddRows::with_capacity(count(b"{\"add\""));
         let mut removes = RemoveRows::with_capacity(count(b"{\"remove\""));
-        let mut commit = CommitParts { with_stats, ..CommitParts::default() };
+        let mut commit = CommitParts { kept, ..CommitParts::default() };
         for (number, line) in lines.into_iter().rev() {
             commit.add_line(line, &mut adds, &mut removes).map_err(|error| error.at_line(number))?;
         }
@@ -120,9 +128,18 @@ fn lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     lines
 }
 
+/// Which statistics of files to keep of a commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum KeptStatistics {
+    #[default]
+    None,
+    OfAdds,
+    OfAll,
+}
+
 #[derive(Default)]
 struct CommitParts {
-    with_stats: bool,
+    kept: KeptStatistics,
     protocol: Option<Protocol>,
     metadata: Option<Metadata>,
     commit_info: Option<CommitInfo>,
@@ -134,7 +151,8 @@ struct CommitParts {
 
 impl CommitParts {
     fn add_line(&mut self, line: &[u8], adds: &mut AddRows, removes: &mut RemoveRows) -> Result<()> {
-        if let Some(add) = quick::add_line(line, self.with_stats) {
+        let with_stats = self.kept != KeptStatistics::None;
+        if let Some(add) = quick::add_line(line, with_stats) {
             adds.append(&add)?;
             self.order.push(true);
             return Ok(());
@@ -147,12 +165,15 @@ impl CommitParts {
             Error::corrupt_log(message).with_hint(hint).with_source(error)
         })?;
         if let Some(add) = &mut line.add {
-            add.stats = add.stats.take().filter(|_| self.with_stats);
+            add.stats = add.stats.take().filter(|_| with_stats);
             adds.append(add)?;
             self.order.push(true);
         }
         if let Some(remove) = &line.remove {
-            removes.append(remove)?;
+            let stats = remove.stats.filter(|_| self.kept == KeptStatistics::OfAll);
+            // What is no text says nothing.
+            let stats = stats.and_then(|stats| serde_json::from_str::<Option<Text<'_>>>(stats.get()).ok().flatten());
+            removes.append(remove, stats.as_ref().map(|stats| stats.0.as_ref()))?;
             self.order.push(false);
         }
         self.cdc.extend(line.cdc);

@@ -8,6 +8,7 @@ use std::fmt;
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 
 use crate::protocol::{AddCdcFile, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, SetTransaction};
 
@@ -57,6 +58,9 @@ pub(super) struct RemoveLine<'a> {
     #[serde(borrow)]
     pub(super) partition_values: Option<Pairs<'a>>,
     pub(super) size: Option<i64>,
+    /// As it stands there, quotes and all: few ask for it.
+    #[serde(borrow)]
+    pub(super) stats: Option<&'a RawValue>,
     pub(super) deletion_vector: Option<DeletionVectorDescriptor>,
     pub(super) base_row_id: Option<i64>,
     pub(super) default_row_commit_version: Option<i64>,

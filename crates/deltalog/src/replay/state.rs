@@ -4,14 +4,14 @@
 //! - A state does not know whether the table may be read: that is for who asks for protocol and metadata.
 
 use std::collections::HashSet;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use super::checkpoint::{AddRequest, Checkpoint, CheckpointReader, TableAction};
 use super::commit::Commit;
 use super::tail::{FileReplay, Tail};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::{CheckpointFiles, CommitFile, CommitKind, LogSegment, SegmentSource, StagedCommit};
+use crate::parallel;
 use crate::protocol::{Action, PathResolver};
 use crate::storage::Storage;
 
@@ -154,42 +154,12 @@ fn read_commits(
     let with_stats = files.iter().map(|file| file.size).sum::<u64>() <= HELD_STATISTICS;
     let known: Vec<_> = files.iter().rev().map(|file| (*file, known(file))).collect();
     let missing = known.iter().filter(|(_, commit)| commit.is_none()).count();
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(missing.div_ceil(8));
-    if threads <= 1 {
-        let mut commits = Vec::with_capacity(known.len());
-        for (file, commit) in known {
-            match commit {
-                Some(commit) => commits.push(commit),
-                None => commits.extend(read_file(storage, resolver, segment, file, with_stats)?),
-            }
-        }
-        return Ok(commits);
-    }
-    let next = AtomicUsize::new(0);
-    let results: Mutex<Vec<Option<Result<Read>>>> =
-        Mutex::new(known.iter().map(|(_, commit)| commit.clone().map(|commit| Ok(vec![commit]))).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let index = next.fetch_add(1, Ordering::Relaxed);
-                    let Some((file, commit)) = known.get(index) else { break };
-                    if commit.is_none() {
-                        let result = read_file(storage, resolver, segment, *file, with_stats);
-                        if let Some(place) = results.lock().unwrap_or_else(PoisonError::into_inner).get_mut(index) {
-                            *place = Some(result);
-                        }
-                    }
-                }
-            });
-        }
-    });
-    let results = results.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut commits = Vec::with_capacity(known.len());
-    for result in results {
-        commits.extend(result.unwrap_or_else(|| Err(Error::new(ErrorKind::Unavailable, "a commit was not read")))?);
-    }
-    Ok(commits)
+    let read = |(file, commit): &(CommitFile, Option<(u64, Arc<Commit>)>)| match commit {
+        Some(commit) => Ok(vec![commit.clone()]),
+        None => read_file(storage, resolver, segment, *file, with_stats),
+    };
+    let commits = parallel::each(&known, parallel::cores().min(missing.div_ceil(8)), read)?;
+    Ok(commits.into_iter().flatten().collect())
 }
 
 fn read_file(storage: &Storage, resolver: &PathResolver, segment: &LogSegment, file: CommitFile, with_stats: bool) -> Result<Read> {

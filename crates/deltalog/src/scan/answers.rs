@@ -6,7 +6,6 @@
 //! - Bounds are given only where they are values: tight ones, of types that are never cut off (strings, timestamps) and have no NaN.
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StructArray, make_comparator};
@@ -22,6 +21,7 @@ use super::rows::RowScan;
 use super::statistics::StatisticsColumns;
 use super::table::{TableScan, data_files};
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::predicate::{BoundPredicate, ColumnPath, Predicate, col, filter_mask};
 use crate::replay::DeletionVectorColumn;
 use crate::snapshot::Snapshot;
@@ -172,16 +172,7 @@ impl Answers {
             let file = file.clone();
             scan.clone().read(std::iter::once(Ok(file))).map(|batch| Ok(batch?.num_rows() as u64)).sum()
         };
-        let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(files.len().max(1));
-        let pieces = files.chunks(files.len().div_ceil(threads).max(1));
-        std::thread::scope(|scope| {
-            let workers: Vec<_> = pieces.map(|piece| scope.spawn(|| piece.iter().map(count).collect::<Result<Vec<u64>>>())).collect();
-            let mut counts = Vec::with_capacity(files.len());
-            for worker in workers {
-                counts.extend(worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
-            }
-            Ok(counts)
-        })
+        parallel::each(&files, parallel::cores(), count)
     }
 }
 

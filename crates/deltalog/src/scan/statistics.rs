@@ -17,7 +17,7 @@ use crate::stats::{decode_stats, normalize_stats, stats_fields};
 
 /// The leaf columns whose statistics are wanted.
 #[derive(Debug, Clone)]
-pub(super) struct StatisticsColumns {
+pub(crate) struct StatisticsColumns {
     schema: MappedSchema,
     /// By the names of the log.
     physical: Vec<ColumnPath>,
@@ -32,7 +32,7 @@ impl StatisticsColumns {
     ///
     /// # Errors
     /// `InvalidArgument` if one is no leaf column.
-    pub(super) fn new(schema: &MappedSchema, columns: &[ColumnPath]) -> Result<Self> {
+    pub(crate) fn new(schema: &MappedSchema, columns: &[ColumnPath]) -> Result<Self> {
         let fields = stats_fields(schema.arrow(), columns)?;
         let missing = |column: &ColumnPath| Error::invalid_argument(format!("{column} is not a leaf column"));
         let physical = |column: &ColumnPath| schema.physical_path(column.parts()).map(ColumnPath::new).ok_or_else(|| missing(column));
@@ -50,7 +50,7 @@ impl StatisticsColumns {
     ///
     /// # Errors
     /// None that a text could cause.
-    pub(super) fn decode<'a>(&self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Result<StructArray> {
+    pub(crate) fn decode<'a>(&self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Result<StructArray> {
         self.logical(decode_stats(texts, self.schema.physical_arrow(), &self.physical)?)
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::Storage;
+use super::sync::sync_directory;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Removes a directory tree that holds no file. `remove_dir` refuses what is not empty, so nothing can be lost.
@@ -54,14 +55,8 @@ impl DirectoriesToSync {
     }
 
     /// Syncs each by `sync`, the innermost first.
-    fn sync(&self, sync: impl Fn(&File) -> io::Result<()>) -> io::Result<()> {
-        // Elsewhere a directory cannot be opened as a file, and its entries are journalled.
-        if cfg!(unix) {
-            for directory in &self.0 {
-                sync(&File::open(directory)?)?;
-            }
-        }
-        Ok(())
+    fn sync(&self, sync: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+        self.0.iter().try_for_each(|directory| sync(directory))
     }
 }
 
@@ -95,7 +90,7 @@ impl FileWriter {
         match self.sink {
             Sink::Local(buffer, directories) => {
                 let file = buffer.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
-                file.sync_all().and_then(|()| directories.sync(File::sync_all)).map_err(|error| failed(&self.path, error))?;
+                file.sync_all().and_then(|()| directories.sync(sync_directory)).map_err(|error| failed(&self.path, error))?;
             }
             Sink::Memory(storage, bytes) => storage.put(&self.path, bytes.into())?,
         }
@@ -148,12 +143,13 @@ mod tests {
         let directories = DirectoriesToSync::of(&root.path().join("a/f"), "a/f");
         fs::create_dir(root.path().join("a")).unwrap();
         let synced = std::cell::Cell::new(0);
-        let count = |file: &File| {
-            synced.set(synced.get() + usize::from(file.metadata()?.is_dir()));
-            Ok(())
+        let count = |directory: &Path| {
+            synced.set(synced.get() + usize::from(directory.is_dir()));
+            sync_directory(directory)
         };
         directories.sync(count).unwrap();
         assert_eq!(synced.get(), 2);
+        assert!(sync_directory(&root.path().join("b")).is_err());
         assert!(directories.sync(|_| Err(io::Error::other("disk"))).is_err());
     }
 }

@@ -9,8 +9,6 @@
 //! - Footers are read, data pages are not: nobody looks whether there is a NaN.
 
 use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::errors::ParquetError;
@@ -18,6 +16,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
 use super::hive;
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel;
 use crate::protocol::{Add, PartitionValues, path};
 use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
 use crate::storage::{FileMeta, Storage};
@@ -61,7 +60,7 @@ pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Resu
         read_file(storage, &path, file, &file_schema, &stats, &options.partition_columns).map_err(|error| located(error.at_path(&path)))
     };
     let mut adopted = Adopted::default();
-    for (file, add) in files.iter().zip(in_parallel(&files, options.threads, read)?) {
+    for (file, add) in files.iter().zip(parallel::each(&files, options.threads, read)?) {
         match add {
             Some(add) => adopted.adds.push(add),
             None => adopted.empty.push(place(file)),
@@ -125,28 +124,4 @@ fn partition_values(name: &str, partition_columns: &[String]) -> Result<Partitio
         Some((column, _)) => Err(Error::corrupt_data(format!("the file is in a directory of '{column}', which is no partition column"))),
         None => Ok(values),
     }
-}
-
-/// `read` of each item, in the items' order, on at most `threads` threads. After an error no more items are begun.
-fn in_parallel<T: Sync, R: Send>(items: &[T], threads: usize, read: impl Fn(&T) -> Result<R> + Sync) -> Result<Vec<R>> {
-    let next = AtomicUsize::new(0);
-    let done: Mutex<Vec<(usize, Result<R>)>> = Mutex::new(Vec::with_capacity(items.len()));
-    let work = || {
-        while let Some((index, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|index| Some((index, items.get(index)?))) {
-            let result = read(item);
-            if result.is_err() {
-                next.store(items.len(), Ordering::Relaxed);
-            }
-            done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push((index, result));
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..threads.min(items.len()) {
-            scope.spawn(work);
-        }
-        work();
-    });
-    let mut done = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_unstable_by_key(|(index, _)| *index);
-    done.into_iter().map(|(_, result)| result).collect()
 }

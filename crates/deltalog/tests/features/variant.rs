@@ -5,7 +5,8 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use deltalog::ErrorKind;
-use deltalog::scan::ListColumn;
+use deltalog::predicate::{ParseMode, parse};
+use deltalog::scan::{FileListing, ListColumn};
 use parquet_variant_compute::{VariantArray, json_to_variant, shred_variant, variant_to_json};
 use serde_json::{Value, json};
 
@@ -186,4 +187,93 @@ fn statistics_of_other_columns_still_prune() {
     assert_eq!(listed(&snapshot, &[ListColumn::Path], Some("v IS NULL AND id > 1")).num_rows(), 1);
     let found = listed(&snapshot, &[ListColumn::Stats], None);
     assert_eq!(found.column(0).as_struct().column_by_name("minValues").unwrap().as_struct().column_names(), ["id"]);
+}
+
+/// Whatever the statistics say of the variant or of its parts, in the log and in the footer, NULL is found where it is, and nowhere else.
+#[test]
+fn a_predicate_asks_whether_a_variant_is_null() {
+    let inner = fields(vec![field("v", json!("variant"), json!({}))]);
+    let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({})), field("s", inner, json!({}))]);
+    let null_counts = [json!(null), json!(1), json!({"metadata": 0, "value": 0}), json!({"metadata": 8, "value": 8})];
+    for null_count in null_counts {
+        for stored in [Arc::new(value_first()) as ArrayRef, Arc::new(variants().into_inner()), Arc::new(shredded().into_inner())] {
+            // In row groups of one row, in each of which one of `value` and `typed_value` may be NULL for all rows.
+            for group_rows in [1, 3, 8] {
+                let item = Arc::new(Field::new("v", stored.data_type().clone(), true));
+                let nested: ArrayRef = Arc::new(StructArray::from(vec![(item, stored.clone())]));
+                let stats =
+                    json!({"numRecords": 8, "minValues": {"id": 0}, "maxValues": {"id": 7}, "nullCount": {"id": 0, "v": null_count}});
+                let mut table = Crafted::new(&definition(&schema));
+                let batch = file(vec![("id", ids()), ("v", stored.clone()), ("s", nested)]);
+                table.add("0.parquet", &batch, group_rows, json!({"stats": stats.to_string()}));
+                table.commit();
+                let snapshot = table.open().unwrap();
+                for (predicate, expected) in [
+                    ("v IS NULL", vec![2]),
+                    ("V IS NOT NULL", vec![0, 1, 3, 4, 5, 6, 7]),
+                    ("NOT v IS NULL AND id < 4", vec![0, 1, 3]),
+                    ("v <=> NULL", vec![2]),
+                    ("s.v IS NULL", vec![2]),
+                    ("s.v IS NOT NULL AND v IS NOT NULL AND id > 5", vec![6, 7]),
+                ] {
+                    let found = rows(&snapshot, Some(&["id"]), Some(predicate)).unwrap();
+                    assert_eq!(
+                        found.column(0).as_primitive::<arrow::datatypes::Int64Type>().values(),
+                        &expected,
+                        "{predicate} {null_count}"
+                    );
+                    assert_eq!(listed(&snapshot, &[ListColumn::Path], Some(predicate)).num_rows(), 1);
+                }
+            }
+        }
+    }
+}
+
+/// A file that does not have the variant has NULL in each row.
+#[test]
+fn a_variant_that_a_file_lacks_is_null() {
+    let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({}))]);
+    let mut table = Crafted::new(&definition(&schema));
+    table.add("0.parquet", &file(vec![("id", ids())]), 3, json!({}));
+    table.commit();
+    let snapshot = table.open().unwrap();
+    assert_eq!(rows(&snapshot, None, Some("v IS NULL")).unwrap().num_rows(), 8);
+    assert_eq!(rows(&snapshot, None, Some("v IS NOT NULL")).unwrap().num_rows(), 0);
+}
+
+/// What a variant holds can be of any type, and its parts are not those that files have: both are refused by its name.
+#[test]
+fn a_predicate_on_the_value_of_a_variant_is_refused() {
+    let inner = fields(vec![field("v", json!("variant"), json!({}))]);
+    let schema =
+        fields(vec![field("v", json!("variant"), json!({})), field("w", json!("variant"), json!({})), field("s", inner, json!({}))]);
+    let mut table = Crafted::new(&definition(&schema));
+    table.add("0.parquet", &file(vec![("v", Arc::new(shredded().into_inner()))]), 3, json!({}));
+    table.commit();
+    let snapshot = table.open().unwrap();
+    for (predicate, column) in [
+        ("v = 1", "v"),
+        ("1 < V", "v"),
+        ("v <=> 'a'", "v"),
+        ("v = w", "v"),
+        ("v IN (1, NULL)", "v"),
+        ("v BETWEEN 1 AND 2", "v"),
+        ("v LIKE 'a%'", "v"),
+        ("v", "v"),
+        ("NOT v", "v"),
+        ("year(v) = 2024", "v"),
+        ("CAST(v AS INT) = 1", "v"),
+        ("v.value IS NULL", "v"),
+        ("v.metadata IS NOT NULL", "v"),
+        ("v.id = 1", "v"),
+        ("s.v = 1", "s.v"),
+        ("s.v.value IS NOT NULL", "s.v"),
+    ] {
+        let error = rows(&snapshot, None, Some(predicate)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{predicate}: {error}");
+        assert!(error.to_string().contains(&format!("the column {column} is a variant")), "{predicate}: {error}");
+        // An engine that filters again gets every file.
+        let lenient = parse(predicate, "UTC", ParseMode::Pruning).unwrap();
+        assert_eq!(FileListing::new(&snapshot).pruning(&lenient).read().unwrap().map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 1);
+    }
 }

@@ -58,6 +58,11 @@ impl Metadata {
     pub fn is_enabled(&self, key: &str) -> bool {
         self.property(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
     }
+
+    /// Whether the table's policy is to have checkpoints by the V2 spec.
+    pub fn wants_v2_checkpoints(&self) -> bool {
+        self.property("delta.checkpointPolicy").is_some_and(|policy| policy.trim().eq_ignore_ascii_case("v2"))
+    }
 }
 
 /// Encoding of the data files. (PROTOCOL, "Format Specification".)

@@ -40,6 +40,8 @@ fn writing(feature: &TableFeature) -> Support {
         // Domains are carried on by replay; no writer here touches one.
         TableFeature::DomainMetadata => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
+        // Classic checkpoints stay allowed, of the one spec and of the other.
+        TableFeature::V2Checkpoint => Support::Full,
         // Files are written and removed as a whole: removed ones with their vectors, and nothing is updated, so there is no change file to write.
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         TableFeature::Invariants

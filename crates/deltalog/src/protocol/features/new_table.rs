@@ -38,7 +38,7 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
     let properties =
         [("delta.enableDeletionVectors", TableFeature::DeletionVectors), ("delta.enableTypeWidening", TableFeature::TypeWidening)];
     asked.extend(properties.into_iter().filter(|(property, _)| metadata.is_enabled(property)).map(|(_, feature)| feature));
-    if metadata.property("delta.checkpointPolicy").is_some_and(|policy| policy.trim().eq_ignore_ascii_case("v2")) {
+    if metadata.wants_v2_checkpoints() {
         asked.push(TableFeature::V2Checkpoint);
     }
     let by_name = metadata.configuration.keys().filter_map(|key| key.strip_prefix("delta.feature.")).map(TableFeature::from_name);
@@ -149,7 +149,7 @@ mod tests {
         assert!(super::super::ensure_writable(&made, &ntz).is_ok());
     }
 
-    /// PROTOCOL, "Table Features for New and Existing Tables", "Deletion Vectors", "Writer Requirements for AddCDCFile".
+    /// PROTOCOL, "Table Features for New and Existing Tables", "Deletion Vectors", "V2 Checkpoint Table Feature", "Writer Requirements for AddCDCFile".
     #[test]
     fn a_table_lists_what_its_properties_ask_for() {
         let made = |type_name: &str, property| {
@@ -170,6 +170,9 @@ mod tests {
         let (.., for_readers, for_writers) = made("timestamp_ntz", ("delta.enableDeletionVectors", "true"));
         assert_eq!(for_readers, names(&["deletionVectors", "timestampNtz"]));
         assert_eq!(for_writers, names(&["appendOnly", "invariants", "deletionVectors", "timestampNtz"]));
+        let (reader, writer, for_readers, for_writers) = made("long", ("delta.checkpointPolicy", "v2"));
+        assert_eq!((reader, writer), (3, 7));
+        assert_eq!((for_readers, for_writers), (names(&["v2Checkpoint"]), names(&["appendOnly", "invariants", "v2Checkpoint"])));
         let (reader, writer, for_readers, for_writers) = made("long", ("delta.enableChangeDataFeed", "true"));
         assert_eq!((reader, writer), (1, 7));
         assert_eq!((for_readers, for_writers), (names(&[]), names(&["appendOnly", "invariants", "changeDataFeed"])));
@@ -196,7 +199,6 @@ mod tests {
         for (property, feature) in [
             (("delta.enableTypeWidening", "true"), "typeWidening"),
             (("delta.feature.rowTracking", "supported"), "rowTracking"),
-            (("delta.checkpointPolicy", "v2"), "v2Checkpoint"),
             (("delta.constraints.positive", "a > 0"), "checkConstraints"),
             (("delta.columnMapping.mode", "name"), "columnMapping"),
         ] {

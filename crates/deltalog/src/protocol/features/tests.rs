@@ -104,7 +104,7 @@ fn column_mapping_counts_only_where_the_protocol_supports_it() {
 #[test]
 fn listed_features_are_gated() {
     let plain = metadata(&[], "{}");
-    for name in ["timestampNtz", "vacuumProtocolCheck", "columnMapping", "deletionVectors"] {
+    for name in ["timestampNtz", "vacuumProtocolCheck", "columnMapping", "deletionVectors", "v2Checkpoint"] {
         ensure_writable(&listing(&[name], &[name, "appendOnly", "invariants", "domainMetadata"]), &plain).unwrap();
     }
     for name in ["catalogManaged", "geospatial", "fromTheFuture"] {

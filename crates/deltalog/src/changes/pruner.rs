@@ -1,0 +1,72 @@
+//! Which files of a feed may hold a change that is asked for. (PROTOCOL, "Per-file Statistics".)
+//!
+//! - What is known of all rows of a file is: its partition values, version and time of the commit, and, unless its writer recorded it row by row, what
+//!   became of them.
+//! - The statistics of an action are of the rows that its deletion vector leaves: those of an `add` speak for the rows that it inserts, those of a `remove`
+//!   for the rows that it deletes, also where a path has both.
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
+
+use super::files::ChangeKind;
+use super::values::values;
+use crate::error::{Error, Result};
+use crate::predicate::{BoundPredicate, ColumnPath, prune};
+use crate::replay::FileColumn;
+use crate::scan::{PartitionColumns, StatisticsColumns};
+use crate::snapshot::Snapshot;
+use crate::stats::{StatsBounds, leaf_columns};
+
+/// Prunes the files of commits.
+#[derive(Debug)]
+pub(super) struct FeedPruner {
+    predicate: BoundPredicate,
+    partitions: PartitionColumns,
+    /// The leaf columns whose statistics may decide.
+    stats: Option<StatisticsColumns>,
+    no_stats: StatisticsColumns,
+}
+
+impl FeedPruner {
+    /// Prunes for `predicate`, bound to the schema of the feed of `last`.
+    ///
+    /// # Errors
+    /// `CorruptLog` if a partition column cannot be one.
+    pub(super) fn new(last: &Snapshot, predicate: BoundPredicate) -> Result<Self> {
+        let partitions = PartitionColumns::of(last)?;
+        let decides = |path: &ColumnPath| {
+            let is_partition = matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
+            !is_partition && predicate.columns().iter().any(|column| column.path == *path)
+        };
+        let leaves = leaf_columns(last.arrow_schema()).into_iter().map(|(path, _)| path);
+        let leaves: Vec<ColumnPath> = leaves.filter(decides).collect();
+        let of = |columns: &[ColumnPath]| StatisticsColumns::new(last.mapped_schema(), columns);
+        let stats = if leaves.is_empty() { None } else { Some(of(&leaves)?) };
+        Ok(Self { stats, no_stats: of(&[])?, predicate, partitions })
+    }
+
+    /// Whether statistics are needed.
+    pub(super) fn reads_statistics(&self) -> bool {
+        self.stats.is_some()
+    }
+
+    /// For each of `actions`, whose rows became what `kind` says in version `version`, whether one may be asked for; `None` if nothing is known of them.
+    /// Needs the columns of partition values and statistics.
+    ///
+    /// # Errors
+    /// `CorruptLog` for partition values that are none of their type.
+    pub(super) fn keep(&self, actions: &RecordBatch, kind: ChangeKind, version: u64, timestamp_ms: i64) -> Result<Option<BooleanArray>> {
+        let column = |column: FileColumn| actions.column_by_name(column.name());
+        let map = column(FileColumn::PartitionValues).and_then(|map| map.as_map_opt());
+        let map = map.ok_or_else(|| Error::corrupt_log("partitionValues is no map"))?;
+        if map.null_count() > 0 && !self.partitions.is_empty() {
+            return Ok(None);
+        }
+        let given = values(version, timestamp_ms, &self.partitions.parse(map)?, kind)?;
+        let texts: Option<&StringArray> = column(FileColumn::Stats).and_then(|texts| texts.as_string_opt());
+        let stats = match (&self.stats, texts) {
+            (Some(stats), Some(texts)) => stats.decode(texts)?,
+            _ => self.no_stats.decode((0..actions.num_rows()).map(|_| None))?,
+        };
+        prune(&self.predicate, &StatsBounds::new(stats, Some(given))?).map(Some)
+    }
+}

@@ -1,0 +1,85 @@
+//! Work on several items at once, on threads that end with it.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// How many threads can compute at once.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// `work` of each item, in the items' order, on at most `threads` threads, of which the caller's is one; on fewer if the system has no more.
+///
+/// # Errors
+/// The first of `work` in the items' order. After an error no more items are begun.
+pub(crate) fn each<T: Sync, R: Send, E: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
+    if threads <= 1 || items.len() <= 1 {
+        return items.iter().map(work).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let done: Mutex<Vec<(usize, Result<R, E>)>> = Mutex::new(Vec::with_capacity(items.len()));
+    let worker = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            let Some(item) = items.get(index) else { break };
+            let result = work(item);
+            if result.is_err() {
+                next.store(items.len(), Ordering::Relaxed);
+            }
+            done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..threads.min(items.len()) {
+            if std::thread::Builder::new().spawn_scoped(scope, worker).is_err() {
+                break;
+            }
+        }
+        worker();
+    });
+    // Items are begun in order, so whatever comes before an error was done.
+    let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    done.sort_unstable_by_key(|(index, _)| *index);
+    done.into_iter().map(|(_, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// As one after the other: the same results, or the same error.
+        #[test]
+        fn as_one_after_the_other(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
+            let work = |item: &u8| if *item < 48 { Ok(u16::from(*item) + 1) } else { Err(*item) };
+            prop_assert_eq!(each(&items, threads, work), items.iter().map(work).collect::<Result<Vec<_>, _>>());
+        }
+    }
+
+    #[test]
+    fn no_more_threads_than_asked_for() {
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let work = |_: &u8| -> Result<(), ()> {
+            most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::sleep(std::time::Duration::from_millis(1));
+            now.fetch_sub(1, Ordering::SeqCst);
+            Ok(())
+        };
+        each(&[0; 50], 3, work).unwrap();
+        assert!((2..=3).contains(&most.into_inner()));
+    }
+
+    #[test]
+    fn after_an_error_nothing_more_is_begun() {
+        let begun = AtomicUsize::new(0);
+        let items: Vec<usize> = (0..10_000).collect();
+        let work = |item: &usize| {
+            begun.fetch_add(1, Ordering::SeqCst);
+            if *item == 10 { Err(*item) } else { Ok(()) }
+        };
+        assert_eq!(each(&items, 4, work), Err(10));
+        assert!(begun.into_inner() < 10_000);
+    }
+}

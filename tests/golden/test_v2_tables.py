@@ -1,0 +1,90 @@
+"""Golden tables with V2 checkpoints, written to: what was there stays, and we and `deltalake` read the same, also from our checkpoint alone.
+
+Protocol: "V2 Checkpoint Table Feature", "V2 Spec", "Classic checkpoint".
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import deltalake
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import deltalog
+from tests.conftest import missing
+from tests.golden.canonical import rows
+from tests.golden.expected import Golden, load
+
+V2 = [golden for golden in load() if "v2Checkpoint" in golden.features and golden.outcome == "read"]
+
+
+def test_there_are_some() -> None:
+    if not load():
+        missing("no golden tables")
+    assert len(V2) >= 5
+
+
+def theirs(table: Path) -> pa.Table:
+    """Through the engine of `deltalake`; its dataset for pyarrow refuses the feature."""
+    return pa.table(deltalake.DeltaTable(table).scan())
+
+
+def leave_only(table: Path, version: int) -> None:
+    """Takes away what the checkpoint of `version` stands for, and all other checkpoints. A commit must follow it."""
+    log = table / "_delta_log"
+    for file in log.iterdir():
+        if (
+            file.is_file()
+            and file.name[:20].isdigit()
+            and file.name != f"{version:020}.checkpoint.parquet"
+            and int(file.name[:20]) <= version
+        ):
+            file.unlink()
+
+
+@pytest.mark.parametrize("golden", V2, ids=lambda golden: golden.name)
+def test_appends_a_checkpoint_and_an_overwrite(golden: Golden, tmp_path: Path) -> None:
+    table = tmp_path / "t"
+    shutil.copytree(golden.table, table)
+    opened = deltalog.DeltaTable(table)
+    if "identityColumns" in golden.features:
+        # Refused for that, and for that alone.
+        with pytest.raises(deltalog.UnsupportedFeatureError, match="the table feature 'identityColumns' is not"):
+            deltalog.write_deltalake(table, opened, mode="append")
+        return
+    before, start, configuration = pa.table(opened.to_arrow()), opened.version(), opened.metadata().configuration
+    # Checkpoints with statistics as structs are not written, which the log of the process says; commits are.
+    is_due = configuration.get("delta.checkpoint.writeStatsAsStruct") != "true"
+    interval = int(configuration.get("delta.checkpointInterval", 10))
+    checkpoint = (start // interval + 1) * interval
+    for version in range(start + 1, checkpoint + 2):
+        assert deltalog.write_deltalake(table, before.slice(0, 2), mode="append") == version
+    assert (table / "_delta_log" / f"{checkpoint:020}.checkpoint.parquet").exists() == is_due
+    if is_due:
+        leave_only(table, checkpoint)
+    expected = rows(pa.concat_tables([before, *[before.slice(0, 2)] * (checkpoint + 1 - start)]))
+    assert rows(pa.table(deltalog.DeltaTable(table).to_arrow())) == expected
+    assert rows(theirs(table)) == expected
+    deltalog.write_deltalake(table, before.slice(0, 1), mode="overwrite")
+    assert rows(pa.table(deltalog.DeltaTable(table).to_arrow())) == rows(before.slice(0, 1))
+    assert rows(theirs(table)) == rows(before.slice(0, 1))
+
+
+@pytest.mark.parametrize(("policy", "versions"), [("v2", [2]), ("classic", None)])
+def test_a_table_gets_the_checkpoints_of_its_policy(policy: str, versions: list[int] | None, tmp_path: Path) -> None:
+    configuration = {"delta.checkpointPolicy": policy, "delta.feature.v2Checkpoint": "supported", "delta.checkpointInterval": "2"}
+    for number in range(4):
+        deltalog.write_deltalake(tmp_path, pa.table({"id": [number]}), mode="append", configuration=configuration)
+    protocol = deltalog.DeltaTable(tmp_path).protocol()
+    assert (protocol.min_reader_version, protocol.min_writer_version) == (3, 7)
+    assert "v2Checkpoint" in (protocol.reader_features or ())
+    checkpoint = pq.read_table(tmp_path / "_delta_log" / f"{2:020}.checkpoint.parquet")
+    found = [entry["version"] for entry in checkpoint["checkpointMetadata"].to_pylist() if entry] if versions else None
+    assert found == versions
+    assert versions or "checkpointMetadata" not in checkpoint.column_names
+    leave_only(tmp_path, 2)
+    assert rows(pa.table(deltalog.DeltaTable(tmp_path).to_arrow())) == rows(theirs(tmp_path))
+    assert deltalog.DeltaTable(tmp_path).count() == 4

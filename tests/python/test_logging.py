@@ -1,0 +1,238 @@
+"""What the core warns of reaches Python's `logging`, whichever thread it happens on, and whoever holds the interpreter."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltalog import DeltaTable, write_deltalake
+
+VERSIONS = 13
+"""With a checkpoint of version 10."""
+
+
+class Records(logging.Handler):
+    """Keeps what it is given, by the thread that gave it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+    def wait_for(self, number: int) -> list[logging.LogRecord]:
+        """Those that come from threads of their own take a moment."""
+        until = time.monotonic() + 30
+        while len(self.records) < number and time.monotonic() < until:
+            time.sleep(0.01)
+        return self.records
+
+
+@pytest.fixture
+def records() -> Iterator[Records]:
+    handler = Records()
+    logger = logging.getLogger("deltalog")
+    logger.addHandler(handler)
+    yield handler
+    logger.removeHandler(handler)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    path = tmp_path / "t"
+    for version in range(VERSIONS):
+        write_deltalake(path, pa.table({"id": [version]}), mode="append")
+    return path
+
+
+def spoil_hint(table: Path) -> None:
+    (table / "_delta_log" / "_last_checkpoint").write_text("{")
+
+
+def spoil_paths(table: Path) -> None:
+    """The checkpoint tells protocol and metadata, but not which files there are: found out when the first of its rows is asked for."""
+    file = table / "_delta_log" / f"{10:020}.checkpoint.parquet"
+    columns = pq.ParquetFile(file).metadata.row_group(0)
+    chunk = next(c for i in range(columns.num_columns) if (c := columns.column(i)).path_in_schema == "add.path")
+    start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+    data = bytearray(file.read_bytes())
+    data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    file.write_bytes(data)
+
+
+def test_a_warning_is_a_record(table: Path, records: Records) -> None:
+    spoil_hint(table)
+    DeltaTable(table)
+    (record,) = records.records
+    assert (record.name, record.levelno, record.levelname) == ("deltalog.log.last_checkpoint", logging.WARNING, "WARNING")
+    assert record.threadName == "MainThread"
+    message = record.getMessage()
+    for part in ("the hint is passed over", f'table="{table.as_uri()}"', 'file="_delta_log/_last_checkpoint"', "error="):
+        assert part in message, message
+
+
+def test_a_damaged_checkpoint_is_told_with_its_version(table: Path, records: Records) -> None:
+    spoil_paths(table)
+    assert len(DeltaTable(table).file_uris()) == VERSIONS
+    (record,) = records.records
+    assert record.name == "deltalog.replay.checkpoint"
+    message = record.getMessage()
+    for part in ("reading the commits alone instead", table.as_uri(), "version=10", f"{10:020}.checkpoint.parquet"):
+        assert part in message, message
+
+
+def test_levels_are_those_of_python_at_any_time(table: Path, records: Records) -> None:
+    spoil_hint(table)
+    logger = logging.getLogger("deltalog.log")
+    try:
+        logger.setLevel(logging.ERROR)
+        DeltaTable(table)
+        assert records.records == []
+        logger.setLevel(logging.NOTSET)
+        DeltaTable(table)
+        assert len(records.records) == 1
+    finally:
+        logger.setLevel(logging.NOTSET)
+
+
+def test_threads_each_log_themselves(table: Path, records: Records) -> None:
+    spoil_hint(table)
+    barrier = threading.Barrier(8)
+
+    def open_it(_: int) -> str:
+        barrier.wait(60)
+        DeltaTable(table)
+        return threading.current_thread().name
+
+    with ThreadPoolExecutor(8, thread_name_prefix="reader") as pool:
+        names = set(pool.map(open_it, range(8), timeout=120))
+    assert len(records.records) == 8
+    # A call brings also what another has just left.
+    assert {record.threadName for record in records.records} <= names
+
+
+def holding_the_interpreter(stream: Any) -> int:
+    return pl.DataFrame(stream).height
+
+
+def without_the_interpreter(stream: Any) -> int:
+    return int(pa.table(stream).num_rows)
+
+
+@pytest.mark.parametrize("take", [holding_the_interpreter, without_the_interpreter])
+def test_a_warning_from_within_a_stream(table: Path, records: Records, take: Callable[[Any], int]) -> None:
+    """The consumer of a stream may hold the interpreter or not, and waits for us: nobody waits for it."""
+    spoil_paths(table)
+    stream = DeltaTable(table).files()
+    assert records.records == []
+    assert take(stream) == VERSIONS
+    (record,) = records.wait_for(1)
+    assert "a checkpoint cannot be read" in record.getMessage()
+    # It was not our place to wait for the interpreter.
+    assert record.threadName != "MainThread"
+
+
+def test_streams_on_many_threads(table: Path, records: Records) -> None:
+    spoil_paths(table)
+    streams = [DeltaTable(table).files() for _ in range(16)]
+    with ThreadPoolExecutor(16) as pool:
+        takers = [holding_the_interpreter, without_the_interpreter] * 8
+        assert list(pool.map(lambda take, stream: take(stream), takers, streams, timeout=120)) == [VERSIONS] * 16
+    assert len(records.wait_for(16)) == 16
+
+
+def test_a_filter_that_fails_changes_nothing(table: Path, records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+    raised: list[Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+
+    def fail(_: logging.LogRecord) -> bool:
+        raise ValueError("a bad filter")
+
+    records.addFilter(fail)
+    spoil_hint(table)
+    assert DeltaTable(table).version() == VERSIONS - 1
+    assert [str(one.exc_value) for one in raised] == ["a bad filter"]
+
+
+def test_ctrl_c_in_a_handler_stops_the_call(table: Path, records: Records) -> None:
+    def stop(_: logging.LogRecord) -> bool:
+        raise KeyboardInterrupt
+
+    records.addFilter(stop)
+    spoil_hint(table)
+    with pytest.raises(KeyboardInterrupt):
+        DeltaTable(table)
+    records.removeFilter(stop)
+    assert DeltaTable(table).version() == VERSIONS - 1
+
+
+def test_a_handler_may_use_the_table(table: Path, records: Records) -> None:
+    seen: list[int] = []
+    quiet = logging.getLogger("deltalog.log.last_checkpoint")
+
+    def ask(_: logging.LogRecord) -> bool:
+        quiet.setLevel(logging.CRITICAL)
+        seen.append(DeltaTable(table).version())
+        quiet.setLevel(logging.NOTSET)
+        return True
+
+    records.addFilter(ask)
+    spoil_hint(table)
+    DeltaTable(table)
+    assert (seen, len(records.records)) == ([VERSIONS - 1], 1)
+
+
+def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", script, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_nothing_is_lost_at_the_end_of_the_process(table: Path) -> None:
+    """And without any configuration, Python tells warnings on stderr."""
+    spoil_paths(table)
+    ran = run("import sys, deltalog, polars\npolars.DataFrame(deltalog.DeltaTable(sys.argv[1]).files())", table)
+    assert ran.returncode == 0
+    assert ran.stderr.count("a checkpoint cannot be read") == 1, ran.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_a_forked_child_logs(table: Path) -> None:
+    spoil_paths(table)
+    script = """
+import os, sys, deltalog
+def read():
+    assert len(deltalog.DeltaTable(sys.argv[1]).file_uris()) == 13
+read()
+child = os.fork()
+if child == 0:
+    status = 1
+    try:
+        read()
+        status = 0
+    finally:
+        os._exit(status)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+"""
+    ran = run(script, table)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stderr.count("a checkpoint cannot be read") == 2, ran.stderr
+
+
+def test_who_logs_nothing_imports_nothing(tmp_path: Path) -> None:
+    script = "import sys\nbefore = 'logging' in sys.modules\nimport deltalog\ndeltalog.DeltaTable.is_deltatable(sys.argv[1])\nprint(before, 'logging' in sys.modules)"
+    ran = run(script, tmp_path)
+    assert ran.stdout.split() == ["False", "False"], ran.stdout + ran.stderr
