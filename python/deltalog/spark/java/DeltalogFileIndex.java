@@ -2,8 +2,13 @@ package io.deltalog.spark;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Function;
@@ -47,15 +52,20 @@ public class DeltalogFileIndex implements FileIndex {
   private PackedListing list(Seq partitionFilters, Seq dataFilters) {
     Object packed = ask(new Object[] {"plan", FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()});
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(packed instanceof byte[] ? (byte[]) packed : spilled((String) packed), partitionSchema, exact);
+    return new PackedListing(packed instanceof byte[] ? ByteBuffer.wrap((byte[]) packed) : spilled((String) packed), partitionSchema, exact);
   }
 
-  /** A large listing comes through a file, which is ours to delete. */
-  private static byte[] spilled(String name) {
+  /** A large listing comes through a file, which is ours to delete. It stays there, not on the heap, until the last who walks over it has gone. */
+  private static ByteBuffer spilled(String name) {
+    Path file = Paths.get(name, new String[0]);
     try {
-      byte[] packed = Files.readAllBytes(Paths.get(name, new String[0]));
-      Files.delete(Paths.get(name, new String[0]));
-      return packed;
+      FileChannel channel = FileChannel.open(file, new OpenOption[] {StandardOpenOption.READ});
+      try {
+        return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size());
+      } finally {
+        channel.close();
+        Files.delete(file);
+      }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
