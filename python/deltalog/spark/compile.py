@@ -33,7 +33,9 @@ ORDER = (
     "ScanReader",
     "PhysicalNames",
     "SnapshotFormat",
+    "Listings",
     "DeltalogFileIndex",
+    "ScanFileIndex",
     "DeltalogRelation",
     "WriteTarget",
     "DeltalogSource",
@@ -42,6 +44,7 @@ ORDER = (
     "CatalogEntry",
     "DeltalogCatalog",
     "DeltalogCommandExec",
+    "ScanPlan",
     "DeltalogStrategy",
 )
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"

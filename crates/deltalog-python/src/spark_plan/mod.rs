@@ -1,6 +1,7 @@
 //! The file list packed for the Java side of `deltalog.spark`.
 //!
 //! ```text
+//! i64 files of the snapshot
 //! i32 P, P partition rows: for each column u8 present, and if 1 the value in Catalyst's form
 //! i32 length, the table's root as a Hadoop path
 //! i32 B, B bitmaps of rows: i32 length, 64-bit Roaring
@@ -47,12 +48,12 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
         columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
     }
     let mut listing = FileListing::new(snapshot).columns(columns);
-    if !filter_sql.trim().is_empty() {
+    let is_filtered = !filter_sql.trim().is_empty();
+    if is_filtered {
         listing = listing.pruning(&parse(filter_sql, time_zone, ParseMode::Pruning)?);
     }
     let mut packer = Packer::default();
-    let mut list = listing.read()?;
-    for batch in list.by_ref() {
+    for batch in listing.read()? {
         add_files(&mut packer, &batch?)?;
     }
     if !packer.selections().is_empty() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
@@ -61,13 +62,14 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
             .in_table(snapshot.storage().url())
             .at_version(snapshot.version()));
     }
-    finish(packer, snapshot, list.seen())
+    let total = if is_filtered { snapshot.totals()?.files } else { packer.files() };
+    finish(packer, snapshot, total)
 }
 
 fn finish(packer: Packer, snapshot: &Snapshot, total: u64) -> Result<Plan> {
     let located = |error: Error| error.in_table(snapshot.storage().url()).at_version(snapshot.version());
     let bitmaps = selections::bitmaps(snapshot, packer.selections()).map_err(located)?;
-    Ok(Plan { kept: packer.files(), total, bytes: packer.finish(&hadoop_root(snapshot)?, &bitmaps)? })
+    Ok(Plan { kept: packer.files(), total, bytes: packer.finish(total, &hadoop_root(snapshot)?, &bitmaps)? })
 }
 
 fn add_files(packer: &mut Packer, batch: &RecordBatch) -> Result<()> {

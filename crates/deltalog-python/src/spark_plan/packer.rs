@@ -126,11 +126,12 @@ impl Packer {
         }
     }
 
-    /// All of it; `bitmaps` are those of [`Packer::selections`].
-    pub(super) fn finish(mut self, root: &str, bitmaps: &[Vec<u8>]) -> Result<Vec<u8>> {
+    /// All of it; `total` is the number of files of the snapshot, `bitmaps` are those of [`Packer::selections`].
+    pub(super) fn finish(mut self, total: u64, root: &str, bitmaps: &[Vec<u8>]) -> Result<Vec<u8>> {
         self.close();
         let of_bitmaps: usize = bitmaps.iter().map(|bitmap| bitmap.len() + 4).sum();
-        let mut bytes = Vec::with_capacity(self.directories.len() + self.partition_bytes.len() + of_bitmaps + root.len() + 16);
+        let mut bytes = Vec::with_capacity(self.directories.len() + self.partition_bytes.len() + of_bitmaps + root.len() + 24);
+        bytes.extend(total.to_be_bytes());
         bytes.extend(count(self.partition_rows.len())?.to_be_bytes());
         bytes.append(&mut self.partition_bytes);
         text(root, &mut bytes)?;

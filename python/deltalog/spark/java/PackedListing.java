@@ -18,7 +18,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 /**
  * The files of a scan as the planner packs them, unpacked into Spark's form.
  *
- * Big endian: i32 P, P partition rows (per column u8 present and the value in Catalyst's form); i32 length and the root's path; i32 B
+ * Big endian: i64 files of the snapshot; i32 P, P partition rows (per column u8 present and the value in Catalyst's form); i32 length and the root's path; i32 B
  * bitmaps, each i32 length and what RowSelection takes; i32 D directories, each i32 partition row, i32 F, and F files: i64 size, i64
  * modification time, u8 relative, i32 length and the path, u8 rows: 0 all, 1 without those of a bitmap, 2 only those; then i32 which bitmap; i32
  * length and the change type of all rows, else empty; u8 ids, then i64 the first row's id and i64 the version that added the rows.
@@ -31,12 +31,14 @@ public class PackedListing {
   private final byte[][] bitmaps;
   private final List directories = new ArrayList();
   private final List listed = new ArrayList();
+  private final long total;
   private int files = 0;
 
   public PackedListing(byte[] bytes, StructType partitionSchema, PartitionFilter filter) {
     this.bytes = bytes;
     this.buffer = ByteBuffer.wrap(bytes);
     this.partitionSchema = partitionSchema;
+    total = buffer.getLong();
     InternalRow[] partitions = new InternalRow[buffer.getInt()];
     boolean[] kept = new boolean[partitions.length];
     for (int i = 0; i < partitions.length; i++) {
@@ -63,6 +65,16 @@ public class PackedListing {
       listed.add(members);
       directories.add(new PartitionDirectory(partitions[partition], scala.jdk.javaapi.CollectionConverters.asScala(described).toSeq()));
     }
+  }
+
+  /** How many files are listed. */
+  public int count() {
+    return files;
+  }
+
+  /** How many files the snapshot has. */
+  public long total() {
+    return total;
   }
 
   public scala.collection.immutable.Seq directories() {
