@@ -40,7 +40,9 @@ ORDER = (
     "ScanReader",
     "PhysicalNames",
     "SnapshotFormat",
+    "Listings",
     "DeltalogFileIndex",
+    "ScanFileIndex",
     "DeltalogRelation",
     "WriteTarget",
     "DeltalogSource",
@@ -49,6 +51,7 @@ ORDER = (
     "CatalogEntry",
     "DeltalogCatalog",
     "DeltalogCommandExec",
+    "ScanPlan",
     "DeltalogStrategy",
 )
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"

@@ -1,6 +1,7 @@
 //! The file list packed for the Java side of `deltalog.spark`.
 //!
 //! ```text
+//! i64 files of the snapshot
 //! i32 length, the table's root as a Hadoop path
 //! i32 D, D directories:
 //!     the partition row: for each column u8 present, and if 1 the value in Catalyst's form
@@ -54,12 +55,12 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
         columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
     }
     let mut listing = FileListing::new(snapshot).columns(columns);
-    if !filter_sql.trim().is_empty() {
+    let is_filtered = !filter_sql.trim().is_empty();
+    if is_filtered {
         listing = listing.pruning(&parse(filter_sql, time_zone, ParseMode::Pruning)?);
     }
     let mut packer = Packer::new(snapshot.resolver());
-    let mut list = listing.read()?;
-    for batch in list.by_ref() {
+    for batch in listing.read()? {
         add_files(&mut packer, &batch?)?;
     }
     if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
@@ -68,11 +69,12 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
             .in_table(snapshot.storage().url())
             .at_version(snapshot.version()));
     }
-    finish(packer, snapshot, list.seen())
+    let total = if is_filtered { snapshot.totals()?.files } else { packer.files() };
+    finish(packer, snapshot, total)
 }
 
 fn finish(packer: Packer<'_>, snapshot: &Snapshot, total: u64) -> Result<Plan> {
-    Ok(Plan { kept: packer.files(), total, packed: packer.finish(&hadoop_root(snapshot)?)? })
+    Ok(Plan { kept: packer.files(), total, packed: packer.finish(total, &hadoop_root(snapshot)?)? })
 }
 
 fn add_files(packer: &mut Packer<'_>, batch: &RecordBatch) -> Result<()> {

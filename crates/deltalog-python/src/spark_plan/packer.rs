@@ -118,9 +118,9 @@ impl<'a> Packer<'a> {
         self.directories.get_mut(number).ok_or_else(too_many)
     }
 
-    /// All of it.
-    pub(super) fn finish(self, root: &str) -> Result<Packed> {
-        let mut head = Vec::new();
+    /// All of it; `total` is the number of files of the snapshot.
+    pub(super) fn finish(self, total: u64, root: &str) -> Result<Packed> {
+        let mut head = total.to_be_bytes().to_vec();
         text(root, &mut head)?;
         head.extend(count(self.directories.len())?.to_be_bytes());
         let mut parts = Vec::with_capacity(1 + 2 * self.directories.len());

@@ -17,16 +17,18 @@ import scala.collection.Iterator;
  * The files of a scan as the planner packs them. What is made of them here does not grow with their number: a directory unpacks its files when Spark
  * walks over them.
  *
- * Big endian: i32 length and the root's path; i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form),
+ * Big endian: i64 files of the snapshot; i32 length and the root's path; i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form),
  * i32 F files, i32 length of them, and the files as PackedFiles has them.
  */
 public class PackedListing {
   private final StructType partitionSchema;
   private final List directories = new ArrayList();
+  private final long total;
   private int count = 0;
 
   public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
     this.partitionSchema = partitionSchema;
+    this.total = bytes.getLong();
     String root = PackedFiles.text(bytes);
     for (int left = bytes.getInt(); left > 0; left--) {
       InternalRow partition = partition(bytes);
@@ -40,6 +42,16 @@ public class PackedListing {
         directories.add(new PartitionDirectory(partition, new PackedFiles(packed, files, root)));
       }
     }
+  }
+
+  /** How many files are listed. */
+  public int count() {
+    return count;
+  }
+
+  /** How many files the snapshot has. */
+  public long total() {
+    return total;
   }
 
   public scala.collection.immutable.Seq directories() {
