@@ -146,9 +146,9 @@ class Snapshot:
         allow_out_of_range: bool = False,
     ) -> ArrowStream:
         """The rows that versions changed; see `DeltaTable.load_cdf`."""
-    def plan_spark(self, filter_sql: str, time_zone: str) -> tuple[bytes, int, int]:
-        """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true, packed for the
-        Java side of `deltalog.spark`; the number of files kept; the number of files of the snapshot. Conjuncts that are not understood prune nothing."""
+    def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
+        """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true. Conjuncts that are
+        not understood prune nothing."""
 
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """The files of `changes`, for Spark's own scan."""
@@ -200,8 +200,24 @@ class SparkChanges:
     def versions(self) -> tuple[int, int] | None:
         """The first and the last version; None if the range has none."""
     def size_in_bytes(self) -> int: ...
-    def plan_spark(self) -> tuple[bytes, int]:
-        """The files, packed as `Snapshot.plan_spark` packs them, and their number."""
+    def plan_spark(self) -> SparkPlan:
+        """The files, as `Snapshot.plan_spark` has them."""
+
+@final
+class SparkPlan:
+    """A file list, packed for the Java side of `deltalog.spark`."""
+
+    @property
+    def kept(self) -> int:
+        """The number of files in it."""
+    @property
+    def total(self) -> int:
+        """The number of files of the snapshot."""
+    def __len__(self) -> int:
+        """Its size in bytes."""
+    def to_bytes(self) -> bytes: ...
+    def write(self, path: str) -> None:
+        """Writes it into a file."""
 
 @final
 class SparkWrite:

@@ -121,7 +121,9 @@ def test_the_plan_is_that_of_plain_files(spark: SparkSession, table: tuple[str, 
     assert "row_index" not in plan
 
 
-def test_a_vector_that_is_gone_or_damaged_is_our_own_error(spark: SparkSession, table: tuple[str, list[int]], tmp_path: Path) -> None:
+def test_a_vector_that_is_gone_or_damaged_is_our_own_error(
+    spark: SparkSession, table: tuple[str, list[int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     import shutil
 
     copy = tmp_path / "copy"
@@ -133,8 +135,11 @@ def test_a_vector_that_is_gone_or_damaged_is_our_own_error(spark: SparkSession, 
     with pytest.raises(deltalog.CorruptDataError, match="checksum"):
         spark.read.format("deltalog").load(str(copy)).collect()
     file.unlink()
+    frame = spark.read.format("deltalog").load(str(copy))
+    frame.explain()
+    assert "[v0, files unknown, file:/" in capsys.readouterr().out
     with pytest.raises(deltalog.MissingFileError, match="deletion vector"):
-        spark.read.format("deltalog").load(str(copy)).collect()
+        frame.collect()
 
 
 def test_the_portable_source_reads_the_same(table: tuple[str, list[int]]) -> None:

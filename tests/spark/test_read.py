@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import logging
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def test_the_scan_is_sparks_own_parquet_scan(spark: SparkSession, table: str, ca
     assert "FileScan parquet" in plan
     assert "ReadSchema: struct<a:int,v:double>" in plan
     assert "PushedFilters: [IsNotNull(a), LessThan(a,10)]" in plan
-    assert "[v1, file:/" in plan
+    assert "[v1, 1 of 3 files, file:/" in plan
     assert "Python" not in plan
 
 
@@ -62,6 +63,33 @@ def test_partitions_are_pruned_and_the_log_says_so(spark: SparkSession, table: s
     assert any("v1: 1 of 3 files" in message for message in caplog.messages)
     metric = frame._jdf.queryExecution().executedPlan().collectLeaves().head().metrics().apply("numFiles")
     assert metric.value() == 1
+
+
+def test_the_plan_says_how_many_of_the_files_are_read(
+    spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Before and after it has run, and each scan of a plan for itself; that the text is made costs no second listing."""
+    write_deltalake(table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite")
+    write_deltalake(table, pa.table({"a": pa.array([5], pa.int32()), "p": ["y"], "v": [5.5]}), mode="append")
+    frame = spark.read.format("deltalog").load(table)
+    both = frame.where("p = 'x'").union(frame).union(frame.where("reverse(p) = 'z' AND a < 3"))
+    wanted = ["[v3, 1 of 2 files, file:/", "[v3, 2 of 2 files, file:/", "[v3, 0 of 2 files, file:/"]
+
+    def texts(mode: str) -> list[str]:
+        both.explain(mode)
+        return re.findall(r"\[v3, [^:]*:/", capsys.readouterr().out)
+
+    with caplog.at_level(logging.INFO, logger="deltalog.spark"):
+        assert texts("simple") == texts("formatted") == wanted
+        assert both.count() == 3
+        assert texts("simple") == texts("formatted") == wanted
+    assert len([message for message in caplog.messages if "v3:" in message]) == 3
+    right = frame.where("p = 'y'").select("v").hint("broadcast")
+    adaptive = frame.where("p = 'x'").select("a").join(right, sf.col("v") > sf.col("a"), "left")
+    caplog.clear()
+    with caplog.at_level(logging.INFO, logger="deltalog.spark"):
+        assert len(adaptive.collect()) == 1
+    assert [message.partition("v3: ")[2][:6] for message in caplog.messages] == ["1 of 2", "1 of 2"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
 //! | `table_options` | what a new table is to be |
 //! | `answers` | what the log answers, as Python values |
-//! | `spark_plan` | the packed file list for the Java side of `deltalog.spark` |
+//! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_write` | `SparkWrite` |
 //! | `fragment` | pieces of scans and writes for other processes |
@@ -40,6 +40,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::add_classes(module)?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
+    module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<stream::ArrowStream>()?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;

@@ -17,7 +17,7 @@ use crate::answers;
 use crate::call::call;
 use crate::fragment;
 use crate::spark_changes::SparkChanges;
-use crate::spark_plan;
+use crate::spark_plan::{SparkPlan, pack};
 use crate::stream::ArrowStream;
 
 /// The store of `uri` with the options that the user gave.
@@ -352,9 +352,8 @@ impl Snapshot {
         ArrowStream::start(py, rows.schema(), rows)
     }
 
-    fn plan_spark<'py>(&self, py: Python<'py>, filter_sql: &str, time_zone: &str) -> PyResult<(Bound<'py, PyBytes>, u64, u64)> {
-        let plan = call(py, || spark_plan::pack(&self.0, filter_sql, time_zone))?;
-        Ok((PyBytes::new(py, &plan.bytes), plan.kept, plan.total))
+    fn plan_spark(&self, py: Python<'_>, filter_sql: &str, time_zone: &str) -> PyResult<SparkPlan> {
+        call(py, || pack(&self.0, filter_sql, time_zone)).map(SparkPlan)
     }
 
     fn spark_changes(&self, py: Python<'_>, versions: ChangeRange) -> PyResult<SparkChanges> {

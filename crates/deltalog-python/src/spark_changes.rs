@@ -2,11 +2,10 @@
 
 use deltalog::changes::ChangePlan;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::call::call;
 use crate::snapshot::Snapshot;
-use crate::spark_plan;
+use crate::spark_plan::{SparkPlan, pack_changes};
 
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct SparkChanges(pub(crate) ChangePlan);
@@ -27,8 +26,7 @@ impl SparkChanges {
         call(py, || self.0.files()?.map(|file| file.map(|file| file.file.size)).sum::<deltalog::Result<u64>>())
     }
 
-    fn plan_spark<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyBytes>, u64)> {
-        let plan = call(py, || spark_plan::pack_changes(&self.0))?;
-        Ok((PyBytes::new(py, &plan.bytes), plan.kept))
+    fn plan_spark(&self, py: Python<'_>) -> PyResult<SparkPlan> {
+        call(py, || pack_changes(&self.0)).map(SparkPlan)
     }
 }

@@ -10,7 +10,7 @@ from collections import OrderedDict
 from typing import Any
 
 from deltalog._internal import DeltaError, InvalidArgumentError, NotATableError, SchemaMismatchError, UnsupportedFeatureError
-from deltalog.spark import missing_files
+from deltalog.spark import file_errors
 
 __all__ = ["DeltaError", "InvalidArgumentError", "NotATableError", "SchemaMismatchError", "UnsupportedFeatureError"]
 
@@ -70,7 +70,7 @@ def install_conversion() -> None:
         return
 
     def convert_exception(e: Any) -> Any:
-        found = original(e) or missing_files.error_of(e)
+        found = original(e) or file_errors.error_of(e)
         return _in_our_words(convert(e)) if found is None else found.with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]

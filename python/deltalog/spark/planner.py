@@ -1,11 +1,12 @@
 """What a file index of Spark asks its snapshot, as an object that the JVM can call."""
 
 import logging
+import os
 import tempfile
 from typing import Any
 
-from deltalog._internal import Snapshot, SparkChanges
-from deltalog.spark import missing_files
+from deltalog._internal import Snapshot, SparkChanges, SparkPlan
+from deltalog.spark import file_errors
 from deltalog.spark.callback import answer
 from deltalog.spark.jvm import Jvm
 
@@ -28,17 +29,17 @@ class Planner:
     def _plan(self, request: list[Any]) -> Any:
         if request[0] == "size":
             return self._size()
-        missing_files.remember(self)
-        packed = self._files(request[1], request[2])
-        return bytearray(packed) if len(packed) <= _INLINE else _spill(packed)
+        file_errors.remember(self)
+        plan = self._files(request[1], request[2])
+        return bytearray(plan.to_bytes()) if len(plan) <= _INLINE else _spill(plan)
 
     def _size(self) -> int:
         return self.snapshot.size_in_bytes()
 
-    def _files(self, filters: str, time_zone: str) -> bytes:
-        packed, kept, total = self.snapshot.plan_spark(filters, time_zone)
-        _log.info("%s v%d: %d of %d files may hold matching rows", self.snapshot.uri, self.snapshot.version, kept, total)
-        return packed
+    def _files(self, filters: str, time_zone: str) -> SparkPlan:
+        plan = self.snapshot.plan_spark(filters, time_zone)
+        _log.info("%s v%d: %d of %d files may hold matching rows", self.snapshot.uri, self.snapshot.version, plan.kept, plan.total)
+        return plan
 
     class Java:
         implements = ["java.util.function.Function"]  # noqa: RUF012 (the form that py4j wants)
@@ -54,14 +55,15 @@ class ChangesPlanner(Planner):
     def _size(self) -> int:
         return self._changes.size_in_bytes()
 
-    def _files(self, filters: str, time_zone: str) -> bytes:
-        packed, files = self._changes.plan_spark()
-        _log.info("%s changes of the versions %s: %d files", self.snapshot.uri, self._changes.versions, files)
-        return packed
+    def _files(self, filters: str, time_zone: str) -> SparkPlan:
+        plan = self._changes.plan_spark()
+        _log.info("%s changes of the versions %s: %d files", self.snapshot.uri, self._changes.versions, plan.kept)
+        return plan
 
 
-def _spill(packed: bytes) -> str:
-    """A file that the JVM reads and deletes."""
-    with tempfile.NamedTemporaryFile(prefix="deltalog-plan-", delete=False) as file:
-        file.write(packed)
-        return file.name
+def _spill(plan: SparkPlan) -> str:
+    """A file that the JVM maps and deletes."""
+    handle, name = tempfile.mkstemp(prefix="deltalog-plan-")
+    os.close(handle)
+    plan.write(name)
+    return name

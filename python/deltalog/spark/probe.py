@@ -7,6 +7,7 @@ _CATALYST = "org.apache.spark.sql.catalyst"
 _CLASSES = (
     "org.codehaus.janino.SimpleCompiler",
     f"{_DATASOURCES}.FileIndex",
+    f"{_DATASOURCES}.FileSourceStrategy$",
     f"{_DATASOURCES}.HadoopFsRelation",
     f"{_DATASOURCES}.InsertIntoHadoopFsRelationCommand",
     f"{_DATASOURCES}.PartitionDirectory",
@@ -20,6 +21,7 @@ _CLASSES = (
     "org.apache.spark.sql.classic.ExpressionUtils",
     "org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension",
     "org.apache.spark.sql.connector.catalog.V1Table",
+    "org.apache.spark.sql.execution.FileSourceScanExec",
     "org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand",
     "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand",
 )

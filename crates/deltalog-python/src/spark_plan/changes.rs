@@ -15,7 +15,7 @@ pub(crate) fn pack_changes(changes: &ChangePlan) -> Result<Plan> {
     let snapshot = changes.snapshot();
     let names = snapshot.metadata().partition_columns.iter().map(String::as_str).chain([COMMIT_VERSION, COMMIT_TIMESTAMP]);
     let names: Vec<_> = names.collect();
-    let mut packer = Packer::default();
+    let mut packer = Packer::new(snapshot.resolver());
     for file in changes.files()? {
         let file = file?;
         add_file(&mut packer, &file, &names).map_err(|error| error.in_table(snapshot.storage().url()).at_version(file.version))?;
@@ -24,7 +24,7 @@ pub(crate) fn pack_changes(changes: &ChangePlan) -> Result<Plan> {
     finish(packer, snapshot, files)
 }
 
-fn add_file(packer: &mut Packer, changed: &ChangeFile, names: &[&str]) -> Result<()> {
+fn add_file(packer: &mut Packer<'_>, changed: &ChangeFile, names: &[&str]) -> Result<()> {
     let file = &changed.file;
     let path = match &file.path {
         LogPath::Relative(path) => path.to_string(),

@@ -1,22 +1,29 @@
 //! The file list packed for the Java side of `deltalog.spark`.
 //!
 //! ```text
-//! i32 P, P partition rows: for each column u8 present, and if 1 the value in Catalyst's form
+//! i64 files of the snapshot
 //! i32 length, the table's root as a Hadoop path
-//! i32 B, B bitmaps of rows: i32 length, 64-bit Roaring
-//! i32 D, D directories: i32 partition row, i32 F, F files:
-//!     i64 size, i64 modification time in ms, u8 relative, i32 length, path,
-//!     u8 rows: 0 all of them, 1 all but those of a bitmap, 2 only those of a bitmap; unless 0: i32 which bitmap;
-//!     i32 length, what a change data feed says of all rows of the file, else empty;
-//!     u8 with ids, and if 1: i64 id of the first row, i64 version that the rows were added in
+//! i32 D, D directories:
+//!     the partition row: for each column u8 present, and if 1 the value in Catalyst's form
+//!     i32 F, i32 length of the F files:
+//!         i64 size, i64 modification time in ms, i32 length, path, u8 facts, and of those whose bit is set:
+//!         1  the rows that are not shown: a vector
+//!         2  the only rows that are shown: a vector
+//!         4  what a change data feed says of all rows of the file: i32 length, text
+//!         8  i64 id of the first row, i64 version that the rows were added in
+//!
+//! vector = i64 cardinality, u8 place
+//!     place 0: i32 length, the vector itself; else i32 length, path (1: below the root, 2: absolute), i64 offset, i32 size
 //! ```
 //!
-//! - Big endian, except within bitmaps. Paths are decoded: a Hadoop `Path` made of text is not decoded again.
-//! - Files of equal partition values share a row, and stand in one directory where they follow each other.
+//! - Big endian, except within vectors. Paths are decoded: a Hadoop `Path` made of text is not decoded again.
+//! - Files of equal partition values stand in one directory.
+//! - Deletion vectors travel as descriptors, resolved here, and are read by the tasks of their files: planning does no I/O for them, and what a driver holds
+//!   of them does not depend on the number of deleted rows.
 
 mod changes;
 mod packer;
-mod selections;
+mod plan;
 mod values;
 
 use arrow::array::{Array, AsArray, RecordBatch};
@@ -28,15 +35,16 @@ use deltalog::scan::{FileListing, ListColumn};
 use deltalog::{Error, Result, Snapshot};
 
 pub(crate) use changes::pack_changes;
-use packer::{Packer, PlannedFile};
+use packer::{Packed, Packer, PlannedFile};
+pub(crate) use plan::SparkPlan;
 
 /// A packed file list.
 pub(crate) struct Plan {
-    pub(crate) bytes: Vec<u8>,
+    packed: Packed,
     /// Files in it.
-    pub(crate) kept: u64,
+    kept: u64,
     /// Files of the snapshot.
-    pub(crate) total: u64,
+    total: u64,
 }
 
 /// Packs the files of `snapshot` that may hold rows for which `filter_sql` is true.
@@ -47,30 +55,29 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
         columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
     }
     let mut listing = FileListing::new(snapshot).columns(columns);
-    if !filter_sql.trim().is_empty() {
+    let is_filtered = !filter_sql.trim().is_empty();
+    if is_filtered {
         listing = listing.pruning(&parse(filter_sql, time_zone, ParseMode::Pruning)?);
     }
-    let mut packer = Packer::default();
-    let mut list = listing.read()?;
-    for batch in list.by_ref() {
+    let mut packer = Packer::new(snapshot.resolver());
+    for batch in listing.read()? {
         add_files(&mut packer, &batch?)?;
     }
-    if !packer.selections().is_empty() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
+    if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
         // The reader of such a table is told that there are none.
         return Err(Error::corrupt_log("files have deletion vectors, but the table's protocol has not the feature 'deletionVectors'")
             .in_table(snapshot.storage().url())
             .at_version(snapshot.version()));
     }
-    finish(packer, snapshot, list.seen())
+    let total = if is_filtered { snapshot.totals()?.files } else { packer.files() };
+    finish(packer, snapshot, total)
 }
 
-fn finish(packer: Packer, snapshot: &Snapshot, total: u64) -> Result<Plan> {
-    let located = |error: Error| error.in_table(snapshot.storage().url()).at_version(snapshot.version());
-    let bitmaps = selections::bitmaps(snapshot, packer.selections()).map_err(located)?;
-    Ok(Plan { kept: packer.files(), total, bytes: packer.finish(&hadoop_root(snapshot)?, &bitmaps)? })
+fn finish(packer: Packer<'_>, snapshot: &Snapshot, total: u64) -> Result<Plan> {
+    Ok(Plan { kept: packer.files(), total, packed: packer.finish(total, &hadoop_root(snapshot)?)? })
 }
 
-fn add_files(packer: &mut Packer, batch: &RecordBatch) -> Result<()> {
+fn add_files(packer: &mut Packer<'_>, batch: &RecordBatch) -> Result<()> {
     let [paths, sizes, times, values, _, ids @ ..] = batch.columns() else {
         return Err(Error::corrupt_log("the file list has other columns than asked for"));
     };

@@ -1,16 +1,26 @@
 //! Bytes of a file list, file by file.
 
 use std::collections::HashMap;
+use std::io::{self, Write};
 
 use arrow::array::ArrayRef;
+use deltalog::deletion_vector::VectorPlace;
+use deltalog::protocol::{DeletionVectorDescriptor, LogPath, PathResolver};
 use deltalog::scan::FileRows;
 use deltalog::{Error, Result};
 
 use super::values::pack_partition_row;
 
-/// Whether the file has a selection of rows, and which side of it is shown.
+/// The facts of a file, as bits: which of them follow its path.
 const WITHOUT_ROWS: u8 = 1;
 const ONLY_ROWS: u8 = 2;
+const CHANGE_TYPE: u8 = 4;
+const ROW_TRACKING: u8 = 8;
+
+/// Where a vector is.
+const INLINE: u8 = 0;
+const BELOW_ROOT: u8 = 1;
+const ABSOLUTE: u8 = 2;
 
 /// A file as the planner knows it.
 pub(super) struct PlannedFile<'a> {
@@ -28,30 +38,51 @@ pub(super) struct PlannedFile<'a> {
     pub(super) row_tracking: Option<(i64, i64)>,
 }
 
-#[derive(Default)]
-pub(super) struct Packer {
-    /// Partition rows as bytes, and their numbers.
-    partition_rows: HashMap<Vec<u8>, i32>,
-    partition_bytes: Vec<u8>,
+pub(super) struct Packer<'a> {
+    resolver: &'a PathResolver,
+    /// Partition rows as bytes, and the numbers of their directories.
+    numbers: HashMap<Vec<u8>, usize>,
+    directories: Vec<Directory>,
     scratch: Vec<u8>,
-    directories: Vec<u8>,
-    directory_count: i32,
-    /// Where the count of files of the open directory stands, its row, and the count.
-    open: Option<(usize, i32, i32)>,
-    /// Which rows are shown of the files of which not all are, with the files' paths.
-    selections: Vec<(String, FileRows)>,
     files: u64,
+    has_vectors: bool,
 }
 
-impl Packer {
+/// The files of a partition row.
+#[derive(Default)]
+struct Directory {
+    row: Vec<u8>,
+    count: i32,
+    files: Vec<u8>,
+}
+
+/// A packed file list. Its parts stand one after the other.
+pub(super) struct Packed(Vec<Vec<u8>>);
+
+impl Packed {
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(Vec::len).sum()
+    }
+
+    pub(super) fn write(&self, target: &mut dyn Write) -> io::Result<()> {
+        self.0.iter().try_for_each(|part| target.write_all(part))
+    }
+}
+
+impl<'a> Packer<'a> {
+    /// For the files of a table whose paths `resolver` decodes.
+    pub(super) fn new(resolver: &'a PathResolver) -> Self {
+        Self { resolver, numbers: HashMap::new(), directories: Vec::new(), scratch: Vec::new(), files: 0, has_vectors: false }
+    }
+
     /// How many files were added.
     pub(super) fn files(&self) -> u64 {
         self.files
     }
 
-    /// What must be known of the files of which not all rows are shown, in the order in which [`Packer::finish`] takes it.
-    pub(super) fn selections(&self) -> &[(String, FileRows)] {
-        &self.selections
+    /// Whether there is a file of which not all rows are shown.
+    pub(super) fn has_vectors(&self) -> bool {
+        self.has_vectors
     }
 
     pub(super) fn add(&mut self, file: PlannedFile<'_>) -> Result<()> {
@@ -60,91 +91,103 @@ impl Packer {
                 .at_path(file.path)
                 .with_hint("read the table that this one was cloned from, or copy it"));
         }
-        let number = self.partition_row(file.values, file.row)?;
-        self.enter(number);
-        self.directories.extend(file.size.to_be_bytes());
-        self.directories.extend(file.modification_time_ms.to_be_bytes());
-        self.directories.push(1);
-        text(file.path, &mut self.directories)?;
-        self.add_facts(file)?;
+        let resolver = self.resolver;
+        self.has_vectors |= !matches!(file.rows, FileRows::All);
+        let directory = self.directory(file.values, file.row)?;
+        directory.count = directory.count.checked_add(1).ok_or_else(too_many)?;
+        let bytes = &mut directory.files;
+        bytes.extend(file.size.to_be_bytes());
+        bytes.extend(file.modification_time_ms.to_be_bytes());
+        text(file.path, bytes)?;
+        facts(&file, resolver, bytes).map_err(|error| error.at_path(file.path))?;
         self.files += 1;
-        if let Some((_, _, count)) = &mut self.open {
-            *count += 1;
-        }
         Ok(())
     }
 
-    fn add_facts(&mut self, file: PlannedFile<'_>) -> Result<()> {
-        let flag = match file.rows {
-            FileRows::All => 0,
-            FileRows::Live(_) => WITHOUT_ROWS,
-            FileRows::Between { .. } => ONLY_ROWS,
-        };
-        self.directories.push(flag);
-        if flag != 0 {
-            self.directories.extend(count(self.selections.len())?.to_be_bytes());
-            self.selections.push((file.path.to_owned(), file.rows));
-        }
-        text(file.change_type.unwrap_or_default(), &mut self.directories)?;
-        self.directories.push(u8::from(file.row_tracking.is_some()));
-        if let Some((base_row_id, commit_version)) = file.row_tracking {
-            self.directories.extend(base_row_id.to_be_bytes());
-            self.directories.extend(commit_version.to_be_bytes());
-        }
-        Ok(())
-    }
-
-    fn partition_row(&mut self, values: &[ArrayRef], row: usize) -> Result<i32> {
+    fn directory(&mut self, values: &[ArrayRef], row: usize) -> Result<&mut Directory> {
         self.scratch.clear();
         pack_partition_row(values, row, &mut self.scratch)?;
-        if let Some(number) = self.partition_rows.get(&self.scratch) {
-            return Ok(*number);
-        }
-        let number = count(self.partition_rows.len())?;
-        self.partition_rows.insert(self.scratch.clone(), number);
-        self.partition_bytes.extend(&self.scratch);
-        Ok(number)
+        let number = match self.numbers.get(&self.scratch) {
+            Some(number) => *number,
+            None => {
+                self.numbers.insert(self.scratch.clone(), self.directories.len());
+                self.directories.push(Directory { row: self.scratch.clone(), ..Directory::default() });
+                self.directories.len() - 1
+            }
+        };
+        self.directories.get_mut(number).ok_or_else(too_many)
     }
 
-    /// Goes on in the open directory, or opens one for partition row `number`.
-    fn enter(&mut self, number: i32) {
-        if self.open.is_some_and(|(_, row, _)| row == number) {
-            return;
+    /// All of it; `total` is the number of files of the snapshot.
+    pub(super) fn finish(self, total: u64, root: &str) -> Result<Packed> {
+        let mut head = total.to_be_bytes().to_vec();
+        text(root, &mut head)?;
+        head.extend(count(self.directories.len())?.to_be_bytes());
+        let mut parts = Vec::with_capacity(1 + 2 * self.directories.len());
+        for directory in self.directories {
+            head.extend(directory.row);
+            head.extend(directory.count.to_be_bytes());
+            head.extend(count(directory.files.len())?.to_be_bytes());
+            parts.push(std::mem::take(&mut head));
+            parts.push(directory.files);
         }
-        self.close();
-        self.directories.extend(number.to_be_bytes());
-        self.open = Some((self.directories.len(), number, 0));
-        self.directories.extend(0i32.to_be_bytes());
-        self.directory_count += 1;
-    }
-
-    fn close(&mut self) {
-        if let Some((at, _, count)) = self.open.take()
-            && let Some(place) = self.directories.get_mut(at..at + 4)
-        {
-            place.copy_from_slice(&count.to_be_bytes());
-        }
-    }
-
-    /// All of it; `bitmaps` are those of [`Packer::selections`].
-    pub(super) fn finish(mut self, root: &str, bitmaps: &[Vec<u8>]) -> Result<Vec<u8>> {
-        self.close();
-        let of_bitmaps: usize = bitmaps.iter().map(|bitmap| bitmap.len() + 4).sum();
-        let mut bytes = Vec::with_capacity(self.directories.len() + self.partition_bytes.len() + of_bitmaps + root.len() + 16);
-        bytes.extend(count(self.partition_rows.len())?.to_be_bytes());
-        bytes.append(&mut self.partition_bytes);
-        text(root, &mut bytes)?;
-        bytes.extend(count(bitmaps.len())?.to_be_bytes());
-        for bitmap in bitmaps {
-            blob(bitmap, &mut bytes)?;
-        }
-        bytes.extend(self.directory_count.to_be_bytes());
-        bytes.append(&mut self.directories);
-        match i32::try_from(bytes.len()) {
-            Ok(_) => Ok(bytes),
+        parts.push(head);
+        let packed = Packed(parts);
+        match i32::try_from(packed.len()) {
+            Ok(_) => Ok(packed),
             Err(_) => Err(Error::unsupported("the file list is larger than 2 GiB").with_hint("filter by a partition column")),
         }
     }
+}
+
+fn facts(file: &PlannedFile<'_>, resolver: &PathResolver, bytes: &mut Vec<u8>) -> Result<()> {
+    let (without, only) = match &file.rows {
+        FileRows::All => (None, None),
+        FileRows::Live(deleted) => (Some(deleted), None),
+        FileRows::Between { named_by, not_by } => (not_by.as_ref(), Some(named_by)),
+    };
+    let bit = |present: bool, bit: u8| if present { bit } else { 0 };
+    bytes.push(
+        bit(without.is_some(), WITHOUT_ROWS)
+            | bit(only.is_some(), ONLY_ROWS)
+            | bit(file.change_type.is_some(), CHANGE_TYPE)
+            | bit(file.row_tracking.is_some(), ROW_TRACKING),
+    );
+    for vector in [without, only].into_iter().flatten() {
+        pack_vector(vector, resolver, bytes)?;
+    }
+    if let Some(change_type) = file.change_type {
+        text(change_type, bytes)?;
+    }
+    if let Some((base_row_id, commit_version)) = file.row_tracking {
+        bytes.extend(base_row_id.to_be_bytes());
+        bytes.extend(commit_version.to_be_bytes());
+    }
+    Ok(())
+}
+
+fn pack_vector(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver, bytes: &mut Vec<u8>) -> Result<()> {
+    bytes.extend(descriptor.cardinality.to_be_bytes());
+    let (path, offset) = match VectorPlace::of(descriptor, resolver)? {
+        VectorPlace::Inline(vector) => {
+            bytes.push(INLINE);
+            return blob(&vector, bytes);
+        }
+        VectorPlace::File { path, offset, .. } => (path, offset),
+    };
+    match path {
+        LogPath::Relative(path) => {
+            bytes.push(BELOW_ROOT);
+            text(&path, bytes)?;
+        }
+        LogPath::Absolute(path) => {
+            bytes.push(ABSOLUTE);
+            text(&format!("{}://{}{}", path.scheme(), path.authority(), path.path()), bytes)?;
+        }
+    }
+    bytes.extend(offset.to_be_bytes());
+    bytes.extend(descriptor.size_in_bytes.to_be_bytes());
+    Ok(())
 }
 
 /// Whether the file list speaks of a file outside of the table: by a path from the root, or with a scheme.
@@ -164,5 +207,9 @@ pub(super) fn blob(blob: &[u8], bytes: &mut Vec<u8>) -> Result<()> {
 }
 
 fn count(count: usize) -> Result<i32> {
-    i32::try_from(count).map_err(|_| Error::unsupported("the table has more files or partitions than Spark can plan"))
+    i32::try_from(count).map_err(|_| too_many())
+}
+
+fn too_many() -> Error {
+    Error::unsupported("the table has more files or partitions than Spark can plan").with_hint("filter by a partition column")
 }

@@ -21,6 +21,7 @@ use roaring::RoaringTreemap;
 
 use crate::error::{Error, Result};
 
+pub use place::VectorPlace;
 pub use read::DeletionVectors;
 
 /// The deleted rows of a data file.

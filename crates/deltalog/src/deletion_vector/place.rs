@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::z85;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage, LogPath, PathResolver, path};
 
 /// Characters of a UUID in Z85.
@@ -11,29 +11,60 @@ const UUID_CHARACTERS: usize = 20;
 
 /// Where a vector is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Place {
-    /// The bytes themselves.
+pub enum VectorPlace {
+    /// The bytes themselves, as "Deletion Vector Format" has them.
     Inline(Vec<u8>),
-    /// A file, where in it the vector begins, and its size.
-    File(LogPath, u64, usize),
+    /// In a file of vectors.
+    File {
+        /// The file, which is one that the table may name.
+        path: LogPath,
+        /// Where in it the vector begins, with its size.
+        offset: u64,
+        /// The size that is to stand there.
+        size: usize,
+    },
 }
 
-/// Finds the vector of `descriptor`.
-///
-/// # Errors
-/// `CorruptLog` for a descriptor that the protocol does not allow, `Unsupported` for a file outside of the roots that the user allowed.
-pub(super) fn find(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<Place> {
+impl VectorPlace {
+    /// Where `descriptor` says that its vector is. Nothing is read.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a descriptor that the protocol does not allow, `Unsupported` for a file outside of the roots that the user allowed.
+    pub fn of(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<Self> {
+        find(descriptor, resolver).map_err(|error| unreadable(error, descriptor.unique_id()))
+    }
+}
+
+/// What is said of a vector that cannot be read; names it.
+pub(super) fn unreadable(error: Error, name: impl std::fmt::Display) -> Error {
+    let hint = match error.kind() {
+        ErrorKind::FileNotFound => Some(
+            "the table's log names the vector, but its file is gone: vacuumed, if this is an old version, else deleted by hand; read a newer version, or restore the file",
+        ),
+        ErrorKind::CorruptData | ErrorKind::CorruptLog => Some("restore the vector's file, or read a version before it was written"),
+        _ => None,
+    };
+    let outer = Error::new(error.kind(), format!("the deletion vector {name} cannot be read"));
+    match hint.filter(|_| error.hint().is_none()) {
+        Some(hint) => outer.with_hint(hint).with_source(error),
+        None => outer.with_source(error),
+    }
+}
+
+fn find(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<VectorPlace> {
     let size = usize::try_from(descriptor.size_in_bytes)
         .map_err(|_| Error::corrupt_log(format!("a deletion vector of {} bytes", descriptor.size_in_bytes)))?;
     let text = descriptor.path_or_inline_dv.as_str();
     let path = match descriptor.storage_type {
-        DeletionVectorStorage::Inline => return inline(descriptor, text, size).map(Place::Inline),
+        DeletionVectorStorage::Inline => return inline(descriptor, text, size).map(VectorPlace::Inline),
         DeletionVectorStorage::AbsolutePath => resolver.resolve(text)?,
         DeletionVectorStorage::UuidRelativePath => resolver.resolve(&uuid_path(text)?)?,
     };
     let offset = descriptor.offset.ok_or_else(|| Error::corrupt_log("a deletion vector in a file without an offset"))?;
-    let offset = u64::try_from(offset).map_err(|_| Error::corrupt_log(format!("a deletion vector at the offset {offset}")))?;
-    Ok(Place::File(path, offset, size))
+    // At 0 stands the version of the file's format.
+    let begins = u64::try_from(offset).ok().filter(|offset| *offset > 0);
+    let offset = begins.ok_or_else(|| Error::corrupt_log(format!("a deletion vector at the offset {offset}")))?;
+    Ok(VectorPlace::File { path, offset, size })
 }
 
 fn inline(descriptor: &DeletionVectorDescriptor, text: &str, size: usize) -> Result<Vec<u8>> {

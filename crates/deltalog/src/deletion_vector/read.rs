@@ -13,7 +13,7 @@ use bytes::Bytes;
 use flate2::Crc;
 use parquet::file::reader::ChunkReader;
 
-use super::place::{Place, find};
+use super::place::{VectorPlace, unreadable};
 use super::{DeletionVector, blob};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{DeletionVectorDescriptor, LogPath, PathResolver};
@@ -47,20 +47,20 @@ impl DeletionVectors {
     /// `CorruptLog` for a malformed descriptor, `CorruptData` for a vector that is not what the descriptor says or the protocol allows, `FileNotFound`,
     /// `Unsupported` for a file in another store, `Unavailable`, `PermissionDenied`. The message names the vector; the caller knows the data file.
     pub fn read(&self, descriptor: &DeletionVectorDescriptor, rows: Option<u64>) -> Result<DeletionVector> {
-        let place = find(descriptor, &self.resolver).map_err(|error| named(error, descriptor.unique_id()))?;
+        let place = VectorPlace::of(descriptor, &self.resolver)?;
         let name = match &place {
-            Place::Inline(_) => "within the log".to_owned(),
-            Place::File(path, offset, _) => format!("'{path}' at {offset}"),
+            VectorPlace::Inline(_) => "within the log".to_owned(),
+            VectorPlace::File { path, offset, .. } => format!("'{path}' at {offset}"),
         };
         let bytes = match place {
-            Place::Inline(bytes) => Ok(Bytes::from(bytes)),
-            Place::File(path, offset, size) => self.file(&path).and_then(|file| vector_bytes(&file, offset, size)),
+            VectorPlace::Inline(bytes) => Ok(Bytes::from(bytes)),
+            VectorPlace::File { path, offset, size } => self.file(&path).and_then(|file| vector_bytes(&file, offset, size)),
         };
         let vector = bytes.and_then(|bytes| {
             let vector = DeletionVector::from(blob::decode(&bytes, descriptor.cardinality)?);
             rows.map_or(Ok(()), |rows| vector.ensure_within(rows)).map(|()| vector)
         });
-        vector.map_err(|error| named(error, name))
+        vector.map_err(|error| unreadable(error, name))
     }
 
     /// The file at `path`, opened now or lately.
@@ -93,9 +93,6 @@ impl DeletionVectors {
 
 /// The bytes of the vector at `offset`, taken out of their frame.
 fn vector_bytes(file: &FileReader, offset: u64, size: usize) -> Result<Bytes> {
-    if offset == 0 {
-        return Err(Error::corrupt_log("the descriptor's offset is that of the file's version"));
-    }
     let framed = size.checked_add(2 * FRAME).ok_or_else(|| Error::corrupt_log("the descriptor's size is beyond any file"))?;
     let bytes = read(file, offset, framed)?;
     let breaks_off = || Error::corrupt_data("the vector breaks off");
@@ -119,20 +116,4 @@ fn read(file: &FileReader, start: u64, length: usize) -> Result<Bytes> {
         return Err(Error::corrupt_data(format!("{length} bytes at {start} are asked of a file that has {}", file.size())));
     }
     file.get_bytes(start, length).map_err(|error| Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(error))
-}
-
-/// Names the vector and says what can be done.
-fn named(error: Error, name: impl std::fmt::Display) -> Error {
-    let hint = match error.kind() {
-        ErrorKind::FileNotFound => Some(
-            "the table's log names the vector, but its file is gone: vacuumed, if this is an old version, else deleted by hand; read a newer version, or restore the file",
-        ),
-        ErrorKind::CorruptData | ErrorKind::CorruptLog => Some("restore the vector's file, or read a version before it was written"),
-        _ => None,
-    };
-    let outer = Error::new(error.kind(), format!("the deletion vector {name} cannot be read"));
-    match hint.filter(|_| error.hint().is_none()) {
-        Some(hint) => outer.with_hint(hint).with_source(error),
-        None => outer.with_source(error),
-    }
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use roaring::{RoaringBitmap, RoaringTreemap};
 use url::Url;
 
-use super::place::{Place, find};
+use super::place::VectorPlace;
 use super::testing::vector_file;
 use super::{DeletionVector, DeletionVectors, blob};
 use crate::error::{Error, ErrorKind};
@@ -48,12 +48,12 @@ const INLINE: &str =
 
 #[test]
 fn the_protocols_examples_of_paths() {
-    let relative = |path: &str| Place::File(LogPath::Relative(path.to_owned()), 4, 40);
+    let relative = |path: &str| VectorPlace::File { path: LogPath::Relative(path.to_owned()), offset: 4, size: 40 };
     let table = resolver("s3://mytable/");
-    assert_eq!(find(&descriptor(RELATIVE), &table).unwrap(), relative("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
-    assert_eq!(find(&descriptor(ABSOLUTE), &table).unwrap(), relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
+    assert_eq!(VectorPlace::of(&descriptor(RELATIVE), &table).unwrap(), relative("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
+    assert_eq!(VectorPlace::of(&descriptor(ABSOLUTE), &table).unwrap(), relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
     let bare = DeletionVectorDescriptor { path_or_inline_dv: "^-aqEH.-t@S}K{vb[*k^".into(), ..descriptor(RELATIVE) };
-    assert_eq!(find(&bare, &table).unwrap(), relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
+    assert_eq!(VectorPlace::of(&bare, &table).unwrap(), relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn descriptors_that_must_not_be_are_refused() {
     let refused = |change: &dyn Fn(&mut DeletionVectorDescriptor), of: &str| -> Error {
         let mut descriptor = descriptor(of);
         change(&mut descriptor);
-        find(&descriptor, &resolver("s3://mytable/")).unwrap_err()
+        VectorPlace::of(&descriptor, &resolver("s3://mytable/")).unwrap_err()
     };
     for of in [RELATIVE, ABSOLUTE, INLINE] {
         assert_eq!(refused(&|d| d.size_in_bytes = -1, of).kind(), ErrorKind::CorruptLog);
@@ -81,6 +81,7 @@ fn descriptors_that_must_not_be_are_refused() {
     for of in [RELATIVE, ABSOLUTE] {
         assert_eq!(refused(&|d| d.offset = None, of).kind(), ErrorKind::CorruptLog);
         assert_eq!(refused(&|d| d.offset = Some(-1), of).kind(), ErrorKind::CorruptLog);
+        assert_eq!(refused(&|d| d.offset = Some(0), of).kind(), ErrorKind::CorruptLog);
     }
     assert_eq!(refused(&|d| d.offset = Some(1), INLINE).kind(), ErrorKind::CorruptLog);
     for size in [36, 41, 44, i32::MAX] {
@@ -102,7 +103,7 @@ fn descriptors_that_must_not_be_are_refused() {
 #[test]
 fn a_prefix_is_not_decoded() {
     let prefixed = DeletionVectorDescriptor { path_or_inline_dv: "a%20b^-aqEH.-t@S}K{vb[*k^".into(), ..descriptor(RELATIVE) };
-    let Place::File(LogPath::Relative(path), ..) = find(&prefixed, &resolver("file:///t")).unwrap() else { panic!("no file") };
+    let VectorPlace::File { path: LogPath::Relative(path), .. } = VectorPlace::of(&prefixed, &resolver("file:///t")).unwrap() else { panic!("no file") };
     assert_eq!(path, "a%20b/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
 }
 
@@ -212,13 +213,13 @@ proptest! {
             size_in_bytes: size,
             cardinality,
         };
-        match find(&any, &resolver("s3://mytable/")) {
-            Ok(Place::File(path, at, length)) => {
+        match VectorPlace::of(&any, &resolver("s3://mytable/")) {
+            Ok(VectorPlace::File { path, offset: at, size: length }) => {
                 let LogPath::Relative(path) = path else { panic!("outside of the table") };
                 prop_assert!(!path.split('/').any(|segment| segment == ".."));
                 prop_assert!(i64::try_from(at).ok() == offset.map(i64::from) && length == size as usize);
             }
-            Ok(Place::Inline(found)) => prop_assert_eq!(found.len(), size as usize),
+            Ok(VectorPlace::Inline(found)) => prop_assert_eq!(found.len(), size as usize),
             Err(_) => {}
         }
         let _ = blob::decode(&bytes, cardinality);

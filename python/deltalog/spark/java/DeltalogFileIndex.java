@@ -2,9 +2,15 @@ package io.deltalog.spark;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
 import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Function;
 import org.apache.spark.sql.execution.datasources.FileIndex;
@@ -19,17 +25,28 @@ import scala.collection.immutable.Seq;
  * Two indexes are equal when they show the same version of the same table: then Spark may reuse one scan, or cached rows, for the other.
  */
 public class DeltalogFileIndex implements FileIndex {
-  private final TableRoot root;
+  private final String path;
+  private final String label;
   private final String identity;
   private final StructType partitionSchema;
   private final Function planner;
+  private final Listings listings = new Listings();
   private long size = -1;
 
   public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, Function planner) {
-    this.root = new TableRoot(path, label);
+    this.path = path;
+    this.label = label;
     this.identity = identity;
     this.partitionSchema = partitionSchema;
     this.planner = planner;
+  }
+
+  public String path() {
+    return path;
+  }
+
+  public String label() {
+    return label;
   }
 
   private Object ask(Object[] request) {
@@ -47,27 +64,45 @@ public class DeltalogFileIndex implements FileIndex {
   private PackedListing list(Seq partitionFilters, Seq dataFilters) {
     Object packed = ask(new Object[] {"plan", FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()});
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(packed instanceof byte[] ? (byte[]) packed : spilled((String) packed), partitionSchema, exact);
+    return new PackedListing(packed instanceof byte[] ? ByteBuffer.wrap((byte[]) packed) : spilled((String) packed), partitionSchema, exact);
   }
 
-  /** A large listing comes through a file, which is ours to delete. */
-  private static byte[] spilled(String name) {
+  /** A large listing comes through a file, which is ours to delete. It stays there, not on the heap, until the last who walks over it has gone. */
+  private static ByteBuffer spilled(String name) {
+    Path file = Paths.get(name, new String[0]);
     try {
-      byte[] packed = Files.readAllBytes(Paths.get(name, new String[0]));
-      Files.delete(Paths.get(name, new String[0]));
-      return packed;
+      FileChannel channel = FileChannel.open(file, new OpenOption[] {StandardOpenOption.READ});
+      try {
+        return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size());
+      } finally {
+        channel.close();
+        Files.delete(file);
+      }
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
   }
 
+  /** What a listing depends on. */
+  private static Object key(Seq partitionFilters, Seq dataFilters) {
+    return Arrays.asList(new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
+  }
+
+  /** How many of the files a scan with these filters reads, as text. */
+  public String counted(Seq partitionFilters, Seq dataFilters) {
+    Object key = key(partitionFilters, dataFilters);
+    String counts = listings.counts(key);
+    return counts != null ? counts : listings.keep(key, list(partitionFilters, dataFilters));
+  }
+
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    return list(partitionFilters, dataFilters).directories();
+    PackedListing listed = listings.take(key(partitionFilters, dataFilters));
+    return (listed != null ? listed : list(partitionFilters, dataFilters)).directories();
   }
 
   public Seq rootPaths() {
     List paths = new ArrayList();
-    paths.add(root);
+    paths.add(new TableRoot(path, label));
     return scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq();
   }
 
@@ -104,6 +139,6 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   public String toString() {
-    return "deltalog " + root;
+    return "deltalog " + new TableRoot(path, label);
   }
 }

@@ -16,15 +16,16 @@ import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
  * Takes the statements on tables of ours before Spark's own strategies do: creates them, and refuses what would change the table's
- * directory or the catalog's entry without a commit.
+ * directory or the catalog's entry without a commit. Scans are planned as Spark does, with a file index that knows their filters.
  */
 public class DeltalogStrategy extends SparkStrategy {
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
     String operation = operation(plan);
-    List planned = new ArrayList();
-    if (operation != null) {
-      planned.add(new DeltalogCommandExec(operation, plan));
+    if (operation == null) {
+      return ScanPlan.of(plan);
     }
+    List planned = new ArrayList();
+    planned.add(new DeltalogCommandExec(operation, plan));
     return scala.jdk.javaapi.CollectionConverters.asScala(planned).toSeq();
   }
 

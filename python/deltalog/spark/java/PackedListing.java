@@ -3,66 +3,55 @@ package io.deltalog.spark;
 import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import org.apache.hadoop.fs.FileStatus;
-import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
+import scala.collection.Iterator;
 
 /**
- * The files of a scan as the planner packs them, unpacked into Spark's form.
+ * The files of a scan as the planner packs them. What is made of them here does not grow with their number: a directory unpacks its files when Spark
+ * walks over them.
  *
- * Big endian: i32 P, P partition rows (per column u8 present and the value in Catalyst's form); i32 length and the root's path; i32 B
- * bitmaps, each i32 length and what RowSelection takes; i32 D directories, each i32 partition row, i32 F, and F files: i64 size, i64
- * modification time, u8 relative, i32 length and the path, u8 rows: 0 all, 1 without those of a bitmap, 2 only those; then i32 which bitmap; i32
- * length and the change type of all rows, else empty; u8 ids, then i64 the first row's id and i64 the version that added the rows.
+ * Big endian: i64 files of the snapshot; i32 length and the root's path; i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form),
+ * i32 F files, i32 length of them, and the files as PackedFiles has them.
  */
 public class PackedListing {
-  private static final scala.collection.immutable.Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
-  private final byte[] bytes;
-  private final ByteBuffer buffer;
   private final StructType partitionSchema;
-  private final byte[][] bitmaps;
   private final List directories = new ArrayList();
-  private final List listed = new ArrayList();
-  private int files = 0;
+  private final long total;
+  private int count = 0;
 
-  public PackedListing(byte[] bytes, StructType partitionSchema, PartitionFilter filter) {
-    this.bytes = bytes;
-    this.buffer = ByteBuffer.wrap(bytes);
+  public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
     this.partitionSchema = partitionSchema;
-    InternalRow[] partitions = new InternalRow[buffer.getInt()];
-    boolean[] kept = new boolean[partitions.length];
-    for (int i = 0; i < partitions.length; i++) {
-      partitions[i] = partition();
-      kept[i] = filter.keeps(partitions[i]);
-    }
-    String root = text();
-    bitmaps = new byte[buffer.getInt()][];
-    for (int i = 0; i < bitmaps.length; i++) {
-      bitmaps[i] = raw();
-    }
-    for (int left = buffer.getInt(); left > 0; left--) {
-      int partition = buffer.getInt();
-      List described = new ArrayList();
-      FileStatus[] members = new FileStatus[buffer.getInt()];
-      for (int i = 0; i < members.length; i++) {
-        members[i] = file(root);
-        described.add(new FileStatusWithMetadata(members[i], facts()));
+    this.total = bytes.getLong();
+    String root = PackedFiles.text(bytes);
+    for (int left = bytes.getInt(); left > 0; left--) {
+      InternalRow partition = partition(bytes);
+      int files = bytes.getInt();
+      int length = bytes.getInt();
+      ByteBuffer packed = (ByteBuffer) bytes.slice();
+      packed.limit(length);
+      bytes.position(bytes.position() + length);
+      if (filter.keeps(partition)) {
+        count += files;
+        directories.add(new PartitionDirectory(partition, new PackedFiles(packed, files, root)));
       }
-      if (!kept[partition]) {
-        continue;
-      }
-      files += members.length;
-      listed.add(members);
-      directories.add(new PartitionDirectory(partitions[partition], scala.jdk.javaapi.CollectionConverters.asScala(described).toSeq()));
     }
+  }
+
+  /** How many files are listed. */
+  public int count() {
+    return count;
+  }
+
+  /** How many files the snapshot has. */
+  public long total() {
+    return total;
   }
 
   public scala.collection.immutable.Seq directories() {
@@ -70,88 +59,48 @@ public class PackedListing {
   }
 
   public String[] paths() {
-    String[] paths = new String[files];
+    String[] paths = new String[count];
     int next = 0;
-    for (int i = 0; i < listed.size(); i++) {
-      FileStatus[] members = (FileStatus[]) listed.get(i);
-      for (int j = 0; j < members.length; j++) {
-        paths[next++] = members[j].getPath().toUri().toString();
+    for (int i = 0; i < directories.size(); i++) {
+      Iterator files = ((PartitionDirectory) directories.get(i)).files().iterator();
+      while (files.hasNext()) {
+        paths[next++] = ((FileStatusWithMetadata) files.next()).getPath().toUri().toString();
       }
     }
     return paths;
   }
 
-  private FileStatus file(String root) {
-    long size = buffer.getLong();
-    long modified = buffer.getLong();
-    boolean relative = buffer.get() != 0;
-    String path = text();
-    Path whole = new Path(relative ? root + "/" + path : path);
-    return new FileStatus(size, false, 1, 134217728L, modified, whole);
-  }
-
-  /** What else is known of the file, for the task that reads it. */
-  private scala.collection.immutable.Map facts() {
-    scala.collection.immutable.Map facts = NO_FACTS;
-    int shown = buffer.get();
-    if (shown != 0) {
-      facts = (scala.collection.immutable.Map) facts.updated(shown == 1 ? FileFacts.WITHOUT_ROWS : FileFacts.ONLY_ROWS, bitmaps[buffer.getInt()]);
-    }
-    String changeType = text();
-    if (!changeType.isEmpty()) {
-      facts = (scala.collection.immutable.Map) facts.updated(FileFacts.CHANGE_TYPE, changeType);
-    }
-    if (buffer.get() != 0) {
-      facts = (scala.collection.immutable.Map) facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(buffer.getLong()));
-      facts = (scala.collection.immutable.Map) facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(buffer.getLong()));
-    }
-    return facts;
-  }
-
-  private String text() {
-    int length = buffer.getInt();
-    String text = new String(bytes, buffer.position(), length, StandardCharsets.UTF_8);
-    buffer.position(buffer.position() + length);
-    return text;
-  }
-
-  private byte[] raw() {
-    byte[] raw = new byte[buffer.getInt()];
-    buffer.get(raw);
-    return raw;
-  }
-
-  private InternalRow partition() {
+  private InternalRow partition(ByteBuffer bytes) {
     StructField[] fields = partitionSchema.fields();
     Object[] values = new Object[fields.length];
     for (int i = 0; i < fields.length; i++) {
-      values[i] = buffer.get() == 0 ? null : value(fields[i].dataType());
+      values[i] = bytes.get() == 0 ? null : value(fields[i].dataType(), bytes);
     }
     return new GenericInternalRow(values);
   }
 
-  private Object value(DataType type) {
+  private static Object value(DataType type, ByteBuffer bytes) {
     if (type instanceof StringType) {
-      return UTF8String.fromBytes(raw());
+      return UTF8String.fromBytes(PackedFiles.raw(bytes));
     } else if (type instanceof BooleanType) {
-      return Boolean.valueOf(buffer.get() != 0);
+      return Boolean.valueOf(bytes.get() != 0);
     } else if (type instanceof ByteType) {
-      return Byte.valueOf((byte) buffer.getInt());
+      return Byte.valueOf((byte) bytes.getInt());
     } else if (type instanceof ShortType) {
-      return Short.valueOf((short) buffer.getInt());
+      return Short.valueOf((short) bytes.getInt());
     } else if (type instanceof IntegerType || type instanceof DateType) {
-      return Integer.valueOf(buffer.getInt());
+      return Integer.valueOf(bytes.getInt());
     } else if (type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
-      return Long.valueOf(buffer.getLong());
+      return Long.valueOf(bytes.getLong());
     } else if (type instanceof FloatType) {
-      return Float.valueOf(buffer.getFloat());
+      return Float.valueOf(bytes.getFloat());
     } else if (type instanceof DoubleType) {
-      return Double.valueOf(buffer.getDouble());
+      return Double.valueOf(bytes.getDouble());
     } else if (type instanceof BinaryType) {
-      return raw();
+      return PackedFiles.raw(bytes);
     } else if (type instanceof DecimalType) {
       DecimalType decimal = (DecimalType) type;
-      BigDecimal exact = new BigDecimal(new BigInteger(raw()), decimal.scale());
+      BigDecimal exact = new BigDecimal(new BigInteger(PackedFiles.raw(bytes)), decimal.scale());
       return Decimal.apply(exact, decimal.precision(), decimal.scale());
     }
     throw new UnsupportedOperationException("a partition column of type " + type.sql() + " is not supported yet by deltalog");

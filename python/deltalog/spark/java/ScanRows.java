@@ -31,12 +31,13 @@ public class ScanRows extends AbstractIterator implements Closeable {
   private UnsafeProjection projection;
   private Object next;
 
-  public ScanRows(Iterator source, ScanColumn[] columns, int rowIndex, PartitionedFile file) {
+  /** selection is null where all rows are shown. */
+  public ScanRows(Iterator source, ScanColumn[] columns, int rowIndex, PartitionedFile file, RowSelection selection) {
     this.source = source;
     this.columns = columns;
     this.rowIndex = rowIndex;
     this.file = file;
-    this.selection = FileFacts.selection(file);
+    this.selection = selection;
     this.whole = new ColumnVector[columns.length];
     this.selected = new ColumnVector[columns.length];
   }

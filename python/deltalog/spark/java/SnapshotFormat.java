@@ -4,12 +4,14 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataStructField$;
 import org.apache.spark.sql.catalyst.expressions.FileSourceGeneratedMetadataStructField$;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.*;
+import org.apache.spark.util.SerializableConfiguration;
 import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map;
@@ -80,8 +82,10 @@ public class SnapshotFormat extends ParquetFileFormat {
       StructField field = fromFile ? required.fields()[i] : partition.fields()[i - required.length()];
       columns[i] = fromFile ? column(i, field, read.fields()[i].dataType(), read.fieldIndex(ROW_INDEX)) : new ScanColumn(i - required.length() + read.length(), field.dataType());
     }
+    Object configuration = new SerializableConfiguration(conf);
+    Broadcast shared = session.sparkContext().broadcast(configuration, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
     Function1 reader = reader(session, data, partition, read, filters, options, conf);
-    return new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX));
+    return new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX), shared);
   }
 
   private ScanColumn column(int position, StructField field, DataType read, int rowIndex) {

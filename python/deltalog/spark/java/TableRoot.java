@@ -25,7 +25,11 @@ public class TableRoot extends Path {
         + super.toString() + " without a commit. Call deltalog.spark.enable(spark) on this session, and use INSERT INTO without a PARTITION clause.");
   }
 
+  protected String label() {
+    return label;
+  }
+
   public String toString() {
-    return label + ", " + super.toString();
+    return label() + ", " + super.toString();
   }
 }

@@ -1,0 +1,88 @@
+package io.deltalog.spark;
+
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.PlanExpression;
+import org.apache.spark.sql.catalyst.plans.logical.Filter;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.execution.FileSourceScanExec;
+import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import scala.Function1;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/** Spark's own plan of a scan of ours, with the file index told the scan's filters. */
+public class ScanPlan extends scala.runtime.AbstractPartialFunction {
+
+  /** The plans for what reads one table of ours and nothing else; none for all else. */
+  public static Seq of(LogicalPlan plan) {
+    List planned = new ArrayList();
+    if (readsOurs(plan)) {
+      Iterator plans = FileSourceStrategy$.MODULE$.apply(plan).iterator();
+      while (plans.hasNext()) {
+        planned.add(((SparkPlan) plans.next()).transform(new ScanPlan()));
+      }
+    }
+    return scala.jdk.javaapi.CollectionConverters.asScala(planned).toSeq();
+  }
+
+  private static boolean readsOurs(LogicalPlan plan) {
+    LogicalPlan source = plan;
+    while (source instanceof Project || source instanceof Filter) {
+      source = (LogicalPlan) source.children().head();
+    }
+    return source instanceof LogicalRelation && ((LogicalRelation) source).relation() instanceof DeltalogRelation;
+  }
+
+  public boolean isDefinedAt(Object node) {
+    return node instanceof FileSourceScanExec && ((FileSourceScanExec) node).relation().location() instanceof DeltalogFileIndex;
+  }
+
+  public Object applyOrElse(Object node, Function1 otherwise) {
+    if (!isDefinedAt(node)) {
+      return otherwise.apply(node);
+    }
+    FileSourceScanExec scan = (FileSourceScanExec) node;
+    HadoopFsRelation relation = scan.relation();
+    FileIndex index = new ScanFileIndex((DeltalogFileIndex) relation.location(), known(scan.partitionFilters()), known(scan.dataFilters()));
+    Object ofScan = relation.copy(index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(), relation.options(), relation.sparkSession());
+    try {
+      return CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
+    } catch (Exception e) {
+      throw new IllegalStateException("deltalog cannot use this version of Spark's scan: " + e, e);
+    }
+  }
+
+  /** The filters that Spark lists files with. */
+  private static Seq known(Seq filters) {
+    List known = new ArrayList();
+    Iterator all = filters.iterator();
+    while (all.hasNext()) {
+      Expression filter = (Expression) all.next();
+      if (!hasSubquery(filter)) {
+        known.add(filter);
+      }
+    }
+    return scala.jdk.javaapi.CollectionConverters.asScala(known).toSeq();
+  }
+
+  private static boolean hasSubquery(Expression expression) {
+    if (expression instanceof PlanExpression) {
+      return true;
+    }
+    Iterator children = expression.children().iterator();
+    while (children.hasNext()) {
+      if (hasSubquery((Expression) children.next())) {
+        return true;
+      }
+    }
+    return false;
+  }
+}
