@@ -88,7 +88,8 @@ fn predicates_know_the_columns() {
     let crafted = table(&definition(&schema, configuration()), "c");
     let snapshot = crafted.open().unwrap();
     let predicate = |sql: &str| parse(sql, "UTC", ParseMode::Strict).unwrap();
-    let cases: [(&str, fn(&[i64; 3]) -> bool); 8] = [
+    type Holds = fn(&[i64; 3]) -> bool;
+    let cases: [(&str, Holds); 8] = [
         ("_row_id < 2", |row| row[1] < 2),
         ("_ROW_ID = 4", |row| row[1] == 4),
         ("_row_id IN (0, 4) AND c > 1", |row| [0, 4].contains(&row[1]) && row[0] > 1),
