@@ -56,7 +56,7 @@ class Limit:
     seconds: float | None = None
     peak_bytes: int | None = None
     heap_bytes: int | None = None
-    """What a driver's heap may grow by, garbage aside."""
+    """What a driver's heap may grow by, garbage aside, or the whole of a process without one."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +124,16 @@ CASES = (
             Ratio("open + list", "ours", "delta_kernel lean"),
         ),
         limits=(Limit("open", "ours", seconds=0.005), Limit("open + list", "ours", peak_bytes=120 * _MEBI)),
+    ),
+    Case(
+        name="list-held",
+        about="the same list as one Arrow table in memory, and what the process grows by at most until it is there",
+        operation="list_held",
+        setup=_table_alone,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("held", "ours", "deltalake"),),
+        limits=(Limit("held", "ours", heap_bytes=250_000_000),),
     ),
     Case(
         name="replay/1000x500",

@@ -8,7 +8,7 @@ from typing import Any
 from deltalake import DeltaTable
 
 from benches.contenders import rows
-from benches.watch import Watch
+from benches.watch import Watch, peak_bytes
 
 
 def open_list(watch: Watch, table: str) -> dict[str, Any]:
@@ -19,6 +19,14 @@ def open_list(watch: Watch, table: str) -> dict[str, Any]:
         files = opened.get_add_actions()
     size = sum(files.column("size_bytes").to_pylist())
     return {"version": opened.version(), "files": files.num_rows, "bytes": size}
+
+
+def list_held(watch: Watch, table: str) -> dict[str, Any]:
+    before = peak_bytes()
+    with watch("held"):
+        files = DeltaTable(table).get_add_actions()
+    watch.note("held", "heap_bytes", peak_bytes() - before)
+    return {"files": files.num_rows, "bytes": sum(files.column("size_bytes").to_pylist())}
 
 
 def plan(watch: Watch, table: str, predicate: str) -> dict[str, Any]:

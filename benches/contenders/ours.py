@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 import deltalog
 from benches.contenders import rows
-from benches.watch import Watch
+from benches.watch import Watch, peak_bytes
 
 COLUMNS = ["path", "size", "partition_values"]
 
@@ -30,6 +30,14 @@ def open_list(watch: Watch, table: str) -> dict[str, Any]:
             files += batch.num_rows
             size += pc.sum(batch.column("size")).as_py() or 0
     return {"version": opened.version(), "files": files, "bytes": size}
+
+
+def list_held(watch: Watch, table: str) -> dict[str, Any]:
+    before = peak_bytes()
+    with watch("held"):
+        files = pa.table(deltalog.DeltaTable(table).files(columns=COLUMNS))
+    watch.note("held", "heap_bytes", peak_bytes() - before)
+    return {"files": files.num_rows, "bytes": pc.sum(files["size"]).as_py()}
 
 
 def plan(watch: Watch, table: str, predicate: str) -> dict[str, Any]:

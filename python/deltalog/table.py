@@ -243,7 +243,7 @@ class DeltaTable:
         of UTC, a backslash in a text is doubled) only rows for which it is true; files, row groups and pages that cannot hold one are not read.
 
         With `row_ids` the columns `_row_id` and `_row_commit_version` follow: a row keeps its id when it is updated or moved to another file, and its
-        commit version is that of the last change to it. Only tables with row tracking enabled have them.
+        commit version is that of the last change to it. Only tables with row tracking enabled have them. The predicate may name them, too.
 
         The rows of a file come in its order, files in any: several are read at once. (A handful of small files is read in the order of the list.)
 

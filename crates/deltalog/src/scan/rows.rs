@@ -39,6 +39,7 @@ use crate::storage::Storage;
 
 use columns::{Columns, find_field};
 pub(super) use places::{is_ordered, without_nan};
+pub(super) use row_ids::with_row_ids;
 pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
 pub use selection::FileRows;
 pub use stream::RowStream;
@@ -173,7 +174,8 @@ impl RowScan {
         Ok(self)
     }
 
-    /// Reads only rows for which `predicate` is true. It must be bound to the schema given to [`RowScan::new`].
+    /// Reads only rows for which `predicate` is true. It must be bound to the schema given to [`RowScan::new`], and after [`RowScan::with_row_ids`] may name those
+    /// columns too.
     ///
     /// # Errors
     /// `InvalidArgument` if part of the predicate was not understood, or it reads a column that is not in the schema.

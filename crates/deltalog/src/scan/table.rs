@@ -7,7 +7,7 @@ use arrow::datatypes::{Int64Type, SchemaRef};
 
 use super::files::{FileList, FileListing, ListColumn, partition_map, required};
 use super::partitions::PartitionColumns;
-use super::rows::{DataFile, PartitionRow, RowScan, RowStream, RowTracking};
+use super::rows::{DataFile, PartitionRow, RowScan, RowStream, RowTracking, with_row_ids};
 use crate::error::{Error, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{MaterializedRowTracking, PathResolver};
@@ -43,7 +43,7 @@ impl TableScan {
         self
     }
 
-    /// Also the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION), behind the others.
+    /// Also the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION), behind the others. The predicate may name them too.
     #[must_use]
     pub fn row_ids(mut self) -> Self {
         self.row_ids = true;
@@ -60,9 +60,11 @@ impl TableScan {
         let mut scan = self.scan()?;
         let mut listing = FileListing::new(snapshot);
         if let Some(predicate) = &self.predicate {
-            let bound = predicate.bind(snapshot.arrow_schema()).map_err(|error| error.in_table(snapshot.storage().url()))?;
+            let schema = if self.row_ids { with_row_ids(snapshot.arrow_schema()) } else { Arc::clone(snapshot.arrow_schema()) };
+            let bound = predicate.bind(&schema).map_err(|error| error.in_table(snapshot.storage().url()))?;
             scan = scan.with_predicate(&bound)?;
-            listing = listing.predicate(predicate)?;
+            // Of row ids, which files may hold themselves, the list knows nothing.
+            listing = if self.row_ids { listing.pruning(predicate) } else { listing.predicate(predicate)? };
         }
         let files = if self.row_ids { DataFiles::with_row_tracking(snapshot, listing)? } else { DataFiles::new(snapshot, listing)? };
         Ok(scan.in_any_order().read(files))

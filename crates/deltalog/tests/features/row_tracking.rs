@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::datatypes::Int64Type;
 use deltalog::ErrorKind;
+use deltalog::predicate::{ParseMode, parse};
 use deltalog::scan::{ListColumn, TableScan};
 use serde_json::{Value, json};
 
@@ -78,6 +79,40 @@ fn materialized_where_there_is_a_value_else_generated() {
     // "hidden from readers": the columns are none of the table's.
     let found = crate::crafted::rows(&snapshot, None, None).unwrap();
     assert_eq!(found.num_columns(), 1);
+}
+
+/// As the rows with their ids, filtered afterwards; whatever columns are returned with them.
+#[test]
+fn predicates_know_the_columns() {
+    let schema = schema();
+    let crafted = table(&definition(&schema, configuration()), "c");
+    let snapshot = crafted.open().unwrap();
+    let predicate = |sql: &str| parse(sql, "UTC", ParseMode::Strict).unwrap();
+    type Holds = fn(&[i64; 3]) -> bool;
+    let cases: [(&str, Holds); 8] = [
+        ("_row_id < 2", |row| row[1] < 2),
+        ("_ROW_ID = 4", |row| row[1] == 4),
+        ("_row_id IN (0, 4) AND c > 1", |row| [0, 4].contains(&row[1]) && row[0] > 1),
+        ("_row_commit_version = 1", |row| row[2] == 1),
+        ("_row_commit_version > 1 OR c = 2", |row| row[2] > 1 || row[0] == 2),
+        ("_row_id < _row_commit_version", |row| row[1] < row[2]),
+        ("NOT _row_id IS NULL AND c < 15", |row| row[0] < 15),
+        ("_row_id > 100", |_| false),
+    ];
+    for (sql, holds) in cases {
+        let expected: Vec<[i64; 3]> = EXPECTED.into_iter().filter(holds).collect();
+        // With the table's column, and with the ids alone.
+        for (columns, found) in [(&["c"] as &[&str], [0, 1, 2].as_slice()), (&[], &[1, 2])] {
+            let scan = TableScan::new(&snapshot).row_ids().columns(columns.iter().copied()).predicate(predicate(sql));
+            let batches = scan.read().unwrap().collect::<deltalog::Result<Vec<_>>>().unwrap();
+            for (at, of) in found.iter().enumerate() {
+                let values: Vec<i64> = batches.iter().flat_map(|b| b.column(at).as_primitive::<Int64Type>().values().to_vec()).collect();
+                assert_eq!(values, expected.iter().map(|row| row[*of]).collect::<Vec<_>>(), "{sql} {columns:?}");
+            }
+        }
+        let error = TableScan::new(&snapshot).predicate(predicate(sql)).read().unwrap_err();
+        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("there is no column"), "{error}");
+    }
 }
 
 /// "If Column Mapping is enabled, then the assigned column name must be distinct from the physical column names": it is a physical name itself.

@@ -104,6 +104,10 @@ impl Columns {
         self.extra.clear();
         let paths: Vec<&[String]> = self.row_predicate.iter().flat_map(BoundPredicate::columns).map(|column| column.path.parts()).collect();
         for name in paths.iter().filter_map(|path| path.first()) {
+            if self.row_tracking.is_some() && row_ids::fields().iter().any(|field| field.name() == name) {
+                // They are there in any case.
+                continue;
+            }
             let index = find_field(self.table.fields(), name)?;
             let is_known = self.needed.contains(&index);
             if let (false, Some(field), Some(in_files)) = (is_known, self.table.fields().get(index), self.in_files.fields().get(index)) {
@@ -131,10 +135,7 @@ impl Columns {
         let schema = projected(&self.table, &self.output);
         match &self.row_tracking {
             None => schema,
-            Some(_) => {
-                let fields: Fields = schema.fields().iter().cloned().chain(row_ids::fields()).collect();
-                Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
-            }
+            Some(_) => row_ids::with_row_ids(&schema),
         }
     }
 

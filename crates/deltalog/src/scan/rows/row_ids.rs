@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type, Schema, SchemaRef};
 
 use super::plan::{Plan, find_in_file};
 use super::selection::SelectedRows;
@@ -37,6 +37,12 @@ pub struct RowTracking {
 /// The columns that a scan adds.
 pub(super) fn fields() -> [FieldRef; 2] {
     [ROW_ID, ROW_COMMIT_VERSION].map(|name| Arc::new(Field::new(name, DataType::Int64, false)))
+}
+
+/// `schema`, and behind its fields those of the columns that a scan adds.
+pub(in crate::scan) fn with_row_ids(schema: &Schema) -> SchemaRef {
+    let fields: Fields = schema.fields().iter().cloned().chain(fields()).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 /// How the ids of one file's rows are found.
