@@ -28,7 +28,12 @@ pub(crate) fn open_storage(uri: &str, options: Option<HashMap<String, String>>) 
 
 /// A predicate that a user wrote. Timestamps without a zone are of UTC.
 pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
-    sql.map(|sql| parse(sql, "UTC", ParseMode::Strict)).transpose()
+    predicate_in(sql, "UTC")
+}
+
+/// The same with timestamps of a zone.
+pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Result<Option<Predicate>> {
+    sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
 }
 
 /// The checksum file, the fields that were compared, and of those that differ name, checksum and replay.
@@ -315,25 +320,26 @@ impl Snapshot {
         ArrowStream::start(py, rows.schema(), rows)
     }
 
-    #[pyo3(signature = (predicate = None))]
-    fn count(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<u64> {
-        py.detach(|| answers::of(&self.0, predicate)?.count()).into_python()
+    #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
+    fn count(&self, py: Python<'_>, predicate: Option<&str>, time_zone: &str) -> PyResult<u64> {
+        py.detach(|| answers::of(&self.0, predicate, time_zone)?.count()).into_python()
     }
 
-    #[pyo3(signature = (predicate = None))]
-    fn count_by_partition(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<ArrowStream> {
-        let counts = py.detach(|| answers::of(&self.0, predicate)?.count_by_partition()).into_python()?;
+    #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
+    fn count_by_partition(&self, py: Python<'_>, predicate: Option<&str>, time_zone: &str) -> PyResult<ArrowStream> {
+        let counts = py.detach(|| answers::of(&self.0, predicate, time_zone)?.count_by_partition()).into_python()?;
         ArrowStream::start(py, counts.schema(), std::iter::once(Ok(counts)))
     }
 
-    #[pyo3(signature = (column, predicate = None))]
+    #[pyo3(signature = (column, predicate = None, time_zone = "UTC"))]
     fn min_max<'py>(
         &self,
         py: Python<'py>,
         column: &str,
         predicate: Option<&str>,
+        time_zone: &str,
     ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let bounds = py.detach(|| answers::of(&self.0, predicate)?.min_max(column)).into_python()?;
+        let bounds = py.detach(|| answers::of(&self.0, predicate, time_zone)?.min_max(column)).into_python()?;
         bounds.map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?))).transpose()
     }
 
@@ -361,6 +367,17 @@ impl Snapshot {
     fn plan_spark<'py>(&self, py: Python<'py>, filter_sql: &str, time_zone: &str) -> PyResult<(Bound<'py, PyBytes>, u64, u64)> {
         let plan = py.detach(|| spark_plan::pack(&self.0, filter_sql, time_zone)).into_python()?;
         Ok((PyBytes::new(py, &plan.bytes), plan.kept, plan.total))
+    }
+
+    fn spark_answers<'py>(
+        &self,
+        py: Python<'py>,
+        filter_sql: &str,
+        time_zone: &str,
+        columns: Vec<String>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let answers = py.detach(|| spark_plan::pack_answers(&self.0, filter_sql, time_zone, &columns)).into_python()?;
+        Ok(answers.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
     #[pyo3(signature = (start_version = None, end_version = None, start_timestamp_ms = None, end_timestamp_ms = None))]

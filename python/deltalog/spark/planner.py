@@ -28,12 +28,20 @@ class Planner:
     def _plan(self, request: list[Any]) -> Any:
         if request[0] == "size":
             return self._size()
+        if request[0] == "answers":
+            answers = self._answers(request[1], request[2], list(request[3]))
+            return None if answers is None else _packed(answers)
         missing_files.remember(self)
-        packed = self._files(request[1], request[2])
-        return bytearray(packed) if len(packed) <= _INLINE else _spill(packed)
+        return _packed(self._files(request[1], request[2]))
 
     def _size(self) -> int:
         return self.snapshot.size_in_bytes()
+
+    def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
+        answers = self.snapshot.spark_answers(filters, time_zone, columns)
+        if answers is not None:
+            _log.info("%s v%d: the log answers, no file is read", self.snapshot.uri, self.snapshot.version)
+        return answers
 
     def _files(self, filters: str, time_zone: str) -> bytes:
         packed, kept, total = self.snapshot.plan_spark(filters, time_zone)
@@ -54,10 +62,17 @@ class ChangesPlanner(Planner):
     def _size(self) -> int:
         return self._changes.size_in_bytes()
 
+    def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
+        return None
+
     def _files(self, filters: str, time_zone: str) -> bytes:
         packed, files = self._changes.plan_spark()
         _log.info("%s changes of the versions %s: %d files", self.snapshot.uri, self._changes.versions, files)
         return packed
+
+
+def _packed(packed: bytes) -> Any:
+    return bytearray(packed) if len(packed) <= _INLINE else _spill(packed)
 
 
 def _spill(packed: bytes) -> str:

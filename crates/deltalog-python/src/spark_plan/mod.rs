@@ -15,6 +15,7 @@
 //! - Big endian, except within bitmaps. Paths are decoded: a Hadoop `Path` made of text is not decoded again.
 //! - Files of equal partition values share a row, and stand in one directory where they follow each other.
 
+mod answers;
 mod changes;
 mod packer;
 mod selections;
@@ -28,6 +29,7 @@ use deltalog::replay::DeletionVectorColumn;
 use deltalog::scan::{FileListing, ListColumn};
 use deltalog::{Error, Result, Snapshot};
 
+pub(crate) use answers::pack_answers;
 pub(crate) use changes::pack_changes;
 use packer::{Packer, PlannedFile};
 

@@ -47,7 +47,7 @@ public class Listings extends LinkedHashMap {
     SoftReference files;
 
     Listing(PackedListing files) {
-      this.counts = files.count() + " of " + files.total() + " files";
+      this.counts = files.files() + " of " + files.total() + " files";
       this.files = new SoftReference(files);
     }
   }

@@ -1,19 +1,13 @@
 package io.deltalog.spark;
 
-import java.math.BigDecimal;
-import java.math.BigInteger;
-import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.catalyst.InternalRow;
-import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
-import org.apache.spark.sql.types.*;
-import org.apache.spark.unsafe.types.UTF8String;
+import org.apache.spark.sql.types.StructType;
 
 /**
  * The files of a scan as the planner packs them, unpacked into Spark's form.
@@ -23,11 +17,8 @@ import org.apache.spark.unsafe.types.UTF8String;
  * modification time, u8 relative, i32 length and the path, u8 rows: 0 all, 1 without those of a bitmap, 2 only those; then i32 which bitmap; i32
  * length and the change type of all rows, else empty; u8 ids, then i64 the first row's id and i64 the version that added the rows.
  */
-public class PackedListing {
+public class PackedListing extends PackedValues {
   private static final scala.collection.immutable.Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
-  private final byte[] bytes;
-  private final ByteBuffer buffer;
-  private final StructType partitionSchema;
   private final byte[][] bitmaps;
   private final List directories = new ArrayList();
   private final List listed = new ArrayList();
@@ -35,14 +26,12 @@ public class PackedListing {
   private int files = 0;
 
   public PackedListing(byte[] bytes, StructType partitionSchema, PartitionFilter filter) {
-    this.bytes = bytes;
-    this.buffer = ByteBuffer.wrap(bytes);
-    this.partitionSchema = partitionSchema;
+    super(bytes);
     total = buffer.getLong();
     InternalRow[] partitions = new InternalRow[buffer.getInt()];
     boolean[] kept = new boolean[partitions.length];
     for (int i = 0; i < partitions.length; i++) {
-      partitions[i] = partition();
+      partitions[i] = row(partitionSchema);
       kept[i] = filter.keeps(partitions[i]);
     }
     String root = text();
@@ -68,7 +57,7 @@ public class PackedListing {
   }
 
   /** How many files are listed. */
-  public int count() {
+  public int files() {
     return files;
   }
 
@@ -118,54 +107,5 @@ public class PackedListing {
       facts = (scala.collection.immutable.Map) facts.updated(FileFacts.DEFAULT_ROW_COMMIT_VERSION, Long.valueOf(buffer.getLong()));
     }
     return facts;
-  }
-
-  private String text() {
-    int length = buffer.getInt();
-    String text = new String(bytes, buffer.position(), length, StandardCharsets.UTF_8);
-    buffer.position(buffer.position() + length);
-    return text;
-  }
-
-  private byte[] raw() {
-    byte[] raw = new byte[buffer.getInt()];
-    buffer.get(raw);
-    return raw;
-  }
-
-  private InternalRow partition() {
-    StructField[] fields = partitionSchema.fields();
-    Object[] values = new Object[fields.length];
-    for (int i = 0; i < fields.length; i++) {
-      values[i] = buffer.get() == 0 ? null : value(fields[i].dataType());
-    }
-    return new GenericInternalRow(values);
-  }
-
-  private Object value(DataType type) {
-    if (type instanceof StringType) {
-      return UTF8String.fromBytes(raw());
-    } else if (type instanceof BooleanType) {
-      return Boolean.valueOf(buffer.get() != 0);
-    } else if (type instanceof ByteType) {
-      return Byte.valueOf((byte) buffer.getInt());
-    } else if (type instanceof ShortType) {
-      return Short.valueOf((short) buffer.getInt());
-    } else if (type instanceof IntegerType || type instanceof DateType) {
-      return Integer.valueOf(buffer.getInt());
-    } else if (type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
-      return Long.valueOf(buffer.getLong());
-    } else if (type instanceof FloatType) {
-      return Float.valueOf(buffer.getFloat());
-    } else if (type instanceof DoubleType) {
-      return Double.valueOf(buffer.getDouble());
-    } else if (type instanceof BinaryType) {
-      return raw();
-    } else if (type instanceof DecimalType) {
-      DecimalType decimal = (DecimalType) type;
-      BigDecimal exact = new BigDecimal(new BigInteger(raw()), decimal.scale());
-      return Decimal.apply(exact, decimal.precision(), decimal.scale());
-    }
-    throw new UnsupportedOperationException("a partition column of type " + type.sql() + " is not supported yet by deltalog");
   }
 }
