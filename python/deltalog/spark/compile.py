@@ -28,6 +28,7 @@ ORDER = (
     "VectorView",
     "ScanColumn",
     "NarrowDecimal",
+    "NarrowNested",
     "ChangeType",
     "RowTracking",
     "ScanRows",
