@@ -66,10 +66,14 @@ class Snapshot:
         timestamp_ms: int | None = None,
         storage_options: Mapping[str, str] | None = None,
         staged_commits: Sequence[str | tuple[int, bytes]] | None = None,
+        allowed_roots: Sequence[str] | None = None,
     ) -> Snapshot: ...
     @property
     def uri(self) -> str:
         """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
+    @property
+    def allowed_roots(self) -> list[str]:
+        """Where data files may lie beside the table's own location, as URLs."""
     @property
     def version(self) -> int: ...
     @property

@@ -99,7 +99,7 @@ impl Snapshot {
 #[pymethods]
 impl Snapshot {
     #[staticmethod]
-    #[pyo3(signature = (uri, version = None, timestamp_ms = None, storage_options = None, staged_commits = None))]
+    #[pyo3(signature = (uri, version = None, timestamp_ms = None, storage_options = None, staged_commits = None, allowed_roots = None))]
     fn open(
         py: Python<'_>,
         uri: &str,
@@ -107,11 +107,13 @@ impl Snapshot {
         timestamp_ms: Option<i64>,
         storage_options: Option<HashMap<String, String>>,
         staged_commits: Option<Vec<Staged>>,
+        allowed_roots: Option<Vec<String>>,
     ) -> PyResult<Self> {
         py.detach(|| {
             let mut builder = CoreSnapshot::builder(&open_storage(uri, storage_options)?);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
+            builder = allowed_roots.iter().flatten().try_fold(builder, |builder, root| builder.allow_root(root))?;
             if let Some(staged) = staged_commits {
                 builder = builder.staged_commits(staged_of(staged)?);
             }
@@ -124,6 +126,11 @@ impl Snapshot {
     #[getter]
     fn uri(&self) -> String {
         self.0.storage().url()
+    }
+
+    #[getter]
+    fn allowed_roots(&self) -> Vec<String> {
+        self.0.resolver().allowed_roots().collect()
     }
 
     #[getter]

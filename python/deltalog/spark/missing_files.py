@@ -1,11 +1,12 @@
 """A data file that is gone when Spark reads it: Spark's own error names a path and no table, ours says table, version, file and what to do.
 
 Spark opens the files in its tasks, so its error arrives without a word of the table. The snapshots that were planned are known here, weakly: a
-file that lies below the root of one of them is that table's. Any other path is none of our business and keeps Spark's error.
+file that lies below a root of one of them is that table's. Any other path is none of our business and keeps Spark's error.
 """
 
 import threading
 import weakref
+from itertools import chain
 from typing import Any, Protocol
 from urllib.parse import unquote
 
@@ -66,15 +67,21 @@ def _of_table(path: str) -> MissingFileError | None:
     """The error in the words of the table that `path` belongs to. Of several versions that were planned, it is the newest plan that lists the file."""
     with _lock:
         planners = list(_planned)
-    below = [planner for planner in reversed(planners) if path.startswith(_comparable(planner.snapshot.uri) + "/")]
-    if not below:
+    below = [planner for planner in reversed(planners) if any(path.startswith(root + "/") for root in _roots(planner.snapshot))]
+    inside = [planner for planner in below if path.startswith(_comparable(planner.snapshot.uri) + "/")]
+    listing = (p for p in below if below == inside == [p] or path in map(_comparable, p.snapshot.file_uris()))
+    planner = next(chain(listing, inside), None)
+    if planner is None:
         return None
-    listing = (p for p in below if len(below) == 1 or path in map(_comparable, p.snapshot.file_uris()))
-    snapshot = next(listing, below[0]).snapshot
-    file = path[len(_comparable(snapshot.uri)) + 1 :]
+    snapshot = planner.snapshot
+    file = path.removeprefix(_comparable(snapshot.uri) + "/")
     error = MissingFileError(f"the file is not there (table {snapshot.uri}, version {snapshot.version}, file {file}); {_HINT}")
     error.table, error.version, error.path, error.hint = snapshot.uri, snapshot.version, file, _HINT
     return error
+
+
+def _roots(snapshot: Snapshot) -> list[str]:
+    return [_comparable(root) for root in (snapshot.uri, *snapshot.allowed_roots)]
 
 
 def _comparable(location: str) -> str:

@@ -31,7 +31,7 @@ use deltalog::{Error, Result, Snapshot};
 
 pub(crate) use answers::pack_answers;
 pub(crate) use changes::pack_changes;
-use packer::{Packer, PlannedFile};
+use packer::{Packer, PlannedFile, PlannedPath, is_absolute};
 
 /// A packed file list.
 pub(crate) struct Plan {
@@ -56,7 +56,7 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     }
     let mut packer = Packer::default();
     for batch in listing.read()? {
-        add_files(&mut packer, &batch?)?;
+        add_files(&mut packer, snapshot, &batch?)?;
     }
     if !packer.selections().is_empty() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
         // The reader of such a table is told that there are none.
@@ -74,7 +74,7 @@ fn finish(packer: Packer, snapshot: &Snapshot, total: u64) -> Result<Plan> {
     Ok(Plan { kept: packer.files(), total, bytes: packer.finish(total, &hadoop_root(snapshot)?, &bitmaps)? })
 }
 
-fn add_files(packer: &mut Packer, batch: &RecordBatch) -> Result<()> {
+fn add_files(packer: &mut Packer, snapshot: &Snapshot, batch: &RecordBatch) -> Result<()> {
     let [paths, sizes, times, values, _, ids @ ..] = batch.columns() else {
         return Err(Error::corrupt_log("the file list has other columns than asked for"));
     };
@@ -86,10 +86,12 @@ fn add_files(packer: &mut Packer, batch: &RecordBatch) -> Result<()> {
         [base, version] if base.is_valid(row) && version.is_valid(row) => Some((base.value(row), version.value(row))),
         _ => None,
     };
+    let located = |error: Error| error.in_table(snapshot.storage().url()).at_version(snapshot.version());
     for row in 0..batch.num_rows() {
         let path = paths.value(row);
+        let outside = if is_absolute(path) { Some(snapshot.resolver().resolve_decoded(path).map_err(located)?) } else { None };
         packer.add(PlannedFile {
-            path,
+            path: outside.as_ref().map_or(PlannedPath::Relative(path), PlannedPath::new),
             size: sizes.value(row),
             modification_time_ms: if times.is_valid(row) { times.value(row) } else { 0 },
             values: values.columns(),

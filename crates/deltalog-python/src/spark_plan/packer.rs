@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use arrow::array::ArrayRef;
+use deltalog::protocol::LogPath;
 use deltalog::scan::FileRows;
 use deltalog::{Error, Result};
 
@@ -12,10 +13,35 @@ use super::values::pack_partition_row;
 const WITHOUT_ROWS: u8 = 1;
 const ONLY_ROWS: u8 = 2;
 
+/// Where a file lies, decoded.
+pub(super) enum PlannedPath<'a> {
+    /// Relative to the table's root.
+    Relative(&'a str),
+    /// Outside of the table, as Hadoop writes it.
+    Outside(String),
+}
+
+impl<'a> PlannedPath<'a> {
+    pub(super) fn new(path: &'a LogPath) -> Self {
+        match path {
+            LogPath::Relative(path) => Self::Relative(path),
+            LogPath::Absolute(path) if path.authority().is_empty() => Self::Outside(format!("{}:{}", path.scheme(), path.path())),
+            LogPath::Absolute(path) => Self::Outside(format!("{}://{}{}", path.scheme(), path.authority(), path.path())),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Relative(path) => path,
+            Self::Outside(path) => path,
+        }
+    }
+}
+
 /// A file as the planner knows it.
 pub(super) struct PlannedFile<'a> {
-    /// Decoded; relative to the table's root.
-    pub(super) path: &'a str,
+    /// Where it lies.
+    pub(super) path: PlannedPath<'a>,
     pub(super) size: i64,
     pub(super) modification_time_ms: i64,
     /// The row `row` of these columns holds its partition values.
@@ -55,17 +81,16 @@ impl Packer {
     }
 
     pub(super) fn add(&mut self, file: PlannedFile<'_>) -> Result<()> {
-        if is_absolute(file.path) {
-            return Err(Error::unsupported("a data file lies outside of the table")
-                .at_path(file.path)
-                .with_hint("read the table that this one was cloned from, or copy it"));
-        }
         let number = self.partition_row(file.values, file.row)?;
         self.enter(number);
         self.directories.extend(file.size.to_be_bytes());
         self.directories.extend(file.modification_time_ms.to_be_bytes());
-        self.directories.push(1);
-        text(file.path, &mut self.directories)?;
+        let (is_relative, path) = match &file.path {
+            PlannedPath::Relative(path) => (1, *path),
+            PlannedPath::Outside(path) => (0, path.as_str()),
+        };
+        self.directories.push(is_relative);
+        text(path, &mut self.directories)?;
         self.add_facts(file)?;
         self.files += 1;
         if let Some((_, _, count)) = &mut self.open {
@@ -83,7 +108,7 @@ impl Packer {
         self.directories.push(flag);
         if flag != 0 {
             self.directories.extend(count(self.selections.len())?.to_be_bytes());
-            self.selections.push((file.path.to_owned(), file.rows));
+            self.selections.push((file.path.as_str().to_owned(), file.rows));
         }
         text(file.change_type.unwrap_or_default(), &mut self.directories)?;
         self.directories.push(u8::from(file.row_tracking.is_some()));
@@ -149,7 +174,7 @@ impl Packer {
 }
 
 /// Whether the file list speaks of a file outside of the table: by a path from the root, or with a scheme.
-fn is_absolute(path: &str) -> bool {
+pub(super) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.split_once(":/").is_some_and(|(scheme, _)| !scheme.contains('/'))
 }
 
