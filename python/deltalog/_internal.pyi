@@ -68,10 +68,14 @@ class Snapshot:
         timestamp_ms: int | None = None,
         storage_options: Mapping[str, str] | None = None,
         staged_commits: Sequence[str | tuple[int, bytes]] | None = None,
+        allowed_roots: Sequence[str] | None = None,
     ) -> Snapshot: ...
     @property
     def uri(self) -> str:
         """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""
+    @property
+    def allowed_roots(self) -> list[str]:
+        """Where data files may lie beside the table's own location, as URLs."""
     @property
     def version(self) -> int: ...
     @property
@@ -132,11 +136,11 @@ class Snapshot:
     def file_uris(self, predicate: str | None = None) -> list[str]: ...
     def scan(self, columns: Sequence[str] | None = None, predicate: str | None = None, row_ids: bool = False) -> ArrowStream:
         """The rows; see `DeltaTable.to_arrow`."""
-    def count(self, predicate: str | None = None) -> int:
-        """How many rows; see `DeltaTable.count`."""
-    def count_by_partition(self, predicate: str | None = None) -> ArrowStream:
+    def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
+        """How many rows; see `DeltaTable.count`. Times without a zone are of `time_zone`, here and below."""
+    def count_by_partition(self, predicate: str | None = None, time_zone: str = "UTC") -> ArrowStream:
         """How many rows each partition has; see `DeltaTable.count_by_partition`."""
-    def min_max(self, column: str, predicate: str | None = None) -> tuple[Any, Any] | None:
+    def min_max(self, column: str, predicate: str | None = None, time_zone: str = "UTC") -> tuple[Any, Any] | None:
         """The least and the greatest value of a column, if the log tells; see `DeltaTable.min_max`."""
     def changes(
         self,
@@ -149,6 +153,10 @@ class Snapshot:
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true. Conjuncts that are
         not understood prune nothing."""
+
+    def spark_answers(self, filter_sql: str, time_zone: str, columns: Sequence[str]) -> bytes | None:
+        """What the log says of each partition that has rows, those left out that `filter_sql` rules out, packed for the Java side of `deltalog.spark`: the
+        partition values, the number of rows, and of each of `columns` the least and the greatest value. None: the log does not tell all of it exactly."""
 
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """The files of `changes`, for Spark's own scan."""

@@ -55,6 +55,13 @@ def location_argument(table_uri: "str | os.PathLike[str]") -> str:
     return location
 
 
+def roots_argument(allowed_roots: "Iterable[str | os.PathLike[str]] | None") -> list[str]:
+    """Locations as text. One text would be taken apart into its letters."""
+    if isinstance(allowed_roots, (str, bytes, os.PathLike)):
+        raise InvalidArgumentError(f"allowed roots are a list: [{allowed_roots!r}], not {allowed_roots!r}")
+    return [location_argument(root) for root in allowed_roots or ()]
+
+
 def version_argument(version: int | None) -> int | None:
     """A version of a table."""
     if version is not None and not _is_count(version):

@@ -15,6 +15,7 @@ from deltalog.arguments import (
     limit_argument,
     location_argument,
     options_argument,
+    roots_argument,
     staged_argument,
     table_options,
     timestamp_argument,
@@ -62,6 +63,8 @@ class DeltaTable:
         staged_commits: of a table that a catalog manages (table feature `catalogManaged`): the commits that the catalog has accepted and not published yet,
             perhaps none; each the name or path of a file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened by
             its path alone.
+        allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's own location. Those of a shallow clone lie in
+            the table that it was cloned from; a file outside of all roots is refused.
 
     Raises:
         NotATableError: there is no table.
@@ -79,6 +82,7 @@ class DeltaTable:
         storage_options: Mapping[str, str] | None = None,
         *,
         staged_commits: Iterable[StagedCommit] | None = None,
+        allowed_roots: "Iterable[str | os.PathLike[str]] | None" = None,
     ) -> None:
         self._snapshot = _internal.Snapshot.open(
             location_argument(table_uri),
@@ -86,6 +90,7 @@ class DeltaTable:
             timestamp_argument(timestamp),
             options_argument(storage_options, "a storage option"),
             staged_argument(staged_commits),
+            roots_argument(allowed_roots),
         )
 
     @staticmethod

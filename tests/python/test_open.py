@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -205,3 +206,25 @@ def test_history(table: Path) -> None:
 def test_what_is_no_limit(table: Path, limit: Any) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="limit"):
         DeltaTable(table).history(limit)
+
+
+def test_files_outside_of_the_table_are_read_below_allowed_roots(tmp_path: Path) -> None:
+    """PROTOCOL, "Add File and Remove File": a path may be absolute, as shallow clones have it."""
+    source, clone = tmp_path / "a source", tmp_path / "clone"
+    deltalog.write_deltalake(source, pa.table({"n": [1, 2]}))
+    (clone / "_delta_log").mkdir(parents=True)
+    lines = (source / "_delta_log" / f"{0:020}.json").read_text().splitlines()
+    actions = [json.loads(line) for line in lines]
+    for action in actions:
+        if "add" in action:
+            action["add"]["path"] = f"{source.as_uri()}/{action['add']['path']}"
+    (clone / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    table = deltalog.DeltaTable(clone, allowed_roots=[source])
+    assert pa.table(table.to_arrow())["n"].to_pylist() == [1, 2]
+    deltalog.write_deltalake(clone, pa.table({"n": [3]}), mode="append")
+    table.update()
+    assert sorted(pa.table(table.to_arrow())["n"].to_pylist()) == [1, 2, 3]
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="allowed_roots"):
+        deltalog.DeltaTable(clone, version=0, allowed_roots=[tmp_path / "a"]).to_arrow()
+    with pytest.raises(deltalog.InvalidArgumentError, match="a list"):
+        deltalog.DeltaTable(clone, allowed_roots=str(source))

@@ -9,11 +9,11 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::snapshot::user_predicate;
+use crate::snapshot::predicate_in;
 
-/// Asks about the rows for which `predicate` is true.
-pub(crate) fn of(snapshot: &deltalog::Snapshot, predicate: Option<&str>) -> deltalog::Result<Answers> {
-    match user_predicate(predicate)? {
+/// Asks about the rows for which `predicate` is true, whose timestamps without a zone are of `time_zone`.
+pub(crate) fn of(snapshot: &deltalog::Snapshot, predicate: Option<&str>, time_zone: &str) -> deltalog::Result<Answers> {
+    match predicate_in(predicate, time_zone)? {
         Some(predicate) => Answers::new(snapshot).predicate(&predicate),
         None => Ok(Answers::new(snapshot)),
     }

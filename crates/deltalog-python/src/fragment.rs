@@ -10,6 +10,7 @@ use deltalog::predicate::{ParseMode, parse};
 use deltalog::protocol::{ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, PartitionColumnBuilder, PathResolver, StructType};
 use deltalog::replay::DeletionVectorColumn;
 use deltalog::scan::{DataFile, FileListing, PartitionColumns, PartitionRow, RowScan, RowTracking};
+use deltalog::storage::parse_location;
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -25,6 +26,7 @@ use crate::write::write_batches;
 #[derive(Serialize, Deserialize)]
 struct Fragment {
     uri: String,
+    allowed_roots: Vec<String>,
     schema: String,
     column_mapping: ColumnMappingMode,
     partition_columns: Vec<String>,
@@ -59,6 +61,7 @@ pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize) -
     let pack = |files: Vec<FragmentFile>| {
         let fragment = Fragment {
             uri: snapshot.storage().url(),
+            allowed_roots: snapshot.resolver().allowed_roots().collect(),
             schema: snapshot.metadata().schema_string.clone(),
             column_mapping: snapshot.mapped_schema().mode(),
             partition_columns: snapshot.metadata().partition_columns.clone(),
@@ -107,10 +110,11 @@ pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowSt
             .map_err(|error| Error::invalid_argument("this is no fragment of a scan").with_source(error))?;
         let storage = open_storage(&fragment.uri, None)?;
         let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
-        let resolver = PathResolver::new(storage.root())?;
+        let own = PathResolver::new(storage.root())?;
+        let resolver = fragment.allowed_roots.iter().try_fold(own, |resolver, root| resolver.allow(&parse_location(root)?))?;
         let scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?.with_physical_schema(schema.physical_arrow())?;
         let files = data_files(&fragment, &schema, &resolver)?;
-        Ok(scan.read(files.into_iter().map(Ok)))
+        Ok(scan.with_resolver(resolver).read(files.into_iter().map(Ok)))
     })?;
     ArrowStream::start(py, rows.schema(), rows)
 }

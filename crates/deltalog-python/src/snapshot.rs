@@ -17,7 +17,7 @@ use crate::answers;
 use crate::call::call;
 use crate::fragment;
 use crate::spark_changes::SparkChanges;
-use crate::spark_plan::{SparkPlan, pack};
+use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::stream::ArrowStream;
 
 /// The store of `uri` with the options that the user gave.
@@ -28,7 +28,12 @@ pub(crate) fn open_storage(uri: &str, options: Option<HashMap<String, String>>) 
 
 /// A predicate that a user wrote. Timestamps without a zone are of UTC.
 pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
-    sql.map(|sql| parse(sql, "UTC", ParseMode::Strict)).transpose()
+    predicate_in(sql, "UTC")
+}
+
+/// The same with timestamps of a zone.
+pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Result<Option<Predicate>> {
+    sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
 }
 
 /// The checksum file, the fields that were compared, and of those that differ name, checksum and replay.
@@ -97,7 +102,7 @@ impl Snapshot {
 #[pymethods]
 impl Snapshot {
     #[staticmethod]
-    #[pyo3(signature = (uri, version = None, timestamp_ms = None, storage_options = None, staged_commits = None))]
+    #[pyo3(signature = (uri, version = None, timestamp_ms = None, storage_options = None, staged_commits = None, allowed_roots = None))]
     fn open(
         py: Python<'_>,
         uri: &str,
@@ -105,11 +110,13 @@ impl Snapshot {
         timestamp_ms: Option<i64>,
         storage_options: Option<HashMap<String, String>>,
         staged_commits: Option<Vec<Staged>>,
+        allowed_roots: Option<Vec<String>>,
     ) -> PyResult<Self> {
         call(py, || {
             let mut builder = CoreSnapshot::builder(&open_storage(uri, storage_options)?);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
+            builder = allowed_roots.iter().flatten().try_fold(builder, |builder, root| builder.allow_root(root))?;
             if let Some(staged) = staged_commits {
                 builder = builder.staged_commits(staged_of(staged)?);
             }
@@ -121,6 +128,11 @@ impl Snapshot {
     #[getter]
     fn uri(&self) -> String {
         self.0.storage().url()
+    }
+
+    #[getter]
+    fn allowed_roots(&self) -> Vec<String> {
+        self.0.resolver().allowed_roots().collect()
     }
 
     #[getter]
@@ -313,25 +325,26 @@ impl Snapshot {
         ArrowStream::start(py, rows.schema(), rows)
     }
 
-    #[pyo3(signature = (predicate = None))]
-    fn count(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<u64> {
-        call(py, || answers::of(&self.0, predicate)?.count())
+    #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
+    fn count(&self, py: Python<'_>, predicate: Option<&str>, time_zone: &str) -> PyResult<u64> {
+        call(py, || answers::of(&self.0, predicate, time_zone)?.count())
     }
 
-    #[pyo3(signature = (predicate = None))]
-    fn count_by_partition(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<ArrowStream> {
-        let counts = call(py, || answers::of(&self.0, predicate)?.count_by_partition())?;
+    #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
+    fn count_by_partition(&self, py: Python<'_>, predicate: Option<&str>, time_zone: &str) -> PyResult<ArrowStream> {
+        let counts = call(py, || answers::of(&self.0, predicate, time_zone)?.count_by_partition())?;
         ArrowStream::start(py, counts.schema(), std::iter::once(Ok(counts)))
     }
 
-    #[pyo3(signature = (column, predicate = None))]
+    #[pyo3(signature = (column, predicate = None, time_zone = "UTC"))]
     fn min_max<'py>(
         &self,
         py: Python<'py>,
         column: &str,
         predicate: Option<&str>,
+        time_zone: &str,
     ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
-        let bounds = call(py, || answers::of(&self.0, predicate)?.min_max(column))?;
+        let bounds = call(py, || answers::of(&self.0, predicate, time_zone)?.min_max(column))?;
         bounds.map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?))).transpose()
     }
 
@@ -354,6 +367,17 @@ impl Snapshot {
 
     fn plan_spark(&self, py: Python<'_>, filter_sql: &str, time_zone: &str) -> PyResult<SparkPlan> {
         call(py, || pack(&self.0, filter_sql, time_zone)).map(SparkPlan)
+    }
+
+    fn spark_answers<'py>(
+        &self,
+        py: Python<'py>,
+        filter_sql: &str,
+        time_zone: &str,
+        columns: Vec<String>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let answers = call(py, || pack_answers(&self.0, filter_sql, time_zone, &columns))?;
+        Ok(answers.map(|bytes| PyBytes::new(py, &bytes)))
     }
 
     fn spark_changes(&self, py: Python<'_>, versions: ChangeRange) -> PyResult<SparkChanges> {

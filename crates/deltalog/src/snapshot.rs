@@ -100,7 +100,7 @@ impl Snapshot {
     /// # Errors
     /// As [`SnapshotBuilder::open`].
     pub fn refresh_with(&self, staged: impl IntoIterator<Item = StagedCommit>) -> Result<Self> {
-        self.refresh_from(&Source::new(&self.0.source.storage, Some(staged.into_iter().collect()))?)
+        self.refresh_from(&Source::new(&self.0.source.storage, self.resolver().clone(), Some(staged.into_iter().collect()))?)
     }
 
     fn refresh_from(&self, source: &Source) -> Result<Self> {

@@ -1,12 +1,13 @@
 """What Spark's tasks find wrong with a table's files: their errors name a path and no table, ours say table, version, file and what to do.
 
 A data file that is gone is Spark's own error; what is wrong with a deletion vector our Java classes find out (`FileFault`). The snapshots that were
-planned are known here, weakly: a file that lies below the root of one of them is that table's. Any other path is none of our business and keeps
+planned are known here, weakly: a file that lies below a root of one of them is that table's. Any other path is none of our business and keeps
 Spark's error.
 """
 
 import threading
 import weakref
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 from urllib.parse import unquote
 
@@ -72,15 +73,16 @@ def _missing(path: str) -> MissingFileError | None:
 
 def _fault(fault: Any) -> DeltaError:
     """The error that a `FileFault` stands for. Its message is whole also without a table."""
-    kind, hint, path = getattr(errors, fault.kind()), fault.hint(), fault.dataFile()
+    kind: type[DeltaError] = getattr(errors, fault.kind())
+    hint, path = fault.hint(), fault.dataFile()
     snapshot = _snapshot_of(_comparable(path))
     if snapshot is None:
-        return kind(f"{fault.getMessage()} (file {path})")  # type: ignore[no-any-return]
+        return kind(f"{fault.getMessage()} (file {path})")
     return _located(kind, fault.getMessage(), hint, snapshot, path)
 
 
 def _located(kind: type[_Error], message: str, hint: str | None, snapshot: Snapshot, path: str) -> _Error:
-    file = _comparable(path)[len(_comparable(snapshot.uri)) + 1 :]
+    file = _comparable(path).removeprefix(_comparable(snapshot.uri) + "/")
     error = kind(f"{message} (table {snapshot.uri}, version {snapshot.version}, file {file})" + (f"; {hint}" if hint else ""))
     error.table, error.version, error.path, error.hint = snapshot.uri, snapshot.version, file, hint
     return error
@@ -90,11 +92,17 @@ def _snapshot_of(path: str) -> Snapshot | None:
     """The table that `path` belongs to. Of several versions that were planned, it is the newest plan that lists the file."""
     with _lock:
         planners = list(_planned)
-    below = [planner for planner in reversed(planners) if path.startswith(_comparable(planner.snapshot.uri) + "/")]
-    if not below:
+    below = [planner for planner in reversed(planners) if any(path.startswith(root + "/") for root in _roots(planner.snapshot))]
+    inside = [planner for planner in below if path.startswith(_comparable(planner.snapshot.uri) + "/")]
+    listing = (p for p in below if below == inside == [p] or path in map(_comparable, p.snapshot.file_uris()))
+    planner = next(chain(listing, inside), None)
+    if planner is None:
         return None
-    listing = (p for p in below if len(below) == 1 or path in map(_comparable, p.snapshot.file_uris()))
-    return next(listing, below[0]).snapshot
+    return planner.snapshot
+
+
+def _roots(snapshot: Snapshot) -> list[str]:
+    return [_comparable(root) for root in (snapshot.uri, *snapshot.allowed_roots)]
 
 
 def _comparable(location: str) -> str:

@@ -44,38 +44,47 @@ def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
     for field in json.loads(snapshot.schema_json)["fields"]:
         if field["name"] in snapshot.partition_columns:
             continue
-        if _is_narrow(field) and isinstance(field["type"], str):
-            _, scale = _digits(field["type"])
-            if scale + _DIGITS_OF_INTEGERS > _MOST_DIGITS:
-                raise _refusal(snapshot, field["name"])
-            columns.append({**field, "type": f"decimal({scale + _DIGITS_OF_INTEGERS},{scale})", "metadata": {}})
-        elif _is_narrow(field) or _holds_narrow(field["type"]):
-            raise _refusal(snapshot, field["name"])
+        kind = _kind_read(field)
+        if kind is None:
+            raise UnsupportedFeatureError(
+                f"cannot read the table with Spark's own reader: the change of the column {field['name']} from short integers to a decimal with that "
+                "many digits after the point (table feature 'typeWidening') is not implemented there "
+                f"(table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect, or from Python"
+            )
+        if kind != field["type"]:
+            columns.append({**field, "type": kind, "metadata": {}})
     return columns
 
 
-def _refusal(snapshot: Snapshot, column: str) -> UnsupportedFeatureError:
-    return UnsupportedFeatureError(
-        f"cannot read the table with Spark's own reader: the change of the column {column} from short integers to a decimal (table feature "
-        f"'typeWidening') is not implemented there (table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect, or from Python"
-    )
-
-
-def _is_narrow(field: dict[str, Any]) -> bool:
-    """Whether the column was one of short integers, and is a decimal that Spark's reader does not take them for."""
+def _kind_read(field: dict[str, Any]) -> Any:
+    """The type that Spark reads the column in; None if there is none."""
     changes = field.get("metadata", {}).get(_CHANGES, [])
-    if not any(change["fromType"] in ("byte", "short") and change["toType"].startswith("decimal") for change in changes):
-        return False
-    if not isinstance(field["type"], str):
-        return True  # within an array or map
-    precision, scale = _digits(field["type"])
-    return precision - scale < _DIGITS_OF_INTEGERS
+    narrow = {
+        change.get("fieldPath", "")
+        for change in changes
+        if change["fromType"] in ("byte", "short") and change["toType"].startswith("decimal")
+    }
+    return _read_within(field["type"], "", narrow)
 
 
-def _holds_narrow(kind: Any) -> bool:
-    if isinstance(kind, dict):
-        return (kind.get("type") == "struct" and any(map(_is_narrow, kind["fields"]))) or any(map(_holds_narrow, kind.values()))
-    return isinstance(kind, list) and any(map(_holds_narrow, kind))
+def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
+    """The same for the part of a column at `path`; `narrow` are the paths of decimals that were short integers."""
+    if isinstance(kind, str):
+        return _decimal_read(kind) if path in narrow and kind.startswith("decimal") else kind
+    if kind["type"] == "struct":
+        parts = {"fields": [{**field, "type": _kind_read(field)} for field in kind["fields"]]}
+        return None if any(field["type"] is None for field in parts["fields"]) else {**kind, **parts}
+    names = {"elementType": "element"} if kind["type"] == "array" else {"keyType": "key", "valueType": "value"}
+    parts = {name: _read_within(kind[name], f"{path}.{step}".lstrip("."), narrow) for name, step in names.items()}
+    return None if None in parts.values() else {**kind, **parts}
+
+
+def _decimal_read(decimal: str) -> str | None:
+    """A decimal that Spark's reader takes short integers for."""
+    precision, scale = _digits(decimal)
+    if precision - scale >= _DIGITS_OF_INTEGERS:
+        return decimal
+    return f"decimal({scale + _DIGITS_OF_INTEGERS},{scale})" if scale + _DIGITS_OF_INTEGERS <= _MOST_DIGITS else None
 
 
 def _digits(decimal: str) -> tuple[int, int]:

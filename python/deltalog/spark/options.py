@@ -12,6 +12,7 @@ _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endi
 # What the JVM connector understands and we do not yet: to ignore one of them would write other than asked for.
 _WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
+_ALLOWED_ROOTS = "allowedroots"
 _PARTITIONING = "__partition_columns"
 _CLUSTERING = "__clustering_columns"
 _WRITE_TARGET = "deltalog.write"
@@ -34,6 +35,20 @@ class Options:
         if not path:
             raise InvalidArgumentError("deltalog needs the path of a table: load(path), save(path) or a table name")
         return path
+
+    @property
+    def allowed_roots(self) -> list[str]:
+        """Where data files may lie beside the table's location: one path, or several as a JSON list."""
+        text = self.values.get(_ALLOWED_ROOTS, "").strip()
+        if not text.startswith("["):
+            return [text] if text else []
+        try:
+            roots = json.loads(text)
+        except ValueError:
+            roots = None
+        if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
+            raise InvalidArgumentError(f"allowedRoots is a path, or a JSON list of paths, not {text!r}")
+        return roots
 
     @property
     def is_write_target(self) -> bool:

@@ -29,12 +29,20 @@ class Planner:
     def _plan(self, request: list[Any]) -> Any:
         if request[0] == "size":
             return self._size()
+        if request[0] == "answers":
+            answers = self._answers(request[1], request[2], list(request[3]))
+            return None if answers is None else _packed(answers)
         file_errors.remember(self)
-        plan = self._files(request[1], request[2])
-        return bytearray(plan.to_bytes()) if len(plan) <= _INLINE else _spill(plan)
+        return _packed(self._files(request[1], request[2]))
 
     def _size(self) -> int:
         return self.snapshot.size_in_bytes()
+
+    def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
+        answers = self.snapshot.spark_answers(filters, time_zone, columns)
+        if answers is not None:
+            _log.info("%s v%d: the log answers, no file is read", self.snapshot.uri, self.snapshot.version)
+        return answers
 
     def _files(self, filters: str, time_zone: str) -> SparkPlan:
         plan = self.snapshot.plan_spark(filters, time_zone)
@@ -55,15 +63,23 @@ class ChangesPlanner(Planner):
     def _size(self) -> int:
         return self._changes.size_in_bytes()
 
+    def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
+        return None
+
     def _files(self, filters: str, time_zone: str) -> SparkPlan:
         plan = self._changes.plan_spark()
         _log.info("%s changes of the versions %s: %d files", self.snapshot.uri, self._changes.versions, plan.kept)
         return plan
 
 
-def _spill(plan: SparkPlan) -> str:
-    """A file that the JVM maps and deletes."""
+def _packed(packed: SparkPlan | bytes) -> Any:
+    """As the Java side takes it: the bytes, or the name of a file with them that it maps and deletes."""
+    if len(packed) <= _INLINE:
+        return bytearray(packed if isinstance(packed, bytes) else packed.to_bytes())
     handle, name = tempfile.mkstemp(prefix="deltalog-plan-")
-    os.close(handle)
-    plan.write(name)
+    with os.fdopen(handle, "wb") as file:
+        if isinstance(packed, bytes):
+            file.write(packed)
+    if not isinstance(packed, bytes):
+        packed.write(name)
     return name

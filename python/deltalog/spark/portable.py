@@ -67,7 +67,7 @@ class DeltalogDataSource(DataSource):
         if schema.names != expected.names:
             raise InvalidArgumentError(f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out")
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
-        return self._reader_type()(snapshot.uri, snapshot.version, schema, partitions)
+        return self._reader_type()(snapshot, schema, partitions)
 
     def _reader_type(self) -> type["DeltalogReader"]:
         return DeltalogReader
@@ -88,9 +88,10 @@ class DeltalogDataSource(DataSource):
             raise UnsupportedFeatureError(
                 "readChangeFeed is not supported yet by deltalog under Spark Connect: read it in a classic session, or from Python"
             )
+        roots = [connect_uri(root) for root in self._options.allowed_roots]
         if self._version is not None:
-            return Snapshot.open(connect_uri(self._options.path), version=self._version)
-        return Snapshot.open(connect_uri(self._options.path), *_wanted(self._options))
+            return Snapshot.open(connect_uri(self._options.path), version=self._version, allowed_roots=roots)
+        return Snapshot.open(connect_uri(self._options.path), *_wanted(self._options), allowed_roots=roots)
 
 
 class FragmentPartition(InputPartition):
@@ -103,15 +104,16 @@ class FragmentPartition(InputPartition):
 class DeltalogReader(DataSourceReader):
     """Plans on the driver, reads in the workers."""
 
-    def __init__(self, uri: str, version: int, schema: StructType, partitions: int) -> None:
-        self._uri = uri
-        self._version = version
+    def __init__(self, snapshot: Snapshot, schema: StructType, partitions: int) -> None:
+        self._uri = snapshot.uri
+        self._version = snapshot.version
+        self._roots = snapshot.allowed_roots
         self._schema = schema
         self._partitions = partitions
         self._filters = ""
 
     def partitions(self) -> Sequence[InputPartition]:
-        snapshot = Snapshot.open(self._uri, version=self._version)
+        snapshot = Snapshot.open(self._uri, version=self._version, allowed_roots=self._roots)
         return [FragmentPartition(fragment) for fragment in snapshot.scan_partitions(self._filters, self._partitions)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:

@@ -15,6 +15,8 @@ _CLASSES = (
     f"{_DATASOURCES}.v2.V2CommandExec",
     f"{_CATALYST}.analysis.TableOutputResolver",
     f"{_CATALYST}.catalog.CatalogTable",
+    f"{_CATALYST}.plans.logical.LocalRelation",
+    f"{_CATALYST}.rules.Rule",
     f"{_CATALYST}.types.DataTypeUtils",
     f"{_CATALYST}.expressions.DateFormatClass",
     "org.apache.spark.sql.classic.Dataset",

@@ -22,15 +22,20 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     """The version that the options ask for, or the newest."""
     options.check_read()
     uri = uri_of(jvm, session, options.path)
-    return Snapshot.open(uri, version=_version(options), timestamp_ms=_timestamp(jvm, session, options))
+    version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
+    return Snapshot.open(uri, version=version, timestamp_ms=timestamp_ms, allowed_roots=_roots(jvm, session, options))
 
 
 def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
     """What changed in the versions that the options ask for."""
     options.check_read()
-    newest = Snapshot.open(uri_of(jvm, session, options.path))
+    newest = Snapshot.open(uri_of(jvm, session, options.path), allowed_roots=_roots(jvm, session, options))
     start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
     return newest.spark_changes(ChangeRange(start[0], end[0], start[1], end[1]))
+
+
+def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
+    return [uri_of(jvm, session, root) for root in options.allowed_roots]
 
 
 def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_options: Any) -> Any:

@@ -46,6 +46,7 @@ def enable(spark: SparkSession) -> SparkSession:
             return spark
         jvm = _bridge(spark)
         _plan_statements(jvm, spark)
+        _answer_from_log(jvm, spark)
         _own_paths(spark)
         interrupts.install()
     return spark
@@ -73,6 +74,13 @@ def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
     strategies = jvm.sequence(methods.extraStrategies())
     if not any(strategy.getClass().getSimpleName() == "DeltalogStrategy" for strategy in strategies):
         getattr(methods, "extraStrategies_$eq")(jvm.seq([jvm.new("DeltalogStrategy"), *strategies]))
+
+
+def _answer_from_log(jvm: Jvm, spark: SparkSession) -> None:
+    methods = spark._jsparkSession.experimental()
+    rules = jvm.sequence(methods.extraOptimizations())
+    if not any(rule.getClass().getSimpleName() == "AnswersFromLog" for rule in rules):
+        getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, jvm.new("AnswersFromLog")]))
 
 
 def _own_paths(spark: SparkSession) -> None:

@@ -101,6 +101,27 @@ class DeltaTable:
         """One row that describes the newest version."""
         return self._spark.createDataFrame([_detail_row(Snapshot.open(self._uri))], _DETAIL)
 
+    def count(self, condition: str | None = None) -> int:
+        """How many rows the newest version has; with a `condition` (SQL), how many it is true for. The log answers, as in Python's `DeltaTable.count`."""
+        return Snapshot.open(self._uri).count(condition, self._time_zone())
+
+    def count_by_partition(self, condition: str | None = None) -> DataFrame:
+        """How many rows each partition of the newest version has: the partition columns and `count`. As Python's `DeltaTable.count_by_partition`."""
+        import pyarrow
+
+        snapshot = Snapshot.open(self._uri)
+        counts = pyarrow.table(snapshot.count_by_partition(condition, self._time_zone()))
+        table = StructType.fromJson(json.loads(snapshot.schema_json))
+        schema = StructType([*(table[name] for name in snapshot.partition_columns), StructField("count", LongType())])
+        return self._spark.createDataFrame(counts, schema)
+
+    def min_max(self, column: str, condition: str | None = None) -> tuple[Any, Any] | None:
+        """The least and the greatest value of a column of the newest version, or None if the log does not tell. As Python's `DeltaTable.min_max`."""
+        return Snapshot.open(self._uri).min_max(column, condition, self._time_zone())
+
+    def _time_zone(self) -> str:
+        return str(self._spark.conf.get("spark.sql.session.timeZone"))
+
 
 def _commit_row(commit: dict[str, Any]) -> tuple[Any, ...]:
     return tuple(_field_value(field, commit.get(field.name)) for field in _HISTORY.fields)

@@ -4,10 +4,9 @@
 
 use arrow::array::ArrayRef;
 use deltalog::changes::{COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFile, ChangePlan};
-use deltalog::protocol::LogPath;
 use deltalog::{Error, Result};
 
-use super::packer::{Packer, PlannedFile};
+use super::packer::{Packer, PlannedFile, PlannedPath};
 use super::{Plan, finish};
 
 /// Packs the files of `changes`.
@@ -26,16 +25,12 @@ pub(crate) fn pack_changes(changes: &ChangePlan) -> Result<Plan> {
 
 fn add_file(packer: &mut Packer<'_>, changed: &ChangeFile, names: &[&str]) -> Result<()> {
     let file = &changed.file;
-    let path = match &file.path {
-        LogPath::Relative(path) => path.to_string(),
-        LogPath::Absolute(path) => path.to_uri(),
-    };
     let column = |name: &&str| {
         file.partition_values.column(name).cloned().ok_or_else(|| Error::corrupt_log(format!("a changed file has no value of '{name}'")))
     };
-    let values = names.iter().map(column).collect::<Result<Vec<ArrayRef>>>().map_err(|error| error.at_path(&path))?;
+    let values = names.iter().map(column).collect::<Result<Vec<ArrayRef>>>().map_err(|error| error.at_path(file.path.to_string()))?;
     packer.add(PlannedFile {
-        path: &path,
+        path: PlannedPath::new(&file.path),
         size: i64::try_from(file.size).unwrap_or(i64::MAX),
         modification_time_ms: changed.timestamp_ms,
         values: &values,

@@ -11,6 +11,7 @@
 //!         2  the only rows that are shown: a vector
 //!         4  what a change data feed says of all rows of the file: i32 length, text
 //!         8  i64 id of the first row, i64 version that the rows were added in
+//!         16 nothing more: the path is whole and not below the root
 //!
 //! vector = i64 cardinality, u8 place
 //!     place 0: i32 length, the vector itself; else i32 length, path (1: below the root, 2: absolute), i64 offset, i32 size
@@ -21,6 +22,7 @@
 //! - Deletion vectors travel as descriptors, resolved here, and are read by the tasks of their files: planning does no I/O for them, and what a driver holds
 //!   of them does not depend on the number of deleted rows.
 
+mod answers;
 mod changes;
 mod packer;
 mod plan;
@@ -34,8 +36,9 @@ use deltalog::replay::DeletionVectorColumn;
 use deltalog::scan::{FileListing, ListColumn};
 use deltalog::{Error, Result, Snapshot};
 
+pub(crate) use answers::pack_answers;
 pub(crate) use changes::pack_changes;
-use packer::{Packed, Packer, PlannedFile};
+use packer::{Packed, Packer, PlannedFile, PlannedPath, is_absolute};
 pub(crate) use plan::SparkPlan;
 
 /// A packed file list.
@@ -61,7 +64,7 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     }
     let mut packer = Packer::new(snapshot.resolver());
     for batch in listing.read()? {
-        add_files(&mut packer, &batch?)?;
+        add_files(&mut packer, snapshot, &batch?)?;
     }
     if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
         // The reader of such a table is told that there are none.
@@ -77,7 +80,7 @@ fn finish(packer: Packer<'_>, snapshot: &Snapshot, total: u64) -> Result<Plan> {
     Ok(Plan { kept: packer.files(), total, packed: packer.finish(total, &hadoop_root(snapshot)?)? })
 }
 
-fn add_files(packer: &mut Packer<'_>, batch: &RecordBatch) -> Result<()> {
+fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) -> Result<()> {
     let [paths, sizes, times, values, _, ids @ ..] = batch.columns() else {
         return Err(Error::corrupt_log("the file list has other columns than asked for"));
     };
@@ -89,10 +92,12 @@ fn add_files(packer: &mut Packer<'_>, batch: &RecordBatch) -> Result<()> {
         [base, version] if base.is_valid(row) && version.is_valid(row) => Some((base.value(row), version.value(row))),
         _ => None,
     };
+    let located = |error: Error| error.in_table(snapshot.storage().url()).at_version(snapshot.version());
     for row in 0..batch.num_rows() {
         let path = paths.value(row);
+        let outside = if is_absolute(path) { Some(snapshot.resolver().resolve_decoded(path).map_err(located)?) } else { None };
         packer.add(PlannedFile {
-            path,
+            path: outside.as_ref().map_or(PlannedPath::Relative(path), PlannedPath::new),
             size: sizes.value(row),
             modification_time_ms: if times.is_valid(row) { times.value(row) } else { 0 },
             values: values.columns(),

@@ -16,16 +16,42 @@ const WITHOUT_ROWS: u8 = 1;
 const ONLY_ROWS: u8 = 2;
 const CHANGE_TYPE: u8 = 4;
 const ROW_TRACKING: u8 = 8;
+const OUTSIDE: u8 = 16;
 
 /// Where a vector is.
 const INLINE: u8 = 0;
 const BELOW_ROOT: u8 = 1;
 const ABSOLUTE: u8 = 2;
 
+/// Where a file lies, decoded.
+pub(super) enum PlannedPath<'a> {
+    /// Relative to the table's root.
+    Relative(&'a str),
+    /// Outside of the table, as Hadoop writes it.
+    Outside(String),
+}
+
+impl<'a> PlannedPath<'a> {
+    pub(super) fn new(path: &'a LogPath) -> Self {
+        match path {
+            LogPath::Relative(path) => Self::Relative(path),
+            LogPath::Absolute(path) if path.authority().is_empty() => Self::Outside(format!("{}:{}", path.scheme(), path.path())),
+            LogPath::Absolute(path) => Self::Outside(format!("{}://{}{}", path.scheme(), path.authority(), path.path())),
+        }
+    }
+
+    fn as_str(&self) -> &str {
+        match self {
+            Self::Relative(path) => path,
+            Self::Outside(path) => path,
+        }
+    }
+}
+
 /// A file as the planner knows it.
 pub(super) struct PlannedFile<'a> {
-    /// Decoded; relative to the table's root.
-    pub(super) path: &'a str,
+    /// Where it lies.
+    pub(super) path: PlannedPath<'a>,
     pub(super) size: i64,
     pub(super) modification_time_ms: i64,
     /// The row `row` of these columns holds its partition values.
@@ -86,11 +112,6 @@ impl<'a> Packer<'a> {
     }
 
     pub(super) fn add(&mut self, file: PlannedFile<'_>) -> Result<()> {
-        if is_absolute(file.path) {
-            return Err(Error::unsupported("a data file lies outside of the table")
-                .at_path(file.path)
-                .with_hint("read the table that this one was cloned from, or copy it"));
-        }
         let resolver = self.resolver;
         self.has_vectors |= !matches!(file.rows, FileRows::All);
         let directory = self.directory(file.values, file.row)?;
@@ -98,8 +119,8 @@ impl<'a> Packer<'a> {
         let bytes = &mut directory.files;
         bytes.extend(file.size.to_be_bytes());
         bytes.extend(file.modification_time_ms.to_be_bytes());
-        text(file.path, bytes)?;
-        facts(&file, resolver, bytes).map_err(|error| error.at_path(file.path))?;
+        text(file.path.as_str(), bytes)?;
+        facts(&file, resolver, bytes).map_err(|error| error.at_path(file.path.as_str()))?;
         self.files += 1;
         Ok(())
     }
@@ -151,7 +172,8 @@ fn facts(file: &PlannedFile<'_>, resolver: &PathResolver, bytes: &mut Vec<u8>) -
         bit(without.is_some(), WITHOUT_ROWS)
             | bit(only.is_some(), ONLY_ROWS)
             | bit(file.change_type.is_some(), CHANGE_TYPE)
-            | bit(file.row_tracking.is_some(), ROW_TRACKING),
+            | bit(file.row_tracking.is_some(), ROW_TRACKING)
+            | bit(matches!(file.path, PlannedPath::Outside(_)), OUTSIDE),
     );
     for vector in [without, only].into_iter().flatten() {
         pack_vector(vector, resolver, bytes)?;
@@ -191,7 +213,7 @@ fn pack_vector(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver, b
 }
 
 /// Whether the file list speaks of a file outside of the table: by a path from the root, or with a scheme.
-fn is_absolute(path: &str) -> bool {
+pub(super) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.split_once(":/").is_some_and(|(scheme, _)| !scheme.contains('/'))
 }
 

@@ -112,6 +112,11 @@ impl PathResolver {
         Ok(self)
     }
 
+    /// The roots that are allowed beside the table, as URIs.
+    pub fn allowed_roots(&self) -> impl Iterator<Item = String> {
+        self.allowed.iter().map(AbsolutePath::to_uri)
+    }
+
     /// Decodes a path of the log and refuses it unless it lies below the table or an allowed root.
     ///
     /// # Errors
@@ -121,11 +126,22 @@ impl PathResolver {
         let path = self.parse(raw)?;
         match &path {
             LogPath::Absolute(absolute) if !self.allowed.iter().any(|root| root.strip(absolute).is_some()) => {
-                Err(Error::unsupported(format!("path '{}' in the log lies outside the table", redacted(raw)))
-                    .with_hint("allow its root explicitly if the table is a shallow clone that you trust"))
+                Err(Error::unsupported(format!("path '{}' in the log lies outside the table", redacted(raw))).with_hint(
+                    "if the table is a shallow clone that you trust, allow its root (`allowed_roots`; in Spark the option `allowedRoots`)",
+                ))
             }
             _ => Ok(path),
         }
+    }
+
+    /// The same of a path that is decoded already.
+    ///
+    /// # Errors
+    /// As [`PathResolver::resolve`].
+    pub fn resolve_decoded(&self, decoded: &str) -> Result<LogPath> {
+        let (scheme, rest) = split_scheme(decoded);
+        let encoded = encode(rest);
+        self.resolve(&scheme.map_or(encoded.clone(), |scheme| format!("{scheme}:{encoded}")))
     }
 
     /// Decodes and normalises a path of the log without asking whether it may be read: the key by which replay compares files.

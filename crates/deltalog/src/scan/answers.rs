@@ -5,15 +5,17 @@
 //! - A condition on other columns makes [`Answers::count`] and [`Answers::count_by_partition`] read rows, and [`Answers::min_max`] not know.
 //! - Bounds are given only where they are values: tight ones, of types that are never cut off (strings, timestamps) and have no NaN.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+mod extremes;
+mod partition_counts;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StructArray, make_comparator};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray};
 use arrow::buffer::BooleanBuffer;
-use arrow::compute::{SortOptions, concat, filter_record_batch};
-use arrow::datatypes::{DataType, Field, FieldRef, Int64Type, Schema, SchemaRef};
+use arrow::compute::filter_record_batch;
+use arrow::datatypes::{DataType, Int64Type};
 use arrow::error::ArrowError;
-use arrow::row::{RowConverter, SortField};
+
+use extremes::Extremes;
+use partition_counts::PartitionCounts;
 
 use super::files::{FileListing, ListColumn, partition_map};
 use super::partitions::PartitionColumns;
@@ -22,7 +24,7 @@ use super::statistics::StatisticsColumns;
 use super::table::{TableScan, data_files};
 use crate::error::{Error, Result};
 use crate::parallel;
-use crate::predicate::{BoundPredicate, ColumnPath, Predicate, col, filter_mask};
+use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, Expr, Predicate, col, filter_mask};
 use crate::replay::DeletionVectorColumn;
 use crate::snapshot::Snapshot;
 
@@ -31,6 +33,7 @@ use crate::snapshot::Snapshot;
 pub struct Answers {
     snapshot: Snapshot,
     condition: Option<Condition>,
+    pruning: Option<Predicate>,
 }
 
 #[derive(Debug, Clone)]
@@ -54,7 +57,7 @@ pub struct MinMax {
 impl Answers {
     /// About all rows of `snapshot`.
     pub fn new(snapshot: &Snapshot) -> Self {
-        Self { snapshot: snapshot.clone(), condition: None }
+        Self { snapshot: snapshot.clone(), condition: None, pruning: None }
     }
 
     /// About the rows for which `predicate` is true.
@@ -68,6 +71,13 @@ impl Answers {
         let (of_files, rest) = bound.split(|column| matches!(column.path.parts(), [name] if partitions.contains(name)));
         self.condition = Some(Condition { whole: predicate.clone(), of_files, of_rows: rest.is_some() });
         Ok(self)
+    }
+
+    /// Leaves out partitions of whose rows `predicate` is true for none. It need not be exact: for engines that apply it to the answer.
+    #[must_use]
+    pub fn pruning(mut self, predicate: Predicate) -> Self {
+        self.pruning = Some(predicate);
+        self
     }
 
     /// How many rows there are.
@@ -103,9 +113,37 @@ impl Answers {
                     counts.add(batch.columns(), &vec![1; batch.num_rows()])?;
                 }
             }
-            None => self.each_batch(&[], |files| counts.add(files.partition_values.columns(), &files.rows))?,
+            None => self.each_batch(&[], |files| counts.add(files.partition_values.columns(), &files.rows).map(drop))?,
         }
         counts.finish()
+    }
+
+    /// What the log alone says of each partition that has rows: the partition columns, `count: Int64`, and of each of `columns` the least and the
+    /// greatest value, in the order of their values. A table without partition columns has one row, or none. None: the log does not say all of it
+    /// exactly, because a file's statistics do not, or a condition is on other columns.
+    ///
+    /// # Errors
+    /// As [`Answers::min_max`].
+    pub fn by_partition(&self, columns: &[ColumnPath]) -> Result<Option<RecordBatch>> {
+        let columns = columns.iter().map(|column| self.column(Expr::Column(column.clone()))).collect::<Result<Vec<_>>>()?;
+        if self.condition_of_rows().is_some() || !columns.iter().all(|column| has_exact_bounds(&column.data_type)) {
+            return Ok(None);
+        }
+        let mut extremes: Vec<Extremes> = columns.iter().map(|column| Extremes::new(&column.data_type)).collect();
+        let columns: Vec<ColumnPath> = columns.into_iter().map(|column| column.path).collect();
+        let mut counts = PartitionCounts::new(&PartitionColumns::of(&self.snapshot)?)?;
+        let mut known = true;
+        let counted = self.each_batch_of_log(&columns, &mut |files| {
+            let groups = counts.add(files.partition_values.columns(), &files.rows)?;
+            for (column, extremes) in columns.iter().zip(&mut extremes) {
+                known = known && files.add_extremes(column, extremes, |file| groups.get(file).copied().flatten())?;
+            }
+            Ok(())
+        })?;
+        if !counted || !known {
+            return Ok(None);
+        }
+        counts.finish_with(&columns, extremes).map(Some)
     }
 
     /// Between which values the column `column` (struct fields separated by `.`) lies, if the log says so exactly.
@@ -113,9 +151,7 @@ impl Answers {
     /// # Errors
     /// `InvalidArgument` if there is no such column, else as [`Answers::count`].
     pub fn min_max(&self, column: &str) -> Result<Option<MinMax>> {
-        let schema = self.snapshot.arrow_schema();
-        let bound = col(column).is_null().bind(schema).map_err(|error| error.in_table(self.snapshot.storage().url()))?;
-        let Some(column) = bound.columns().first() else { return Ok(None) };
+        let column = self.column(col(column))?;
         if self.condition_of_rows().is_some() {
             return Ok(None);
         }
@@ -127,19 +163,24 @@ impl Answers {
             self.each_batch(&[], |files| {
                 let values =
                     files.partition_values.column_by_name(name).ok_or_else(|| Error::corrupt_log("a partition column is missing"))?;
-                extremes.add(values, values, |file| files.rows.get(file).is_some_and(|rows| *rows > 0))
+                extremes.add(values, values, |file| files.rows.get(file).is_some_and(|rows| *rows > 0).then_some(0))
             })?;
-            return extremes.finish().map(Some);
+            return extremes.finish(&[0]).map(Some);
         }
         if !has_exact_bounds(&column.data_type) {
             return Ok(None);
         }
         let mut known = true;
         self.each_batch(std::slice::from_ref(&column.path), |files| {
-            known = known && files.add_extremes(&column.path, &mut extremes)?;
+            known = known && files.add_extremes(&column.path, &mut extremes, |_| Some(0))?;
             Ok(())
         })?;
-        if known { extremes.finish().map(Some) } else { Ok(None) }
+        if known { extremes.finish(&[0]).map(Some) } else { Ok(None) }
+    }
+
+    fn column(&self, column: Expr) -> Result<BoundColumn> {
+        let bound = column.is_null().bind(self.snapshot.arrow_schema()).map_err(|error| error.in_table(self.snapshot.storage().url()))?;
+        bound.columns().first().cloned().ok_or_else(|| Error::invalid_argument("a column is missing"))
     }
 
     fn condition_of_rows(&self) -> Option<&Predicate> {
@@ -148,20 +189,34 @@ impl Answers {
 
     /// Hands the files that meet the condition to `take`, with the statistics of the columns `stats`.
     fn each_batch(&self, stats: &[ColumnPath], mut take: impl FnMut(&Files) -> Result<()>) -> Result<()> {
+        self.each_batch_with(stats, true, &mut take).map(drop)
+    }
+
+    /// The same as long as the statistics of all files count their rows; else ends, and is false.
+    fn each_batch_of_log(&self, stats: &[ColumnPath], take: &mut dyn FnMut(&Files) -> Result<()>) -> Result<bool> {
+        self.each_batch_with(stats, false, take)
+    }
+
+    fn each_batch_with(&self, stats: &[ColumnPath], opens_files: bool, take: &mut dyn FnMut(&Files) -> Result<()>) -> Result<bool> {
         let snapshot = &self.snapshot;
         let partitions = PartitionColumns::of(snapshot)?;
         let stats = StatisticsColumns::new(snapshot.mapped_schema(), stats)?;
         let columns = [ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector, ListColumn::NumRecords];
         let mut listing = FileListing::new(snapshot).columns(columns);
+        if let Some(predicate) = &self.pruning {
+            listing = listing.pruning(predicate);
+        }
         if let Some(condition) = &self.condition {
             listing = listing.predicate(&condition.whole)?;
         }
         let mut list = listing.read()?;
         while let Some(batch) = list.next_kept() {
-            let files = Files::new(self, batch?, &partitions, &stats).map_err(|error| list.located(error))?;
-            take(&files).map_err(|error| list.located(error))?;
+            match Files::new(self, batch?, &partitions, &stats, opens_files).map_err(|error| list.located(error))? {
+                Some(files) => take(&files).map_err(|error| list.located(error))?,
+                None => return Ok(false),
+            }
         }
-        Ok(())
+        Ok(true)
     }
 
     /// How many rows the files of `batch` have that are not deleted, from their footers.
@@ -185,7 +240,14 @@ struct Files {
 }
 
 impl Files {
-    fn new(answers: &Answers, batch: RecordBatch, partitions: &PartitionColumns, stats: &StatisticsColumns) -> Result<Self> {
+    /// None if a file must be opened, and none may be.
+    fn new(
+        answers: &Answers,
+        batch: RecordBatch,
+        partitions: &PartitionColumns,
+        stats: &StatisticsColumns,
+        opens_files: bool,
+    ) -> Result<Option<Self>> {
         let mut batch = batch;
         if let Some(condition) = answers.condition.as_ref().and_then(|condition| condition.of_files.as_ref()) {
             let values = partitions.parse(partition_map(&batch)?)?;
@@ -207,12 +269,13 @@ impl Files {
         let rows = (0..batch.num_rows()).map(rows).collect::<Result<Vec<_>>>()?;
         let unknown = BooleanArray::new(BooleanBuffer::collect_bool(rows.len(), |file| rows.get(file) == Some(&None)), None);
         let mut footers = match unknown.has_true() {
+            true if !opens_files => return Ok(None),
             true => answers.count_files(&filter_record_batch(&batch, &unknown).map_err(unfit)?, partitions)?,
             false => Vec::new(),
         }
         .into_iter();
         let rows = rows.into_iter().map(|rows| rows.or_else(|| footers.next()).unwrap_or_default()).collect();
-        Ok(Self { partition_values: partitions.parse(partition_map(&batch)?)?, stats, rows })
+        Ok(Some(Self { partition_values: partitions.parse(partition_map(&batch)?)?, stats, rows }))
     }
 
     fn statistic(&self, kind: &str, column: &ColumnPath) -> Option<&ArrayRef> {
@@ -220,8 +283,8 @@ impl Files {
         column.parts().iter().try_fold(kind, |array, name| array.as_struct_opt()?.column_by_name(name))
     }
 
-    /// Adds the values of a column; whether all are known.
-    fn add_extremes(&self, column: &ColumnPath, extremes: &mut Extremes) -> Result<bool> {
+    /// Adds the values of a column to the groups of their files; whether all are known.
+    fn add_extremes(&self, column: &ColumnPath, extremes: &mut Extremes, group: impl Fn(usize) -> Option<usize>) -> Result<bool> {
         let (Some(min), Some(max)) = (self.statistic("minValues", column), self.statistic("maxValues", column)) else { return Ok(false) };
         let count = |array: Option<&ArrayRef>, file: usize| {
             let counts = array?.as_primitive_opt::<Int64Type>()?;
@@ -238,7 +301,7 @@ impl Files {
         if !(0..self.rows.len()).all(known) {
             return Ok(false);
         }
-        extremes.add(min, max, has_values)?;
+        extremes.add(min, max, |file| if has_values(file) { group(file) } else { None })?;
         Ok(true)
     }
 }
@@ -246,98 +309,6 @@ impl Files {
 /// Whether a bound of this type, if tight, is a value.
 fn has_exact_bounds(data_type: &DataType) -> bool {
     data_type.is_signed_integer() || matches!(data_type, DataType::Boolean | DataType::Date32 | DataType::Decimal128(..))
-}
-
-/// The least and greatest of the values seen, of each batch one.
-struct Extremes {
-    data_type: DataType,
-    min: Vec<ArrayRef>,
-    max: Vec<ArrayRef>,
-}
-
-impl Extremes {
-    fn new(data_type: &DataType) -> Self {
-        Self { data_type: data_type.clone(), min: Vec::new(), max: Vec::new() }
-    }
-
-    fn add(&mut self, min: &ArrayRef, max: &ArrayRef, counts: impl Fn(usize) -> bool) -> Result<()> {
-        self.min.extend(extreme(min, true, &counts)?);
-        self.max.extend(extreme(max, false, &counts)?);
-        Ok(())
-    }
-
-    fn finish(self) -> Result<MinMax> {
-        let whole = |found: Vec<ArrayRef>, least: bool| -> Result<ArrayRef> {
-            let found: Vec<&dyn Array> = found.iter().map(AsRef::as_ref).collect();
-            if found.is_empty() {
-                return Ok(arrow::array::new_null_array(&self.data_type, 1));
-            }
-            let found = concat(&found).map_err(unfit)?;
-            Ok(extreme(&found, least, &|_| true)?.unwrap_or_else(|| arrow::array::new_null_array(&self.data_type, 1)))
-        };
-        Ok(MinMax { min: whole(self.min, true)?, max: whole(self.max, false)? })
-    }
-}
-
-/// The least or greatest of the values of `array` that count, in an array of one.
-fn extreme(array: &ArrayRef, least: bool, counts: &impl Fn(usize) -> bool) -> Result<Option<ArrayRef>> {
-    let compare = make_comparator(array, array, SortOptions::default()).map_err(unfit)?;
-    let rows = (0..array.len()).filter(|row| array.is_valid(*row) && counts(*row));
-    let found = if least { rows.min_by(|a, b| compare(*a, *b)) } else { rows.max_by(|a, b| compare(*a, *b)) };
-    Ok(found.map(|row| array.slice(row, 1)))
-}
-
-/// Rows by the values of partition columns.
-struct PartitionCounts {
-    schema: SchemaRef,
-    converter: RowConverter,
-    /// By the values in a form whose order is theirs.
-    counts: BTreeMap<Box<[u8]>, u64>,
-    /// Of a table without partition columns.
-    total: u64,
-}
-
-impl PartitionCounts {
-    fn new(partitions: &PartitionColumns) -> Result<Self> {
-        let sorts = partitions.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
-        let count = Arc::new(Field::new("count", DataType::Int64, false));
-        let fields: Vec<FieldRef> = partitions.fields().iter().cloned().chain([count]).collect();
-        let converter = RowConverter::new(sorts).map_err(unfit)?;
-        Ok(Self { schema: Arc::new(Schema::new(fields)), converter, counts: BTreeMap::new(), total: 0 })
-    }
-
-    fn add(&mut self, values: &[ArrayRef], rows: &[u64]) -> Result<()> {
-        let add = |sum: &mut u64, more: u64| -> Result<()> {
-            *sum = sum.checked_add(more).ok_or_else(too_many)?;
-            Ok(())
-        };
-        if values.is_empty() {
-            return rows.iter().try_for_each(|more| add(&mut self.total, *more));
-        }
-        let keys = self.converter.convert_columns(values).map_err(unfit)?;
-        for (key, more) in keys.iter().zip(rows).filter(|(_, more)| **more > 0) {
-            match self.counts.get_mut(key.as_ref()) {
-                Some(sum) => add(sum, *more)?,
-                None => {
-                    self.counts.insert(key.as_ref().into(), *more);
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn finish(self) -> Result<RecordBatch> {
-        let (mut columns, counts): (Vec<ArrayRef>, Vec<u64>) = if self.schema.fields().len() == 1 {
-            (Vec::new(), vec![self.total])
-        } else {
-            let parser = self.converter.parser();
-            let columns = self.converter.convert_rows(self.counts.keys().map(|key| parser.parse(key))).map_err(unfit)?;
-            (columns, self.counts.into_values().collect())
-        };
-        let counts = counts.into_iter().map(|count| i64::try_from(count).map_err(|_| too_many())).collect::<Result<Vec<_>>>()?;
-        columns.push(Arc::new(Int64Array::from(counts)));
-        RecordBatch::try_new(self.schema, columns).map_err(unfit)
-    }
 }
 
 fn too_many() -> Error {

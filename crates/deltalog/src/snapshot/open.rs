@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use url::Url;
+
 use super::checksum::{believable, understood};
 use super::{Inner, Snapshot};
 use crate::error::{Error, Result};
@@ -11,7 +13,7 @@ use crate::protocol::{
     Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable, ensure_readable_with_catalog,
 };
 use crate::replay::{State, TableAction};
-use crate::storage::Storage;
+use crate::storage::{Storage, parse_location};
 
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]
@@ -20,11 +22,12 @@ pub struct SnapshotBuilder {
     version: Option<u64>,
     timestamp_ms: Option<i64>,
     staged: Option<Vec<StagedCommit>>,
+    roots: Vec<Url>,
 }
 
 impl SnapshotBuilder {
     pub(super) fn new(storage: &Storage) -> Self {
-        Self { storage: storage.clone(), version: None, timestamp_ms: None, staged: None }
+        Self { storage: storage.clone(), version: None, timestamp_ms: None, staged: None, roots: Vec::new() }
     }
 
     /// This version.
@@ -49,6 +52,16 @@ impl SnapshotBuilder {
         self
     }
 
+    /// Also reads data files and deletion vectors that lie below `location`, a path or a URL: those of a shallow clone lie outside of it. Without, a table
+    /// whose log names such files is refused when they are to be read.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if it is no location.
+    pub fn allow_root(mut self, location: &str) -> Result<Self> {
+        self.roots.push(parse_location(location)?);
+        Ok(self)
+    }
+
     /// Opens it.
     ///
     /// # Errors
@@ -58,7 +71,9 @@ impl SnapshotBuilder {
         if self.version.is_some() && self.timestamp_ms.is_some() {
             return Err(Error::invalid_argument("a table is read at a version or at a time, not at both").in_table(self.storage.url()));
         }
-        let source = Source::new(&self.storage, self.staged)?;
+        let own = PathResolver::new(self.storage.root())?;
+        let resolver = self.roots.iter().try_fold(own, PathResolver::allow)?;
+        let source = Source::new(&self.storage, resolver, self.staged)?;
         let Some(timestamp_ms) = self.timestamp_ms else { return Snapshot::load(&source, source.find(self.version)?, None) };
         // Whether commits carry their time is for the newest version to say, whether it can be read or not.
         let newest = source.find(None)?;
@@ -80,7 +95,7 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(storage: &Storage, staged: Option<Vec<StagedCommit>>) -> Result<Self> {
+    pub(super) fn new(storage: &Storage, resolver: PathResolver, staged: Option<Vec<StagedCommit>>) -> Result<Self> {
         let has_catalog = staged.is_some();
         let mut staged = staged.unwrap_or_default();
         staged.sort_by_key(StagedCommit::version);
@@ -89,7 +104,7 @@ impl Source {
             return Err(Error::invalid_argument(format!("two staged commits are of version {version}")).in_table(storage.url()));
         }
         let storage = storage.holding(staged.iter().filter_map(StagedCommit::inline_file));
-        Ok(Self { resolver: PathResolver::new(storage.root())?, storage, staged: staged.into(), has_catalog })
+        Ok(Self { resolver, storage, staged: staged.into(), has_catalog })
     }
 
     pub(super) fn segments(&self) -> SegmentSource<'_> {

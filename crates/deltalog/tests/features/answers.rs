@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBat
 use arrow::datatypes::{Date32Type, Decimal128Type, Int64Type};
 use arrow::util::display::array_value_to_string;
 use deltalog::Snapshot;
-use deltalog::predicate::{ParseMode, parse};
+use deltalog::predicate::{ColumnPath, ParseMode, parse};
 use deltalog::scan::Answers;
 use serde_json::{Value, json};
 
@@ -146,4 +146,41 @@ fn more_rows_deleted_than_there_are_is_a_corrupt_log() {
     table.commit();
     let error = answers(&table.open().unwrap(), None).count().unwrap_err();
     assert_eq!(error.kind(), deltalog::ErrorKind::CorruptLog, "{error}");
+}
+
+#[test]
+fn partitions_are_told_of_one_by_one_or_not_at_all() {
+    let (mut table, snapshot) = table();
+    let by_partition = |answers: Answers, columns: &[&str]| {
+        let columns: Vec<ColumnPath> = columns.iter().map(|name| ColumnPath::new([*name])).collect();
+        answers.by_partition(&columns).unwrap()
+    };
+    let text = |batch: RecordBatch| -> Vec<String> {
+        let row = |row| batch.columns().iter().map(|column| array_value_to_string(column, row).unwrap()).collect::<Vec<_>>().join(" ");
+        (0..batch.num_rows()).map(row).collect()
+    };
+    let all = by_partition(Answers::new(&snapshot), &["ID", "price"]).unwrap();
+    assert_eq!(
+        all.schema().fields().iter().map(|field| field.name().as_str()).collect::<Vec<_>>(),
+        ["part", "count", "min(id)", "max(id)", "min(price)", "max(price)"]
+    );
+    assert_eq!(text(all), ["2024-01-01 4 1 5 -0.05 1.50", "2024-01-02 2 -4 9 -0.05 1.50"]);
+    let pruned = Answers::new(&snapshot).pruning(parse("part > '2024-01-01' AND some(thing)", "UTC", ParseMode::Pruning).unwrap());
+    assert_eq!(text(by_partition(pruned, &["id"]).unwrap()), ["2024-01-02 2 -4 9"]);
+    let strict = answers(&snapshot, Some("part = '2024-01-01'"));
+    assert_eq!(text(by_partition(strict, &[]).unwrap()), ["2024-01-01 4"]);
+    // What a column's bounds are no values of, a condition on rows, and a file without statistics: nothing is told, and no file is opened.
+    assert!(by_partition(Answers::new(&snapshot), &["name"]).is_none() && by_partition(Answers::new(&snapshot), &["part"]).is_none());
+    assert!(by_partition(answers(&snapshot, Some("id > 2")), &[]).is_none());
+    let ids = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7])) as ArrayRef)]).unwrap();
+    table.add("d", &ids, 2, json!({"partitionValues": {"part": null}, "stats": "{\"numRecords\":0}"}));
+    table.commit();
+    assert_eq!(text(by_partition(Answers::new(&table.open().unwrap()), &["id"]).unwrap()).len(), 2);
+    table.add("e", &ids, 2, json!({"partitionValues": {"part": null}, "stats": "{\"numRecords\":1}"}));
+    table.commit();
+    assert_eq!(text(by_partition(Answers::new(&table.open().unwrap()), &[]).unwrap())[0], " 1");
+    assert!(by_partition(Answers::new(&table.open().unwrap()), &["id"]).is_none());
+    table.add("f", &ids, 2, json!({"partitionValues": {"part": null}}));
+    table.commit();
+    assert!(by_partition(Answers::new(&table.open().unwrap()), &[]).is_none());
 }

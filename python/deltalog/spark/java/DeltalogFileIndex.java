@@ -32,6 +32,8 @@ public class DeltalogFileIndex implements FileIndex {
   private final Function planner;
   private final Listings listings = new Listings();
   private long size = -1;
+  /** Whether the log may tell how many rows there are; false once it has not. */
+  private volatile boolean answers = true;
 
   public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, Function planner) {
     this.path = path;
@@ -64,12 +66,29 @@ public class DeltalogFileIndex implements FileIndex {
   private PackedListing list(Seq partitionFilters, Seq dataFilters) {
     Object packed = ask(new Object[] {"plan", FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()});
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(packed instanceof byte[] ? ByteBuffer.wrap((byte[]) packed) : spilled((String) packed), partitionSchema, exact);
+    return new PackedListing(bytes(packed), partitionSchema, exact);
   }
 
-  /** A large listing comes through a file, which is ours to delete. It stays there, not on the heap, until the last who walks over it has gone. */
-  private static ByteBuffer spilled(String name) {
-    Path file = Paths.get(name, new String[0]);
+  /**
+   * What the log says of each partition that has rows: its values, how many rows, and of each of the columns the least and the greatest value. Null
+   * where it does not tell all of that exactly. Partitions that the filters rule out may be there or not.
+   */
+  public PackedValues answers(Seq filters, String[] columns) {
+    if (!answers) {
+      return null;
+    }
+    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    Object packed = ask(new Object[] {"answers", FilterText.of(filters, none), SQLConf.get().sessionLocalTimeZone(), columns});
+    answers = packed != null || columns.length > 0;
+    return packed == null ? null : new PackedValues(bytes(packed));
+  }
+
+  /** What is large comes through a file, which is ours to delete. It stays there, not on the heap, until the last who walks over it has gone. */
+  private static ByteBuffer bytes(Object packed) {
+    if (packed instanceof byte[]) {
+      return ByteBuffer.wrap((byte[]) packed);
+    }
+    Path file = Paths.get((String) packed, new String[0]);
     try {
       FileChannel channel = FileChannel.open(file, new OpenOption[] {StandardOpenOption.READ});
       try {

@@ -14,14 +14,14 @@ public final class PackedFile extends FileStatus {
   private static final Path NONE = new Path("/");
   private final transient ByteBuffer bytes;
   private final transient int at;
-  private final transient String root;
+  private final transient String prefix;
 
-  /** At a position of the bytes stand i32 length and the path, relative to the root. */
-  public PackedFile(long size, long modified, ByteBuffer bytes, int at, String root) {
+  /** At a position of the bytes stand i32 length and the path, without the prefix. */
+  public PackedFile(long size, long modified, ByteBuffer bytes, int at, String prefix) {
     super(size, false, 1, BLOCK, modified, 0, PERMISSION, null, null, NONE);
     this.bytes = bytes;
     this.at = at;
-    this.root = root;
+    this.prefix = prefix;
   }
 
   public Path getPath() {
@@ -30,6 +30,6 @@ public final class PackedFile extends FileStatus {
     for (int i = 0; i < length; i++) {
       path[i] = bytes.get(at + 4 + i);
     }
-    return new Path(root + "/" + new String(path, StandardCharsets.UTF_8));
+    return new Path(prefix + new String(path, StandardCharsets.UTF_8));
   }
 }

@@ -1,7 +1,6 @@
 package io.deltalog.spark;
 
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
@@ -14,7 +13,7 @@ import scala.collection.immutable.Map;
  *
  * Big endian: i64 size, i64 modification time, i32 length and the path, u8 facts, and of those whose bit is set: 1 the rows that are not shown, a
  * vector; 2 the only rows that are shown, a vector; 4 the change type of all rows, i32 length and text; 8 i64 the first row's id, i64 the version that
- * added the rows. A vector is i64 cardinality and u8 place; 0: i32 length and the vector; else i32 length and the path (1: below the root, 2:
+ * added the rows; 16 nothing more: the path is whole and not below the root. A vector is i64 cardinality and u8 place; 0: i32 length and the vector; else i32 length and the path (1: below the root, 2:
  * absolute), i64 offset, i32 size.
  */
 public final class PackedFiles extends AbstractSeq {
@@ -50,17 +49,6 @@ public final class PackedFiles extends AbstractSeq {
     return apply(((Integer) index).intValue());
   }
 
-  /** Where the next text stands, over which the buffer steps. */
-  static String text(ByteBuffer bytes) {
-    return new String(raw(bytes), StandardCharsets.UTF_8);
-  }
-
-  static byte[] raw(ByteBuffer bytes) {
-    byte[] raw = new byte[bytes.getInt()];
-    bytes.get(raw);
-    return raw;
-  }
-
   private static final class Files extends AbstractIterator {
     private final ByteBuffer bytes;
     private final String root;
@@ -86,12 +74,12 @@ public final class PackedFiles extends AbstractSeq {
       int at = bytes.position();
       int length = bytes.getInt();
       bytes.position(at + 4 + length);
-      return new FileStatusWithMetadata(new PackedFile(size, modified, bytes, at, root), facts());
+      int which = bytes.get();
+      return new FileStatusWithMetadata(new PackedFile(size, modified, bytes, at, (which & 16) != 0 ? "" : root + "/"), facts(which));
     }
 
     /** What else is known of the file, for the task that reads it. */
-    private Map facts() {
-      int which = bytes.get();
+    private Map facts(int which) {
       if (which == 0) {
         return NO_FACTS;
       }
@@ -103,7 +91,7 @@ public final class PackedFiles extends AbstractSeq {
         facts = (Map) facts.updated(FileFacts.ONLY_ROWS, vector());
       }
       if ((which & 4) != 0) {
-        facts = (Map) facts.updated(FileFacts.CHANGE_TYPE, text(bytes));
+        facts = (Map) facts.updated(FileFacts.CHANGE_TYPE, PackedValues.text(bytes));
       }
       if ((which & 8) != 0) {
         facts = (Map) facts.updated(FileFacts.BASE_ROW_ID, Long.valueOf(bytes.getLong()));
@@ -116,9 +104,9 @@ public final class PackedFiles extends AbstractSeq {
       long cardinality = bytes.getLong();
       int place = bytes.get();
       if (place == 0) {
-        return new VectorPlace(raw(bytes), cardinality);
+        return new VectorPlace(PackedValues.raw(bytes), cardinality);
       }
-      String path = text(bytes);
+      String path = PackedValues.text(bytes);
       long offset = bytes.getLong();
       return new VectorPlace(place == 1 ? root + "/" + path : path, offset, bytes.getInt(), cardinality);
     }

@@ -50,6 +50,17 @@ public class SnapshotFormat extends ParquetFileFormat {
     return !leavesOutRows && !isChangeFeed && rowIds == null && readAs.isEmpty();
   }
 
+  /** Decimals within other types are brought to the table's row by row. */
+  public boolean supportBatch(SparkSession session, StructType schema) {
+    for (int i = 0; i < readAs.length(); i++) {
+      StructField column = readAs.fields()[i];
+      if (!(column.dataType() instanceof DecimalType) && schema.getFieldIndex(column.name()).isDefined()) {
+        return false;
+      }
+    }
+    return super.supportBatch(session, schema);
+  }
+
   /** Spark's generated code expects certain classes of vectors, which only its own reader's batches have. */
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
     return isSparksOwn() ? super.vectorTypes(required, partition, conf) : Option.empty();
@@ -99,7 +110,10 @@ public class SnapshotFormat extends ParquetFileFormat {
       return new RowTracking(position, FileFacts.DEFAULT_ROW_COMMIT_VERSION, -1);
     }
     DataType type = field.dataType();
-    return type.equals(read) ? new ScanColumn(position, type) : new NarrowDecimal(position, (DecimalType) read, (DecimalType) type);
+    if (type.equals(read)) {
+      return new ScanColumn(position, type);
+    }
+    return read instanceof DecimalType ? new NarrowDecimal(position, (DecimalType) read, (DecimalType) type) : new NarrowNested(position, read, type);
   }
 
   private StructType withTypesRead(StructType required) {
@@ -107,7 +121,7 @@ public class SnapshotFormat extends ParquetFileFormat {
     for (int i = 0; i < fields.length; i++) {
       StructField field = required.fields()[i];
       Option at = readAs.getFieldIndex(field.name());
-      DataType type = at.isDefined() ? readAs.fields()[((Integer) at.get()).intValue()].dataType() : field.dataType();
+      DataType type = at.isDefined() ? NarrowNested.part(field.dataType(), readAs.fields()[((Integer) at.get()).intValue()].dataType()) : field.dataType();
       fields[i] = new StructField(field.name(), type, field.nullable(), field.metadata());
     }
     return new StructType(fields);

@@ -92,6 +92,15 @@ fn allowed_roots_open_what_lies_below_them_and_nothing_else() {
 }
 
 #[test]
+fn a_decoded_path_is_not_decoded_again() {
+    let resolver = resolver("file:///clone").allow(&Url::parse("file:///base").unwrap()).unwrap();
+    for raw in ["file:///base/a%20b", "/base/p=50%2525/a:b%23?c", "file:/base/%C3%A9/x", "/base/a+b"] {
+        assert_eq!(resolver.resolve_decoded(&decode(raw).unwrap()).unwrap(), resolver.resolve(raw).unwrap(), "{raw}");
+    }
+    assert!(resolver.resolve_decoded("/base/../etc/passwd").is_err() && resolver.resolve_decoded("file:///based/a").is_err());
+}
+
+#[test]
 fn spellings_of_one_file_have_one_key() {
     let resolver = resolver("file:///somewhere/else");
     let key = resolver.parse("/some/unqualified/path").unwrap();

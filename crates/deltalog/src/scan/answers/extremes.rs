@@ -1,0 +1,78 @@
+//! The least and greatest values of a column, of groups of files.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+
+use arrow::array::{Array, ArrayRef, UInt64Array, make_comparator, new_empty_array};
+use arrow::compute::{SortOptions, concat, take};
+use arrow::datatypes::DataType;
+
+use super::{MinMax, unfit};
+use crate::error::Result;
+
+/// The least and greatest of the values seen, of each batch and group one.
+pub(super) struct Extremes {
+    data_type: DataType,
+    min: Extreme,
+    max: Extreme,
+}
+
+impl Extremes {
+    pub(super) fn new(data_type: &DataType) -> Self {
+        let extreme = |least| Extreme { least, values: Vec::new(), groups: Vec::new() };
+        Self { data_type: data_type.clone(), min: extreme(true), max: extreme(false) }
+    }
+
+    /// Files without a group do not count.
+    pub(super) fn add(&mut self, min: &ArrayRef, max: &ArrayRef, group: impl Fn(usize) -> Option<usize>) -> Result<()> {
+        self.min.add(min, &group)?;
+        self.max.add(max, &group)
+    }
+
+    /// Those of `groups`, NULL where there was no value.
+    pub(super) fn finish(self, groups: &[usize]) -> Result<MinMax> {
+        Ok(MinMax { min: self.min.finish(&self.data_type, groups)?, max: self.max.finish(&self.data_type, groups)? })
+    }
+}
+
+struct Extreme {
+    least: bool,
+    values: Vec<ArrayRef>,
+    /// Of each value.
+    groups: Vec<usize>,
+}
+
+impl Extreme {
+    fn add(&mut self, array: &ArrayRef, group: impl Fn(usize) -> Option<usize>) -> Result<()> {
+        let best = self.of_groups(array, group)?;
+        let rows: UInt64Array = best.values().map(|row| *row as u64).collect();
+        self.values.push(take(array, &rows, None).map_err(unfit)?);
+        self.groups.extend(best.keys());
+        Ok(())
+    }
+
+    fn finish(mut self, data_type: &DataType, groups: &[usize]) -> Result<ArrayRef> {
+        self.values.push(new_empty_array(data_type));
+        let values: Vec<&dyn Array> = self.values.iter().map(AsRef::as_ref).collect();
+        let values = concat(&values).map_err(unfit)?;
+        let best = self.of_groups(&values, |row| self.groups.get(row).copied())?;
+        let rows: UInt64Array = groups.iter().map(|group| best.get(group).map(|row| *row as u64)).collect();
+        take(&values, &rows, None).map_err(unfit)
+    }
+
+    /// The row of each group with its least or greatest value.
+    fn of_groups(&self, array: &ArrayRef, group: impl Fn(usize) -> Option<usize>) -> Result<BTreeMap<usize, usize>> {
+        let compare = make_comparator(array, array, SortOptions::default()).map_err(unfit)?;
+        let better = if self.least { Ordering::Less } else { Ordering::Greater };
+        let mut best = BTreeMap::new();
+        for row in (0..array.len()).filter(|row| array.is_valid(*row)) {
+            if let Some(group) = group(row) {
+                let known = best.entry(group).or_insert(row);
+                if compare(row, *known) == better {
+                    *known = row;
+                }
+            }
+        }
+        Ok(best)
+    }
+}

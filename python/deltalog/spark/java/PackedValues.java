@@ -1,0 +1,83 @@
+package io.deltalog.spark;
+
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.*;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/** Texts, bytes and rows of values as the planner packs them, big endian, read one after the other. */
+public class PackedValues {
+  private final ByteBuffer buffer;
+
+  public PackedValues(ByteBuffer buffer) {
+    this.buffer = buffer;
+  }
+
+  public int count() {
+    return buffer.getInt();
+  }
+
+  public String text() {
+    return text(buffer);
+  }
+
+  /** The next bytes, in a buffer of their own. */
+  public ByteBuffer part() {
+    int length = buffer.getInt();
+    ByteBuffer part = (ByteBuffer) buffer.slice();
+    part.limit(length);
+    buffer.position(buffer.position() + length);
+    return part;
+  }
+
+  static String text(ByteBuffer buffer) {
+    return new String(raw(buffer), StandardCharsets.UTF_8);
+  }
+
+  static byte[] raw(ByteBuffer buffer) {
+    byte[] raw = new byte[buffer.getInt()];
+    buffer.get(raw);
+    return raw;
+  }
+
+  /** For each column u8 present, and if 1 the value in Catalyst's form. */
+  public InternalRow row(StructType schema) {
+    StructField[] fields = schema.fields();
+    Object[] values = new Object[fields.length];
+    for (int i = 0; i < fields.length; i++) {
+      values[i] = buffer.get() == 0 ? null : value(fields[i].dataType());
+    }
+    return new GenericInternalRow(values);
+  }
+
+  private Object value(DataType type) {
+    if (type instanceof StringType) {
+      return UTF8String.fromBytes(raw(buffer));
+    } else if (type instanceof BooleanType) {
+      return Boolean.valueOf(buffer.get() != 0);
+    } else if (type instanceof ByteType) {
+      return Byte.valueOf((byte) buffer.getInt());
+    } else if (type instanceof ShortType) {
+      return Short.valueOf((short) buffer.getInt());
+    } else if (type instanceof IntegerType || type instanceof DateType) {
+      return Integer.valueOf(buffer.getInt());
+    } else if (type instanceof LongType || type instanceof TimestampType || type instanceof TimestampNTZType) {
+      return Long.valueOf(buffer.getLong());
+    } else if (type instanceof FloatType) {
+      return Float.valueOf(buffer.getFloat());
+    } else if (type instanceof DoubleType) {
+      return Double.valueOf(buffer.getDouble());
+    } else if (type instanceof BinaryType) {
+      return raw(buffer);
+    } else if (type instanceof DecimalType) {
+      DecimalType decimal = (DecimalType) type;
+      BigDecimal exact = new BigDecimal(new BigInteger(raw(buffer)), decimal.scale());
+      return Decimal.apply(exact, decimal.precision(), decimal.scale());
+    }
+    throw new UnsupportedOperationException("a value of type " + type.sql() + " is not supported yet by deltalog");
+  }
+}

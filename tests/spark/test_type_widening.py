@@ -1,0 +1,125 @@
+"""Decimals that were bytes and shorts, in Spark's own scan, wherever they stand in a column. (PROTOCOL, "Type Widening".)"""
+
+import json
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+import deltalog
+
+
+def change(before: str, now: str, path: str | None = None) -> dict[str, Any]:
+    entry = {"fromType": before, "toType": now}
+    return {"delta.typeChanges": [entry if path is None else {**entry, "fieldPath": path}]}
+
+
+def field(name: str, kind: Any, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
+    return {"name": name, "type": kind, "nullable": True, "metadata": metadata or {}}
+
+
+def struct(*fields: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "struct", "fields": list(fields)}
+
+
+def array(element: Any) -> dict[str, Any]:
+    return {"type": "array", "elementType": element, "containsNull": True}
+
+
+def of_map(key: Any, value: Any) -> dict[str, Any]:
+    return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
+
+
+FIELDS = [
+    field("n", "integer"),
+    field("plain", "decimal(5,2)", change("byte", "decimal(5,2)")),
+    field("s", struct(field("a", "string"), field("d", "decimal(7,2)", change("short", "decimal(7,2)")))),
+    field("l", array("decimal(6,1)"), change("short", "decimal(6,1)", "element")),
+    field("m", of_map("decimal(5,0)", array("decimal(8,3)")), change("short", "decimal(5,0)", "key")),
+    field("deep", array(struct(field("x", of_map("string", "decimal(5,2)"), change("byte", "decimal(5,2)", "value"))))),
+]
+FIELDS[4]["metadata"]["delta.typeChanges"] += change("byte", "decimal(8,3)", "value.element")["delta.typeChanges"]
+
+
+def rows(n: int, number: type) -> dict[str, Any]:
+    def of(value: int) -> Any:
+        return number(value)
+
+    return {
+        "n": n,
+        "plain": of(-100 + n),
+        "s": {"a": f"row {n}", "d": of(30_000 - n)},
+        "l": [of(n), None, of(-32_768)],
+        "m": [(of(n), [of(1), None]), (of(-n - 1), None)],
+        "deep": [{"x": [("k", of(n))]}, None, {"x": None}],
+    }
+
+
+def table(path: Path, spark_reads: str = "decimal(5,2)") -> str:
+    """A file of the time when they were integers, and one of decimals; in each a row of nulls."""
+    old = pa.schema(
+        [
+            ("n", pa.int32()),
+            ("plain", pa.int8()),
+            ("s", pa.struct([("a", pa.string()), ("d", pa.int16())])),
+            ("l", pa.list_(pa.int16())),
+            ("m", pa.map_(pa.int16(), pa.list_(pa.int8()))),
+            ("deep", pa.list_(pa.struct([("x", pa.map_(pa.string(), pa.int8()))]))),
+        ]
+    )
+    new = pa.schema(
+        [
+            ("n", pa.int32()),
+            ("plain", pa.decimal128(5, 2)),
+            ("s", pa.struct([("a", pa.string()), ("d", pa.decimal128(7, 2))])),
+            ("l", pa.list_(pa.decimal128(6, 1))),
+            ("m", pa.map_(pa.decimal128(5, 0), pa.list_(pa.decimal128(8, 3)))),
+            ("deep", pa.list_(pa.struct([("x", pa.map_(pa.string(), pa.decimal128(5, 2)))]))),
+        ]
+    )
+    (path / "_delta_log").mkdir(parents=True)
+    fields = [field if field["name"] != "plain" else {**field, "type": spark_reads} for field in FIELDS]
+    features = {"readerFeatures": ["typeWidening"], "writerFeatures": ["typeWidening"]}
+    metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
+    actions: list[dict[str, Any]] = [
+        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
+        {"metaData": {**metadata, "schemaString": json.dumps(struct(*fields))}},
+    ]
+    for name, schema, number, first in (("old", old, int, 0), ("new", new, Decimal, 10)):
+        file = path / f"{name}.parquet"
+        data = [rows(n, number) for n in range(first, first + 5)]
+        pq.write_table(pa.Table.from_pylist([*data, {"n": first + 5}], schema), file, row_group_size=2, store_decimal_as_integer=True)
+        add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 0, "dataChange": True}
+        actions.append({"add": add})
+    (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    return str(path)
+
+
+@pytest.mark.parametrize("batched", ["true", "false"])
+def test_decimals_within_other_types(spark: SparkSession, tmp_path: Path, batched: str) -> None:
+    path = table(tmp_path / "t")
+    wanted = sorted(pa.table(deltalog.DeltaTable(path).to_arrow()).to_pylist(), key=lambda row: row["n"])
+    assert (len(wanted), wanted[2]["s"]["d"], wanted[2]["m"][0][1][0]) == (12, Decimal("29998.00"), Decimal("1.000"))
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", batched)
+    try:
+        frame = spark.read.format("deltalog").load(path)
+        assert frame.orderBy("n").toArrow().to_pylist() == wanted
+        parts = frame.orderBy("n").selectExpr("s.d", "l[2]", "map_keys(m)[0]", "deep[0].x['k']", "plain").collect()
+        assert [tuple(row) for row in parts[:2]] == [
+            (Decimal("30000.00"), Decimal("-32768.0"), Decimal(0), Decimal("0.00"), Decimal("-100.00")),
+            (Decimal("29999.00"), Decimal("-32768.0"), Decimal(1), Decimal("1.00"), Decimal("-99.00")),
+        ]
+        assert [row.n for row in frame.where("s.d = 29988 OR s.d = 29998").orderBy("n").collect()] == [2, 12]
+        assert frame.where("s.d IS NULL").count() == 2
+        assert frame.where("n < 3 AND plain < -98").select("deep").count() == 2
+    finally:
+        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+
+
+def test_too_many_digits_are_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(deltalog.UnsupportedFeatureError, match=r"column plain .*typeWidening"):
+        spark.read.format("deltalog").load(table(tmp_path / "t", "decimal(38,35)"))
