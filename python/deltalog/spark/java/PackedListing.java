@@ -61,6 +61,4 @@ public class PackedListing {
     }
     return paths;
   }
-
-  }
 }
