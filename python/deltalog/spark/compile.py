@@ -26,6 +26,7 @@ ORDER = (
     "RowSelection",
     "FileFacts",
     "PartitionFilter",
+    "PackedRoot",
     "PackedFile",
     "PackedFiles",
     "PackedListing",

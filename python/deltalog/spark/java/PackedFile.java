@@ -1,8 +1,6 @@
 package io.deltalog.spark;
 
-import java.net.URI;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
@@ -14,10 +12,10 @@ public final class PackedFile extends FileStatus {
   private static final Path NONE = new Path("/");
   private final transient ByteBuffer bytes;
   private final transient int at;
-  private final transient String root;
+  private final transient PackedRoot root;
 
   /** At a position of the bytes stand i32 length and the path, relative to the root. */
-  public PackedFile(long size, long modified, ByteBuffer bytes, int at, String root) {
+  public PackedFile(long size, long modified, ByteBuffer bytes, int at, PackedRoot root) {
     super(size, false, 1, BLOCK, modified, 0, PERMISSION, null, null, NONE);
     this.bytes = bytes;
     this.at = at;
@@ -25,11 +23,8 @@ public final class PackedFile extends FileStatus {
   }
 
   public Path getPath() {
-    int length = bytes.getInt(at);
-    byte[] path = new byte[length];
-    for (int i = 0; i < length; i++) {
-      path[i] = bytes.get(at + 4 + i);
-    }
-    return new Path(root + "/" + new String(path, StandardCharsets.UTF_8));
+    byte[] path = new byte[bytes.getInt(at)];
+    bytes.get(at + 4, path);
+    return root.child(path);
   }
 }

@@ -21,10 +21,10 @@ public final class PackedFiles extends AbstractSeq {
   private static final Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
   private final ByteBuffer bytes;
   private final int count;
-  private final String root;
+  private final PackedRoot root;
 
   /** The buffer belongs to this object. */
-  public PackedFiles(ByteBuffer bytes, int count, String root) {
+  public PackedFiles(ByteBuffer bytes, int count, PackedRoot root) {
     this.bytes = bytes;
     this.count = count;
     this.root = root;
@@ -50,7 +50,7 @@ public final class PackedFiles extends AbstractSeq {
     return apply(((Integer) index).intValue());
   }
 
-  /** Where the next text stands, over which the buffer steps. */
+  /** The text at the buffer's position, over which it steps. */
   static String text(ByteBuffer bytes) {
     return new String(raw(bytes), StandardCharsets.UTF_8);
   }
@@ -63,10 +63,10 @@ public final class PackedFiles extends AbstractSeq {
 
   private static final class Files extends AbstractIterator {
     private final ByteBuffer bytes;
-    private final String root;
+    private final PackedRoot root;
     private int left;
 
-    Files(ByteBuffer bytes, int count, String root) {
+    Files(ByteBuffer bytes, int count, PackedRoot root) {
       this.bytes = bytes;
       this.left = count;
       this.root = root;
@@ -120,7 +120,7 @@ public final class PackedFiles extends AbstractSeq {
       }
       String path = text(bytes);
       long offset = bytes.getLong();
-      return new VectorPlace(place == 1 ? root + "/" + path : path, offset, bytes.getInt(), cardinality);
+      return new VectorPlace(place == 1 ? root.text(path) : path, offset, bytes.getInt(), cardinality);
     }
   }
 }

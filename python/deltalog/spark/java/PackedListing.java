@@ -29,7 +29,7 @@ public class PackedListing {
   public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
     this.partitionSchema = partitionSchema;
     this.total = bytes.getLong();
-    String root = PackedFiles.text(bytes);
+    PackedRoot root = new PackedRoot(PackedFiles.text(bytes));
     for (int left = bytes.getInt(); left > 0; left--) {
       InternalRow partition = partition(bytes);
       int files = bytes.getInt();
