@@ -21,7 +21,6 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
-    """The first plan of the table: the connector keeps snapshots, and is made to forget them."""
+    """The connector keeps snapshots, and is made to forget them."""
     spark = spark_session.session()
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
-    return spark_session.plan(watch, spark, "delta", table)
+    return spark_session.plan(watch, spark, "delta", table, spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache)  # type: ignore[union-attr]

@@ -30,4 +30,4 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
-    return spark_session.plan(watch, _session(), "deltalog", table)
+    return spark_session.plan(watch, _session(), "deltalog", table, lambda: None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -80,17 +81,25 @@ def write(watch: Watch, spark: SparkSession, format_: str, table: str, target: s
     return {"rows": sum(pq.read_metadata(path).num_rows for path in files)}
 
 
-def plan(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
-    """From the path to the `PartitionDirectory`s that Spark makes tasks of, all files. Nothing is read, for there are no data files."""
+def plan(watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]) -> dict[str, Any]:
+    """From the path to the files, all of them, and from the path to the tasks that would read them. Nothing is read, for there are no data files.
+
+    Each is a first plan: `forget` drops what the format keeps of a table. A listing may be made as it is walked over, so the tasks are what counts.
+    """
     with_jvm(watch, spark)
     none = spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq(spark._jvm.java.util.ArrayList())  # type: ignore[union-attr]
-    before = heap_bytes(spark)
-    with watch("plan"):
+    forget()
+    with watch("listing"):
         location = _location(spark.read.format(format_).load(table))
         location.listFiles(none, none)
-    # What the listing gave is gone: what is left is what the source and its connector keep of the table.
+    files = len(location.inputFiles())
+    forget()
+    before = heap_bytes(spark)
+    with watch("plan"):
+        tasks = spark.read.format(format_).load(table)._jdf.queryExecution().toRdd().getNumPartitions()
+    # What was planned is gone: what is left is what the source and its connector keep of the table.
     watch.note("plan", "heap_bytes", heap_bytes(spark) - before)
-    return {"files": len(location.inputFiles())}
+    return {"files": files, "tasks": tasks}
 
 
 def scan_vectors(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:

@@ -27,6 +27,7 @@ ORDER = (
     "FileFacts",
     "PartitionFilter",
     "PackedValues",
+    "PackedRoot",
     "PackedFile",
     "PackedFiles",
     "PackedListing",

@@ -7,6 +7,7 @@ public class FileFault extends RuntimeException {
   /** Names of Python's classes. */
   public static final String CORRUPT = "CorruptDataError";
   public static final String MISSING = "MissingFileError";
+  public static final String UNSUPPORTED = "UnsupportedFeatureError";
   public static final String UNAVAILABLE = "UnavailableError";
   private final String kind;
   private final String hint;

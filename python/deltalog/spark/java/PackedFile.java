@@ -1,6 +1,5 @@
 package io.deltalog.spark;
 
-import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.fs.FileStatus;
@@ -14,10 +13,10 @@ public final class PackedFile extends FileStatus {
   private static final Path NONE = new Path("/");
   private final transient ByteBuffer bytes;
   private final transient int at;
-  private final transient String prefix;
+  private final transient PackedRoot root;
 
-  /** At a position of the bytes stand i32 length and the path, without the prefix. */
-  public PackedFile(long size, long modified, ByteBuffer bytes, int at, String prefix) {
+  /** At a position of the bytes stand i32 length and the path, relative to the root; whole without one. */
+  public PackedFile(long size, long modified, ByteBuffer bytes, int at, PackedRoot root) {
     super(size, false, 1, BLOCK, modified, 0, PERMISSION, null, null, NONE);
     this.bytes = bytes;
     this.at = at;
@@ -25,11 +24,8 @@ public final class PackedFile extends FileStatus {
   }
 
   public Path getPath() {
-    int length = bytes.getInt(at);
-    byte[] path = new byte[length];
-    for (int i = 0; i < length; i++) {
-      path[i] = bytes.get(at + 4 + i);
-    }
-    return new Path(prefix + new String(path, StandardCharsets.UTF_8));
+    byte[] path = new byte[bytes.getInt(at)];
+    bytes.get(at + 4, path);
+    return root == null ? new Path(new String(path, StandardCharsets.UTF_8)) : root.child(path);
   }
 }

@@ -20,10 +20,10 @@ public final class PackedFiles extends AbstractSeq {
   private static final Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
   private final ByteBuffer bytes;
   private final int count;
-  private final String root;
+  private final PackedRoot root;
 
   /** The buffer belongs to this object. */
-  public PackedFiles(ByteBuffer bytes, int count, String root) {
+  public PackedFiles(ByteBuffer bytes, int count, PackedRoot root) {
     this.bytes = bytes;
     this.count = count;
     this.root = root;
@@ -51,10 +51,10 @@ public final class PackedFiles extends AbstractSeq {
 
   private static final class Files extends AbstractIterator {
     private final ByteBuffer bytes;
-    private final String root;
+    private final PackedRoot root;
     private int left;
 
-    Files(ByteBuffer bytes, int count, String root) {
+    Files(ByteBuffer bytes, int count, PackedRoot root) {
       this.bytes = bytes;
       this.left = count;
       this.root = root;
@@ -75,7 +75,7 @@ public final class PackedFiles extends AbstractSeq {
       int length = bytes.getInt();
       bytes.position(at + 4 + length);
       int which = bytes.get();
-      return new FileStatusWithMetadata(new PackedFile(size, modified, bytes, at, (which & 16) != 0 ? "" : root + "/"), facts(which));
+      return new FileStatusWithMetadata(new PackedFile(size, modified, bytes, at, (which & 16) != 0 ? null : root), facts(which));
     }
 
     /** What else is known of the file, for the task that reads it. */
@@ -108,7 +108,7 @@ public final class PackedFiles extends AbstractSeq {
       }
       String path = PackedValues.text(bytes);
       long offset = bytes.getLong();
-      return new VectorPlace(place == 1 ? root + "/" + path : path, offset, bytes.getInt(), cardinality);
+      return new VectorPlace(place == 1 ? root.text(path) : path, offset, bytes.getInt(), cardinality);
     }
   }
 }

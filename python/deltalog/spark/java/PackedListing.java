@@ -24,7 +24,7 @@ public class PackedListing {
   public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
     PackedValues packed = new PackedValues(bytes);
     this.total = bytes.getLong();
-    String root = packed.text();
+    PackedRoot root = new PackedRoot(packed.text());
     for (int left = packed.count(); left > 0; left--) {
       InternalRow partition = packed.row(partitionSchema);
       int files = packed.count();

@@ -4,9 +4,10 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 
 /**
- * The form of a 32-bit Roaring bitmap in the portable format: whether bytes are one. RoaringBitmap itself believes what it maps.
+ * The form of a 32-bit Roaring bitmap in the portable format: whether bytes are one, for RoaringBitmap itself believes what it maps.
  *
- * Keys of containers ascend, and so do the values of each; a container holds as many as its header says. Work and memory are bounded by the bytes.
+ * Keys of containers ascend, and so do the values of each. An array or a set of words holds as many as the header says; how many are in runs, the
+ * runs say. Where containers begin follows from that: what the header says of it is put right. Work and memory are bounded by the bytes.
  */
 public class RoaringForm {
   private static final int WITHOUT_RUNS = 12346;
@@ -54,13 +55,18 @@ public class RoaringForm {
       if (key <= previous) {
         throw malformed("has the container " + key + " out of order");
       }
-      if (offsets >= 0 && bytes.getInt(offsets + 4 * i) != bytes.position() - start) {
-        throw malformed("has the container " + key + " in another place than it says");
+      if (offsets >= 0) {
+        bytes.putInt(offsets + 4 * i, bytes.position() - start);
       }
       previous = key;
-      int held = runs && (isRun[i / 8] >> (i % 8) & 1) != 0 ? runs(bytes) : cardinality <= MOST_IN_ARRAY ? array(bytes, cardinality) : words(bytes);
-      if (held != cardinality) {
-        throw malformed("holds " + held + " values in a container that claims " + cardinality);
+      int held;
+      if (runs && (isRun[i / 8] >> (i % 8) & 1) != 0) {
+        held = runs(bytes);
+      } else {
+        held = cardinality <= MOST_IN_ARRAY ? array(bytes, cardinality) : words(bytes);
+        if (held != cardinality) {
+          throw malformed("holds " + held + " values in a container that claims " + cardinality);
+        }
       }
       all += held;
     }
@@ -69,12 +75,16 @@ public class RoaringForm {
 
   private static int runs(ByteBuffer bytes) throws MalformedVector {
     int held = 0;
-    int last = -1;
-    for (int left = bytes.getShort() & 0xffff; left > 0; left--) {
+    int last = -2;
+    int count = bytes.getShort() & 0xffff;
+    if (count == 0) {
+      throw malformed("has a container without runs");
+    }
+    for (int left = count; left > 0; left--) {
       int first = bytes.getShort() & 0xffff;
       int length = bytes.getShort() & 0xffff;
-      if (first <= last || first + length > 0xffff) {
-        throw malformed("has a run out of order");
+      if (first <= last + 1 || first + length > 0xffff) {
+        throw malformed("has a run out of order, or next to another one");
       }
       last = first + length;
       held += length + 1;

@@ -51,6 +51,9 @@ public class VectorPlace implements Serializable {
       return new DeletionVector(inline == null ? fromFile(configuration) : inline, cardinality);
     } catch (MalformedVector e) {
       cause = e;
+    } catch (UnsupportedOperationException e) {
+      kind = FileFault.UNSUPPORTED;
+      cause = e;
     } catch (FileNotFoundException e) {
       kind = FileFault.MISSING;
       cause = e;
@@ -67,8 +70,11 @@ public class VectorPlace implements Serializable {
     FSDataInputStream in = file.getFileSystem(configuration).open(file);
     try {
       int version = in.read();
+      if (version < 0) {
+        throw new MalformedVector("the file is empty");
+      }
       if (version != VERSION) {
-        throw new MalformedVector(version < 0 ? "the file is empty" : "the file has the version " + version + " of the format of deletion vectors");
+        throw new UnsupportedOperationException("the file has the version " + version + " of the format of deletion vectors");
       }
       in.seek(offset);
       int stored = in.readInt();
