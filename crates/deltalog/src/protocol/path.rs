@@ -126,8 +126,9 @@ impl PathResolver {
         let path = self.parse(raw)?;
         match &path {
             LogPath::Absolute(absolute) if !self.allowed.iter().any(|root| root.strip(absolute).is_some()) => {
-                Err(Error::unsupported(format!("path '{}' in the log lies outside the table", redacted(raw)))
-                    .with_hint("if the table is a shallow clone that you trust, allow its root (`allowed_roots`; in Spark the option `allowedRoots`)"))
+                Err(Error::unsupported(format!("path '{}' in the log lies outside the table", redacted(raw))).with_hint(
+                    "if the table is a shallow clone that you trust, allow its root (`allowed_roots`; in Spark the option `allowedRoots`)",
+                ))
             }
             _ => Ok(path),
         }
