@@ -15,6 +15,7 @@ __all__ = [
     "limit_argument",
     "location_argument",
     "options_argument",
+    "roots_argument",
     "staged_argument",
     "table_options",
     "timestamp_argument",

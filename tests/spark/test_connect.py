@@ -17,6 +17,9 @@ pytest.importorskip("pandas")
 def test_read_and_write(tmp_path: Path) -> None:
     path = str(tmp_path / "a table")
     deltalake.write_deltalake(path, pa.table({"a": pa.array([1, 2], pa.int64()), "p": ["x", "y"]}), partition_by=["p"])
+    changed = f"{path} 6"
+    for number in (1, 3, 4):
+        deltalake.write_deltalake(changed, pa.table({"id": [number]}), mode="append", configuration={"delta.enableChangeDataFeed": "true"})
     code = textwrap.dedent(
         f"""
         from pyspark.sql import SparkSession
@@ -41,6 +44,11 @@ def test_read_and_write(tmp_path: Path) -> None:
         times.write.format("deltalog").mode("overwrite").save(path + " 4")
         read_times = spark.read.format("deltalog").load(path + " 4").selectExpr("unix_seconds(t)", "cast(n[0] as string)")
         print("times", *map(tuple, read_times.collect()))
+        spark.range(0).write.format("deltalog").mode("append").save(path + " 5")
+        print("empty", spark.read.format("deltalog").load(path + " 5").collect())
+        feed = spark.read.format("deltalog").option("readChangeFeed", True).option("startingVersion", 1)
+        changes = feed.load(path + " 6").where("_change_type = 'insert'").select("id", "_change_type", "_commit_version")
+        print("changes", *map(tuple, changes.orderBy("id").collect()))
         try:
             spark.read.format("deltalog").load(path + " 3").collect()
         except Exception as error:
@@ -58,6 +66,8 @@ def test_read_and_write(tmp_path: Path) -> None:
         "new 5",
         "over 2",
         "times (1709208000, '2024-02-29 12:00:00')",
+        "empty []",
+        "changes (3, 'insert', 1) (4, 'insert', 2)",
         "missing True",
     ]
     assert done.stdout.splitlines() == wanted, done.stderr

@@ -24,18 +24,20 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from deltalog._internal import Snapshot, SparkWrite, __version__, read_fragment, write_fragment
-from deltalog.arguments import TableOptions
+from deltalog._internal import Snapshot, SparkChanges, SparkWrite, __version__, read_fragment, write_fragment
+from deltalog.arguments import ChangeRange, TableOptions
 from deltalog.spark import schema as schemas
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.filters import filter_text
 from deltalog.spark.names import connect_uri
 from deltalog.spark.options import Options
+from deltalog.spark.schema import feed_schema
 
 # Spark refuses a reader that takes filters unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
 _DEFAULT_PARTITIONS = 16
+_BOUNDS = ("starting", "ending")
 
 
 def enable(spark: SparkSession) -> None:
@@ -51,22 +53,30 @@ class DeltalogDataSource(DataSource):
         super().__init__(options)
         self._options = Options(dict(options))
         self._version: int | None = None
+        self._versions: tuple[int, int] | None = None
 
     @classmethod
     def name(cls) -> str:
         return "deltalog"
 
     def schema(self) -> StructType:
+        if self._options.wants_changes:
+            changes = self._changes()
+            self._versions = changes.versions
+            return StructType.fromJson(json.loads(feed_schema(changes.snapshot)))
         snapshot = self._snapshot()
         self._version = snapshot.version  # the scan must be planned on the version whose schema this is
         return StructType.fromJson(json.loads(snapshot.schema_json))
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        snapshot = self._snapshot()
-        expected = StructType.fromJson(json.loads(snapshot.schema_json))
+        changes = self._changes() if self._options.wants_changes else None
+        snapshot = self._snapshot() if changes is None else changes.snapshot
+        expected = StructType.fromJson(json.loads(snapshot.schema_json if changes is None else feed_schema(snapshot)))
         if schema.names != expected.names:
             raise InvalidArgumentError(f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out")
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
+        if changes is not None:
+            return ChangesReader(snapshot, changes.versions, schema, partitions)
         return self._reader_type()(snapshot, schema, partitions)
 
     def _reader_type(self) -> type["DeltalogReader"]:
@@ -84,14 +94,19 @@ class DeltalogDataSource(DataSource):
 
     def _snapshot(self) -> Snapshot:
         self._options.check_read()
-        if self._options.wants_changes:
-            raise UnsupportedFeatureError(
-                "readChangeFeed is not supported yet by deltalog under Spark Connect: read it in a classic session, or from Python"
-            )
         roots = [connect_uri(root) for root in self._options.allowed_roots]
         if self._version is not None:
             return Snapshot.open(connect_uri(self._options.path), version=self._version, allowed_roots=roots)
         return Snapshot.open(connect_uri(self._options.path), *_wanted(self._options), allowed_roots=roots)
+
+    def _changes(self) -> SparkChanges:
+        self._options.check_read()
+        roots = [connect_uri(root) for root in self._options.allowed_roots]
+        newest = Snapshot.open(connect_uri(self._options.path), allowed_roots=roots)
+        if self._versions is not None:  # the scan must be planned on the versions whose schema was asked for
+            return newest.spark_changes(ChangeRange(*self._versions))
+        (start, start_ms), (end, end_ms) = (_version_or_time(self._options, f"{name}Version", f"{name}Timestamp") for name in _BOUNDS)
+        return newest.spark_changes(ChangeRange(start, end, start_ms, end_ms))
 
 
 class FragmentPartition(InputPartition):
@@ -119,8 +134,41 @@ class DeltalogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
+        if partition.value is None:  # Spark's stand-in where there are no partitions
+            return
         expected = _arrow_schema(self._schema)  # Spark wants its own types to the letter, nullability included
         for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
+            yield batch.cast(expected)
+
+
+class ChangesReader(DataSourceReader):
+    """The change data feed: each partition is some of its versions, in the schema of the last of all."""
+
+    def __init__(self, snapshot: Snapshot, versions: tuple[int, int] | None, schema: StructType, partitions: int) -> None:
+        self._uri = snapshot.uri
+        self._roots = snapshot.allowed_roots
+        self._versions = versions
+        self._schema = schema
+        self._partitions = partitions
+
+    def partitions(self) -> Sequence[InputPartition]:
+        if self._versions is None:
+            return []
+        first, last = self._versions
+        step = -(-(last + 1 - first) // max(self._partitions, 1))
+        return [InputPartition((start, min(start + step - 1, last))) for start in range(first, last + 1, step)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        import pyarrow
+
+        if partition.value is None or self._versions is None:  # Spark's stand-in where there are no partitions
+            return
+        first, last = self._versions
+        start, end = partition.value
+        newest = Snapshot.open(self._uri, version=last, allowed_roots=self._roots)
+        rows = newest.changes(ChangeRange(first, last), predicate=f"_commit_version >= {start} AND _commit_version <= {end}")
+        expected = _arrow_schema(self._schema)
+        for batch in pyarrow.RecordBatchReader.from_stream(rows):
             yield batch.cast(expected)
 
 
@@ -182,23 +230,27 @@ class DeltalogWriter(DataSourceArrowWriter):
 
 
 def _wanted(options: Options) -> tuple[int | None, int | None]:
-    version = options.values.get("versionasof")
-    timestamp = options.values.get("timestampasof")
+    return _version_or_time(options, "versionAsOf", "timestampAsOf")
+
+
+def _version_or_time(options: Options, version_name: str, timestamp_name: str) -> tuple[int | None, int | None]:
+    version = options.values.get(version_name.lower())
+    timestamp = options.values.get(timestamp_name.lower())
     if version is not None and timestamp is not None:
-        raise InvalidArgumentError("versionAsOf and timestampAsOf cannot be used together")
+        raise InvalidArgumentError(f"{version_name} and {timestamp_name} cannot be used together")
     if version is not None and not version.strip().isdigit():
-        raise InvalidArgumentError(f"versionAsOf must be a version number, not {version!r}")
-    return (None if version is None else int(version), None if timestamp is None else _milliseconds(timestamp))
+        raise InvalidArgumentError(f"{version_name} must be a version number, not {version!r}")
+    return (None if version is None else int(version), None if timestamp is None else _milliseconds(timestamp_name, timestamp))
 
 
-def _milliseconds(text: str) -> int:
+def _milliseconds(name: str, text: str) -> int:
     """There is no session here whose time zone could be asked: a timestamp without offset is one of UTC."""
     from datetime import datetime, timezone
 
     try:
         moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
-        raise InvalidArgumentError(f"timestampAsOf must be a timestamp such as '2025-01-31 12:00:00', not {text!r}") from None
+        raise InvalidArgumentError(f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}") from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     return int(moment.timestamp() * 1000)

@@ -11,11 +11,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.planner import ChangesPlanner, Planner
-
-_CHANGE_FIELDS: list[dict[str, Any]] = [
-    {"name": name, "type": kind, "nullable": True, "metadata": {}}
-    for name, kind in (("_change_type", "string"), ("_commit_version", "long"), ("_commit_timestamp", "timestamp"))
-]
+from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 
 
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
@@ -43,16 +39,11 @@ def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_option
     snapshot = changes.snapshot
     label = "changes of v{} to v{}".format(*(changes.versions or ("?", "?")))
     identity = f"{snapshot.uri} {label}#{snapshot.table_id}"
-    schema = jvm.struct(_with_fields(snapshot.schema_json, _CHANGE_FIELDS))
-    partition_schema = jvm.struct(_with_fields(_partition_schema(snapshot), _CHANGE_FIELDS[1:]))
+    schema = jvm.struct(feed_schema(snapshot))
+    partition_schema = jvm.struct(with_fields(_partition_schema(snapshot), CHANGE_FIELDS[1:]))
     index = jvm.new("DeltalogFileIndex", path_of(jvm, snapshot.uri), label, identity, partition_schema, ChangesPlanner(jvm, changes))
     reader = file_format(jvm, session, snapshot, jvm.struct(snapshot.schema_json), is_change_feed=True)
     return jvm.new("DeltalogRelation", index, partition_schema, schema, reader, _strict(scala_options), session)
-
-
-def _with_fields(schema_json: str, fields: list[dict[str, Any]]) -> str:
-    schema = json.loads(schema_json)
-    return json.dumps({**schema, "fields": [*schema["fields"], *fields]})
 
 
 def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:

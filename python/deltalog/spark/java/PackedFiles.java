@@ -13,7 +13,8 @@ import scala.collection.immutable.Map;
  *
  * Big endian: i64 size, i64 modification time, i32 length and the path, u8 facts, and of those whose bit is set: 1 the rows that are not shown, a
  * vector; 2 the only rows that are shown, a vector; 4 the change type of all rows, i32 length and text; 8 i64 the first row's id, i64 the version that
- * added the rows; 16 nothing more: the path is whole and not below the root. A vector is i64 cardinality and u8 place; 0: i32 length and the vector; else i32 length and the path (1: below the root, 2:
+ * added the rows; 16 nothing more: the path is whole and not below the root. A vector is i64 cardinality and u8 place; 0: i32 length and the vector; else
+ * i32 length and the path (1: below the root, 2:
  * absolute), i64 offset, i32 size.
  */
 public final class PackedFiles extends AbstractSeq {
