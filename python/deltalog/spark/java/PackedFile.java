@@ -20,7 +20,7 @@ public final class PackedFile extends FileStatus {
     super(size, false, 1, BLOCK, modified, 0, PERMISSION, null, null, NONE);
     this.bytes = bytes;
     this.at = at;
-    this.prefix = prefix;
+    this.root = root;
   }
 
   public Path getPath() {
