@@ -72,10 +72,11 @@ def _missing(path: str) -> MissingFileError | None:
 
 def _fault(fault: Any) -> DeltaError:
     """The error that a `FileFault` stands for. Its message is whole also without a table."""
-    kind, hint, path = getattr(errors, fault.kind()), fault.hint(), fault.dataFile()
+    kind: type[DeltaError] = getattr(errors, fault.kind())
+    hint, path = fault.hint(), fault.dataFile()
     snapshot = _snapshot_of(_comparable(path))
     if snapshot is None:
-        return kind(f"{fault.getMessage()} (file {path})")  # type: ignore[no-any-return]
+        return kind(f"{fault.getMessage()} (file {path})")
     return _located(kind, fault.getMessage(), hint, snapshot, path)
 
 
