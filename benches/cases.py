@@ -218,11 +218,14 @@ CASES = (
         operation="scan_vectors",
         setup=_table_alone,
         tables=_DELETED_ROWS,
-        contenders=(SPARK_OURS, SPARK_JVM),
+        contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM),
         ratios=tuple(
             ratio
             for measure in ("filter + sum", "all columns")
             for ratio in (
+                # Files without a vector, in a table that has vectors, must not pay.
+                Ratio(f"{measure}, without vectors", "ours", "parquet", time=1.05),
+                Ratio(f"{measure}, with vectors", "jvm", "parquet", peer_measure=f"{measure}, without vectors"),
                 Ratio(f"{measure}, with vectors", "ours", "ours", time=1.25, peer_measure=f"{measure}, without vectors"),
                 Ratio(f"{measure}, with vectors", "jvm", "jvm", peer_measure=f"{measure}, without vectors"),
                 Ratio(f"{measure}, with vectors", "ours", "jvm", time=0.4),
@@ -242,12 +245,12 @@ CASES = (
     ),
     Case(
         name="spark-plan",
-        about="Spark: from the path to the listing that tasks are made of, no filter, first plan of the table",
+        about="Spark: from the path to the files that tasks are made of, and to the tasks, no filter, first plan of the table",
         operation="plan",
         setup=_table_alone,
         tables={"small": Checkpointed(10_000), "full": Checkpointed(100_000)},
         contenders=(SPARK_OURS, SPARK_JVM),
-        ratios=(Ratio("plan", "ours", "jvm"),),
+        ratios=(Ratio("plan", "ours", "jvm"), Ratio("tasks", "ours", "jvm")),
         limits=(Limit("plan", "ours", seconds=1.0),),
         warm_up=1,
     ),
@@ -258,7 +261,7 @@ CASES = (
         setup=_table_alone,
         tables=_MANY_FILES,
         contenders=(SPARK_OURS, SPARK_JVM),
-        ratios=(Ratio("plan", "ours", "jvm", time=0.1),),
+        ratios=(Ratio("plan", "ours", "jvm", time=0.1), Ratio("tasks", "ours", "jvm")),
         limits=(Limit("plan", "ours", heap_bytes=8 * _MEBI),),
         warm_up=1,
     ),

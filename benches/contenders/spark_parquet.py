@@ -12,5 +12,9 @@ def scan(watch: Watch, table: str) -> dict[str, Any]:
     return spark_session.scan(watch, spark_session.session(), "parquet", table)
 
 
+def scan_vectors(watch: Watch, table: str) -> dict[str, Any]:
+    return spark_session.scan_files(watch, spark_session.session(), table)
+
+
 def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return spark_session.write(watch, spark_session.session(), "parquet", table, target)

@@ -82,43 +82,52 @@ def write(watch: Watch, spark: SparkSession, format_: str, table: str, target: s
 
 
 def plan(watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]) -> dict[str, Any]:
-    """From the path to the files, all of them, and from the path to the tasks that would read them. Nothing is read, for there are no data files.
+    """From the path to the files that Spark makes tasks of, all of them, and from the path to the tasks. Nothing is read, for there are no data files.
 
-    Each is a first plan: `forget` drops what the format keeps of a table. A listing may be made as it is walked over, so the tasks are what counts.
+    Each is a first plan: `forget` drops what the format keeps of a table.
     """
     with_jvm(watch, spark)
     none = spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq(spark._jvm.java.util.ArrayList())  # type: ignore[union-attr]
     forget()
-    with watch("listing"):
-        location = _location(spark.read.format(format_).load(table))
-        location.listFiles(none, none)
-    files = len(location.inputFiles())
-    forget()
     before = heap_bytes(spark)
     with watch("plan"):
-        tasks = spark.read.format(format_).load(table)._jdf.queryExecution().toRdd().getNumPartitions()
-    # What was planned is gone: what is left is what the source and its connector keep of the table.
+        location = _location(spark.read.format(format_).load(table))
+        # A listing may be made while it is walked over: the hash is that of every file's path.
+        location.listFiles(none, none).hashCode()
+    # What the listing gave is gone: what is left is what the source and its connector keep of the table.
     watch.note("plan", "heap_bytes", heap_bytes(spark) - before)
+    files = len(location.inputFiles())
+    forget()
+    with watch("tasks"):
+        tasks = spark.read.format(format_).load(table)._jdf.queryExecution().toRdd().getNumPartitions()
     return {"files": files, "tasks": tasks}
 
 
 def scan_vectors(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
-    """The two queries of `scan`, of version 0, where no file has a deletion vector, and of version 1, where each has one.
-
-    All columns go to Spark's rows and no further, for the JVM connector refuses to copy a table with deletion vectors into the `noop` sink.
-    """
+    """The two queries of `scan`, of version 0, where no file has a deletion vector, and of version 1, where each has one."""
     with_jvm(watch, spark)
     answer: dict[str, Any] = {}
     for version, which in enumerate(("without vectors", "with vectors")):
         reader = spark.read.format(format_).option("versionAsOf", version)
-        query = reader.load(table).where("i1 < 500000").agg(F.sum("d3"), F.count("*"))
-        with watch(f"filter + sum, {which}"):
-            total, count = query.collect()[0]
-        everything = reader.load(table)
-        with watch(f"all columns, {which}"):
-            everything._jdf.queryExecution().toRdd().count()
-        answer |= {f"sum {which}": total, f"rows {which}": count}
+        answer |= _two_queries(watch, lambda reader=reader: reader.load(table), which)  # type: ignore[misc]
     return answer
+
+
+def scan_files(watch: Watch, spark: SparkSession, table: str) -> dict[str, Any]:
+    """The same of the table's data files, without a table."""
+    with_jvm(watch, spark)
+    return _two_queries(watch, lambda: spark.read.option("pathGlobFilter", "*.parquet").parquet(table), "without vectors")
+
+
+def _two_queries(watch: Watch, load: Callable[[], DataFrame], which: str) -> dict[str, Any]:
+    """All columns go to Spark's rows and no further, for the JVM connector refuses to copy a table with deletion vectors into the `noop` sink."""
+    query = load().where("i1 < 500000").agg(F.sum("d3"), F.count("*"))
+    with watch(f"filter + sum, {which}"):
+        total, count = query.collect()[0]
+    everything = load()
+    with watch(f"all columns, {which}"):
+        everything._jdf.queryExecution().toRdd().count()
+    return {f"sum {which}": total, f"rows {which}": count}
 
 
 def heap_bytes(spark: SparkSession) -> int:

@@ -115,8 +115,13 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    PackedListing listed = listings.take(key(partitionFilters, dataFilters));
-    return (listed != null ? listed : list(partitionFilters, dataFilters)).directories();
+    Object key = key(partitionFilters, dataFilters);
+    PackedListing listed = listings.take(key);
+    if (listed == null) {
+      listed = list(partitionFilters, dataFilters);
+      listings.note(key, listed);
+    }
+    return listed.directories();
   }
 
   public Seq rootPaths() {

@@ -31,6 +31,12 @@ public class Listings extends LinkedHashMap {
     return listing.counts;
   }
 
+  /** Of a listing that a scan has made for itself: the text that is asked for afterwards needs no other one. */
+  public synchronized void note(Object key, PackedListing files) {
+    put(key, new Listing(files));
+    take(key);
+  }
+
   /** The listing, which is its taker's from now on, or null. */
   public synchronized PackedListing take(Object key) {
     Listing listing = (Listing) get(key);
