@@ -57,7 +57,7 @@ def test_read_and_write(tmp_path: Path) -> None:
         """
     )
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False, env=environment)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False, env=environment)
     wanted = [
         "first [(1, 'x'), (2, 'y')]",
         "appended [(1, 'x'), (2, 'y'), (3, 'z')]",

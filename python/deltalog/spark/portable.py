@@ -116,6 +116,13 @@ class FragmentPartition(InputPartition):
         super().__init__(fragment)
 
 
+class VersionsPartition(InputPartition):
+    """Versions of a change data feed, both included."""
+
+    def __init__(self, start: int, end: int) -> None:
+        super().__init__((start, end))
+
+
 class DeltalogReader(DataSourceReader):
     """Plans on the driver, reads in the workers."""
 
@@ -134,7 +141,7 @@ class DeltalogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if partition.value is None:  # Spark's stand-in where there are no partitions
+        if not isinstance(partition, FragmentPartition):  # Spark's stand-in where there are no partitions
             return
         expected = _arrow_schema(self._schema)  # Spark wants its own types to the letter, nullability included
         for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
@@ -156,12 +163,12 @@ class ChangesReader(DataSourceReader):
             return []
         first, last = self._versions
         step = -(-(last + 1 - first) // max(self._partitions, 1))
-        return [InputPartition((start, min(start + step - 1, last))) for start in range(first, last + 1, step)]
+        return [VersionsPartition(start, min(start + step - 1, last)) for start in range(first, last + 1, step)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if partition.value is None or self._versions is None:  # Spark's stand-in where there are no partitions
+        if not isinstance(partition, VersionsPartition) or self._versions is None:  # Spark's stand-in where there are no partitions
             return
         first, last = self._versions
         start, end = partition.value
