@@ -50,8 +50,14 @@ const INLINE: &str =
 fn the_protocols_examples_of_paths() {
     let relative = |path: &str| VectorPlace::File { path: LogPath::Relative(path.to_owned()), offset: 4, size: 40 };
     let table = resolver("s3://mytable/");
-    assert_eq!(VectorPlace::of(&descriptor(RELATIVE), &table).unwrap(), relative("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
-    assert_eq!(VectorPlace::of(&descriptor(ABSOLUTE), &table).unwrap(), relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
+    assert_eq!(
+        VectorPlace::of(&descriptor(RELATIVE), &table).unwrap(),
+        relative("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin")
+    );
+    assert_eq!(
+        VectorPlace::of(&descriptor(ABSOLUTE), &table).unwrap(),
+        relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin")
+    );
     let bare = DeletionVectorDescriptor { path_or_inline_dv: "^-aqEH.-t@S}K{vb[*k^".into(), ..descriptor(RELATIVE) };
     assert_eq!(VectorPlace::of(&bare, &table).unwrap(), relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
 }
@@ -103,7 +109,9 @@ fn descriptors_that_must_not_be_are_refused() {
 #[test]
 fn a_prefix_is_not_decoded() {
     let prefixed = DeletionVectorDescriptor { path_or_inline_dv: "a%20b^-aqEH.-t@S}K{vb[*k^".into(), ..descriptor(RELATIVE) };
-    let VectorPlace::File { path: LogPath::Relative(path), .. } = VectorPlace::of(&prefixed, &resolver("file:///t")).unwrap() else { panic!("no file") };
+    let VectorPlace::File { path: LogPath::Relative(path), .. } = VectorPlace::of(&prefixed, &resolver("file:///t")).unwrap() else {
+        panic!("no file")
+    };
     assert_eq!(path, "a%20b/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
 }
 
