@@ -1,6 +1,7 @@
 """Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors"): which rows are left depends on nothing but file and vector."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +138,7 @@ def test_a_vector_that_is_gone_or_damaged_is_our_own_error(
     file.unlink()
     frame = spark.read.format("deltalog").load(str(copy))
     frame.explain()
-    assert "[v0, files unknown, file:/" in capsys.readouterr().out
+    assert re.search(r"\[v0, (\d+) of \1 files, file:/", capsys.readouterr().out), "a plan needs no vector"
     with pytest.raises(deltalog.MissingFileError, match="deletion vector"):
         frame.collect()
 

@@ -60,10 +60,11 @@ fn find(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Resul
         DeletionVectorStorage::AbsolutePath => resolver.resolve(text)?,
         DeletionVectorStorage::UuidRelativePath => resolver.resolve(&uuid_path(text)?)?,
     };
-    let offset = descriptor.offset.ok_or_else(|| Error::corrupt_log("a deletion vector in a file without an offset"))?;
+    let wrong = |what: &str| Error::corrupt_log(format!("a deletion vector in the file {path} {what}"));
+    let offset = descriptor.offset.ok_or_else(|| wrong("without an offset"))?;
     // At 0 stands the version of the file's format.
     let begins = u64::try_from(offset).ok().filter(|offset| *offset > 0);
-    let offset = begins.ok_or_else(|| Error::corrupt_log(format!("a deletion vector at the offset {offset}")))?;
+    let offset = begins.ok_or_else(|| wrong(&format!("at the offset {offset}")))?;
     Ok(VectorPlace::File { path, offset, size })
 }
 
