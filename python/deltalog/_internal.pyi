@@ -19,6 +19,7 @@ __all__ = [
     "SchemaMismatchError",
     "Snapshot",
     "SparkChanges",
+    "SparkPlan",
     "SparkWrite",
     "TableAlreadyExistsError",
     "UnavailableError",
