@@ -83,37 +83,37 @@ def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -
 
 
 FROM_LOG = [
-    "SELECT count(*), count(1), count(month), count(zone, month), count(DISTINCT zone), min(month), max(zone) FROM t",
-    "SELECT month, count(*) + 1, max(zone) FROM t GROUP BY month",
-    "SELECT DISTINCT zone FROM t",
-    "SELECT count(*) FROM t WHERE month = DATE '2024-02-01' OR zone IS NULL",
-    "SELECT zone, count(*) FROM t WHERE zone = 'nowhere' GROUP BY zone",
-    "SELECT year(month) y, upper(zone), count(*) FROM t WHERE zone RLIKE '[ab]' GROUP BY ALL HAVING count(*) > 1",
-    "SELECT min(n), max(n), count(*), count(*) FILTER (WHERE month IS NULL) FROM t WHERE zone = 'a'",
-    "SELECT month, min(n) FROM t WHERE zone = 'a' OR zone IS NULL GROUP BY month",
-    "SELECT count(*) FROM t WHERE zone = 'nowhere' UNION ALL SELECT count(*) FROM t",
+    "SELECT count(*), count(1), count(month), count(zone, month), count(DISTINCT zone), min(month), max(zone) FROM counted",
+    "SELECT month, count(*) + 1, max(zone) FROM counted GROUP BY month",
+    "SELECT DISTINCT zone FROM counted",
+    "SELECT count(*) FROM counted WHERE month = DATE '2024-02-01' OR zone IS NULL",
+    "SELECT zone, count(*) FROM counted WHERE zone = 'nowhere' GROUP BY zone",
+    "SELECT year(month) y, upper(zone), count(*) FROM counted WHERE zone RLIKE '[ab]' GROUP BY ALL HAVING count(*) > 1",
+    "SELECT min(n), max(n), count(*), count(*) FILTER (WHERE month IS NULL) FROM counted WHERE zone = 'a'",
+    "SELECT month, min(n) FROM counted WHERE zone = 'a' OR zone IS NULL GROUP BY month",
+    "SELECT count(*) FROM counted WHERE zone = 'nowhere' UNION ALL SELECT count(*) FROM counted",
 ]
 FROM_ROWS = [
-    "SELECT min(n) FROM t",  # a file with deleted rows has wide bounds
-    "SELECT max(text), count(*) FROM t",
-    "SELECT count(n) FROM t",
-    "SELECT count(*) FROM t WHERE n > 2",
-    "SELECT n, count(*) FROM t GROUP BY n",
-    "SELECT max(n + 1) FROM t WHERE zone = 'a'",
-    "SELECT sum(length(zone)) FROM t",
-    "SELECT avg(length(zone)) FROM t",
-    "SELECT count(*) FROM t WHERE rand() + 1 > 0",
-    "SELECT count(*) FROM t WHERE zone = (SELECT string(max(id)) FROM range(3))",
-    "SELECT zone, max(n) FILTER (WHERE n > 2) FROM t WHERE zone = 'a' GROUP BY zone",
+    "SELECT min(n) FROM counted",  # a file with deleted rows has wide bounds
+    "SELECT max(text), count(*) FROM counted",
+    "SELECT count(n) FROM counted",
+    "SELECT count(*) FROM counted WHERE n > 2",
+    "SELECT n, count(*) FROM counted GROUP BY n",
+    "SELECT max(n + 1) FROM counted WHERE zone = 'a'",
+    "SELECT sum(length(zone)) FROM counted",
+    "SELECT avg(length(zone)) FROM counted",
+    "SELECT count(*) FROM counted WHERE rand() + 1 > 0",
+    "SELECT count(*) FROM counted WHERE zone = (SELECT string(max(id)) FROM range(3))",
+    "SELECT zone, max(n) FILTER (WHERE n > 2) FROM counted WHERE zone = 'a' GROUP BY zone",
     "SELECT _metadata.file_name, count(*) FROM deltalog.`{path}` GROUP BY ALL",
-    "SELECT count(*) FROM (SELECT * FROM t LIMIT 3)",
+    "SELECT count(*) FROM (SELECT * FROM counted LIMIT 3)",
 ]
 
 
 def test_the_log_answers_as_the_scan_does(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     path = write(tmp_path / "t")
-    spark.read.format("deltalog").load(path).createOrReplaceTempView("t")
-    assert answers(spark, "SELECT count(*) c FROM t", caplog) == (["Row(c=10)"], True)
+    spark.read.format("deltalog").load(path).createOrReplaceTempView("counted")
+    assert answers(spark, "SELECT count(*) c FROM counted", caplog) == (["Row(c=10)"], True)
     for query in FROM_LOG:
         assert answers(spark, query, caplog)[1], query
     for query in FROM_ROWS:
@@ -122,17 +122,17 @@ def test_the_log_answers_as_the_scan_does(spark: SparkSession, tmp_path: Path, c
 
 
 def test_without_statistics_rows_are_read(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    spark.read.format("deltalog").load(write(tmp_path / "t", counted=False)).createOrReplaceTempView("t")
-    assert answers(spark, "SELECT count(*) c FROM t", caplog) == (["Row(c=10)"], False)
-    assert answers(spark, "SELECT zone, count(*) FROM t GROUP BY zone", caplog)[1] is False
+    spark.read.format("deltalog").load(write(tmp_path / "t", counted=False)).createOrReplaceTempView("counted")
+    assert answers(spark, "SELECT count(*) c FROM counted", caplog) == (["Row(c=10)"], False)
+    assert answers(spark, "SELECT zone, count(*) FROM counted GROUP BY zone", caplog)[1] is False
 
 
 def test_tables_without_partitions_and_without_rows(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
     spark.range(0).selectExpr("id", "int(id) AS b").write.format("deltalog").save(path)
-    queries = ["SELECT count(*), min(id), max(b) FROM t", "SELECT 'x', count(*) FROM t GROUP BY 1"]
+    queries = ["SELECT count(*), min(id), max(b) FROM counted", "SELECT 'x', count(*) FROM counted GROUP BY 1"]
     for rows in (0, 3):
         spark.range(rows).selectExpr("id", "int(id) AS b").write.format("deltalog").mode("append").save(path)
-        spark.read.format("deltalog").load(path).createOrReplaceTempView("t")
+        spark.read.format("deltalog").load(path).createOrReplaceTempView("counted")
         assert all(answers(spark, query, caplog)[1] for query in queries)
     old = spark.read.format("deltalog").option("versionAsOf", 0).load(path)
     assert (old.count(), spark.table("t").count()) == (0, 3)
