@@ -135,10 +135,10 @@ def test_tables_without_partitions_and_without_rows(spark: SparkSession, path: s
         spark.read.format("deltalog").load(path).createOrReplaceTempView("counted")
         assert all(answers(spark, query, caplog)[1] for query in queries)
     old = spark.read.format("deltalog").option("versionAsOf", 0).load(path)
-    assert (old.count(), spark.table("t").count()) == (0, 3)
+    assert (old.count(), spark.table("counted").count()) == (0, 3)
     for file in Path(path).glob("*/*.parquet"):
         file.unlink()
-    assert spark.table("t").count() == 3
+    assert spark.table("counted").count() == 3
 
 
 def test_a_change_data_feed_is_read(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
