@@ -32,6 +32,7 @@ use arrow::array::{Array, StructArray};
 use arrow::datatypes::{Schema, SchemaRef};
 
 use crate::error::{Error, Result};
+use crate::parallel;
 use crate::predicate::BoundPredicate;
 use crate::protocol::{LogPath, MaterializedRowTracking, PathResolver};
 use crate::snapshot::Snapshot;
@@ -139,7 +140,7 @@ impl RowScan {
         let located = |error: Error| error.in_table(storage.url());
         let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = parallel::cores();
         Ok(Self { storage, resolver, columns, batch_rows: 8192, threads, in_any_order: false, small: stream::SMALL, version: None })
     }
 

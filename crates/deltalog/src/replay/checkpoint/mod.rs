@@ -25,6 +25,7 @@ use super::state::State;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::log::{CheckpointFiles, CheckpointKind, LOG_DIRECTORY, StagedCommit};
+use crate::parallel;
 use crate::protocol::{Action, PathResolver, Sidecar, path};
 use crate::storage::Storage;
 
@@ -290,20 +291,7 @@ fn sidecar_path(sidecar: &Sidecar) -> Result<String> {
 
 /// Opens several files at once, if there are several.
 fn open_all(storage: &Storage, paths: &[String]) -> Result<Vec<ParquetFile>> {
-    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(paths.len());
-    if threads <= 1 {
-        return paths.iter().map(|path| ParquetFile::open(storage, path)).collect();
-    }
-    let open = |paths: &[String]| paths.iter().map(|path| ParquetFile::open(storage, path)).collect::<Result<Vec<_>>>();
-    std::thread::scope(|scope| {
-        let pieces = paths.chunks(paths.len().div_ceil(threads));
-        let workers: Vec<_> = pieces.map(|piece| scope.spawn(move || open(piece))).collect();
-        let mut files = Vec::with_capacity(paths.len());
-        for worker in workers {
-            files.extend(worker.join().map_err(|_| Error::corrupt_log("the opening of the checkpoint broke off"))??);
-        }
-        Ok(files)
-    })
+    parallel::each(paths, parallel::cores(), |path| ParquetFile::open(storage, path))
 }
 
 #[cfg(test)]

@@ -22,6 +22,7 @@ use super::rows::{AddRequest, RowBatches, RowRequest};
 use super::{Checkpoint, open_all};
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CheckpointFiles;
+use crate::parallel;
 use crate::protocol::PathResolver;
 use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
 use crate::replay::filter::apply;
@@ -213,7 +214,7 @@ struct Alone {
 
 impl Groups {
     fn new(request: RowRequest, groups: Vec<Work>, lines: Option<RecordBatch>) -> Self {
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get).min(MOST_THREADS);
+        let threads = parallel::cores().min(MOST_THREADS);
         let pieces = if request.has_filters() { shared_evenly(groups, threads) } else { groups };
         let threads = threads.min(pieces.len());
         let crew = match threads {

@@ -39,7 +39,7 @@ pub(super) struct FileBatches {
 /// What is being read.
 #[derive(Debug)]
 enum Reading {
-    /// Every column, of all rows.
+    /// Without a predicate, every column of all rows.
     All(ParquetRecordBatchReader, RowNumbers),
     /// Every column, of a row group of which no others are needed than the predicate reads.
     Filtered(ParquetRecordBatchReader, RowNumbers),
@@ -101,9 +101,9 @@ impl FileBatches {
             let stages = &opener.stages;
             return match self.reading.take() {
                 Some(Reading::All(reader, mut numbers)) => {
-                    let whole = self.convert(&read, &stages.all, &mut numbers)?;
+                    let whole = self.convert(&read, &stages.rest, &mut numbers)?;
                     self.reading = Some(Reading::All(reader, numbers));
-                    opener.output(rows, [(&stages.all, &whole)]).map(Some)
+                    opener.output(rows, [(&stages.rest, &whole)]).map(Some)
                 }
                 Some(Reading::Filtered(reader, mut numbers)) => {
                     let first = self.convert(&read, &stages.first, &mut numbers)?;

@@ -42,7 +42,6 @@ pub(super) struct Opener {
 /// Indices into the needed columns.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
-    pub(super) all: Vec<usize>,
     /// What the predicate reads, and the row ids; nothing without a predicate.
     pub(super) first: Vec<usize>,
     /// What of that is returned.
@@ -82,13 +81,12 @@ pub(super) enum Source {
 
 impl Stages {
     fn new(scan: &RowScan, schema: &Schema, columns: usize, output: &[usize]) -> Self {
-        let all: Vec<usize> = (0..schema.fields().len()).collect();
-        let Some(predicate) = &scan.columns.row_predicate else { return Self { rest: all.clone(), all, ..Self::default() } };
+        let all = 0..schema.fields().len();
+        let Some(predicate) = &scan.columns.row_predicate else { return Self { rest: all.collect(), ..Self::default() } };
         let names: Vec<&String> = predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
-        let (first, rest): (Vec<_>, Vec<_>) = all
-            .iter()
-            .partition(|index| **index >= columns || schema.fields().get(**index).is_some_and(|field| names.contains(&field.name())));
-        Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), all, first, rest }
+        let (first, rest): (Vec<_>, Vec<_>) =
+            all.partition(|index| *index >= columns || schema.fields().get(*index).is_some_and(|field| names.contains(&field.name())));
+        Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), first, rest }
     }
 }
 
