@@ -135,7 +135,9 @@ class Snapshot:
     def files(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
         """The live files, a row a file; see `DeltaTable.files`."""
     def file_uris(self, predicate: str | None = None) -> list[str]: ...
-    def scan(self, columns: Sequence[str] | None = None, predicate: str | None = None, row_ids: bool = False) -> ArrowStream:
+    def scan(
+        self, columns: Sequence[str] | None = None, predicate: str | None = None, row_ids: bool = False, view_types: bool = False
+    ) -> ArrowStream:
         """The rows; see `DeltaTable.to_arrow`."""
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
         """How many rows; see `DeltaTable.count`. Times without a zone are of `time_zone`, here and below."""

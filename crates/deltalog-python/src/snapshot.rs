@@ -307,8 +307,15 @@ impl Snapshot {
         })
     }
 
-    #[pyo3(signature = (columns = None, predicate = None, row_ids = false))]
-    fn scan(&self, py: Python<'_>, columns: Option<Vec<String>>, predicate: Option<&str>, row_ids: bool) -> PyResult<ArrowStream> {
+    #[pyo3(signature = (columns = None, predicate = None, row_ids = false, view_types = false))]
+    fn scan(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        predicate: Option<&str>,
+        row_ids: bool,
+        view_types: bool,
+    ) -> PyResult<ArrowStream> {
         let rows = call(py, || {
             let mut scan = TableScan::new(&self.0);
             if let Some(columns) = columns {
@@ -319,6 +326,9 @@ impl Snapshot {
             }
             if row_ids {
                 scan = scan.row_ids();
+            }
+            if view_types {
+                scan = scan.view_types();
             }
             scan.read()
         })?;

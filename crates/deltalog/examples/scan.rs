@@ -1,4 +1,4 @@
-//! How long reading rows takes: `cargo run --release --example scan -- <table> [columns, comma between] [predicate] [rounds]`.
+//! How long reading rows takes: `cargo run --release --example scan -- <table> [columns, comma between] [predicate] [rounds] [views]`.
 #![allow(clippy::print_stdout, reason = "it is what a command does")]
 
 use std::time::Instant;
@@ -10,7 +10,7 @@ use deltalog::{Snapshot, Storage};
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
     let text = |at: usize| arguments.get(at).map(String::as_str).filter(|text| !text.is_empty());
-    let table = text(1).ok_or("usage: scan <table> [columns, comma between] [predicate] [rounds]")?;
+    let table = text(1).ok_or("usage: scan <table> [columns, comma between] [predicate] [rounds] [views]")?;
     let rounds = text(4).map_or(Ok(5), str::parse)?;
     for _ in 0..rounds {
         let start = Instant::now();
@@ -21,6 +21,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         if let Some(sql) = text(3) {
             scan = scan.predicate(parse(sql, "UTC", ParseMode::Strict)?);
+        }
+        if text(5) == Some("views") {
+            scan = scan.view_types();
         }
         let (mut rows, mut bytes) = (0, 0);
         for batch in scan.read()? {

@@ -25,6 +25,7 @@ mod row_ids;
 mod selection;
 mod stream;
 mod variant;
+mod views;
 
 use std::sync::Arc;
 
@@ -44,6 +45,7 @@ pub(super) use row_ids::with_row_ids;
 pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
 pub use selection::FileRows;
 pub use stream::RowStream;
+use views::schema_with_views;
 
 /// A data file to read.
 #[derive(Debug, Clone)]
@@ -125,6 +127,7 @@ pub struct RowScan {
     batch_rows: usize,
     threads: usize,
     in_any_order: bool,
+    has_views: bool,
     /// So many files with so few bytes together are read by the caller's thread.
     small: (usize, u64),
     version: Option<u64>,
@@ -141,7 +144,17 @@ impl RowScan {
         let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
         let threads = parallel::cores();
-        Ok(Self { storage, resolver, columns, batch_rows: 8192, threads, in_any_order: false, small: stream::SMALL, version: None })
+        Ok(Self {
+            storage,
+            resolver,
+            columns,
+            batch_rows: 8192,
+            threads,
+            in_any_order: false,
+            has_views: false,
+            small: stream::SMALL,
+            version: None,
+        })
     }
 
     /// All columns of files of `snapshot`.
@@ -231,9 +244,17 @@ impl RowScan {
         self
     }
 
+    /// Returns strings and bytes, however deep, as Arrow's views (`Utf8View`, `BinaryView`), which saves copying them. Variants keep their form.
+    #[must_use]
+    pub fn with_view_types(mut self) -> Self {
+        self.has_views = true;
+        self
+    }
+
     /// The schema of the batches: fields of the table's schema, in the order of the projection, and those of row ids if they are asked for.
     pub fn schema(&self) -> SchemaRef {
-        self.columns.output_schema()
+        let schema = self.columns.output_schema();
+        if self.has_views { schema_with_views(&schema) } else { schema }
     }
 
     /// The rows of `files`. Nothing is read before the first batch is asked for.

@@ -21,12 +21,13 @@ pub struct TableScan {
     columns: Option<Vec<String>>,
     predicate: Option<Predicate>,
     row_ids: bool,
+    view_types: bool,
 }
 
 impl TableScan {
     /// Every row, every column.
     pub fn new(snapshot: &Snapshot) -> Self {
-        Self { snapshot: snapshot.clone(), columns: None, predicate: None, row_ids: false }
+        Self { snapshot: snapshot.clone(), columns: None, predicate: None, row_ids: false, view_types: false }
     }
 
     /// Only these top-level columns, in this order.
@@ -47,6 +48,13 @@ impl TableScan {
     #[must_use]
     pub fn row_ids(mut self) -> Self {
         self.row_ids = true;
+        self
+    }
+
+    /// Strings and bytes as Arrow's views; see [`RowScan::with_view_types`].
+    #[must_use]
+    pub fn view_types(mut self) -> Self {
+        self.view_types = true;
         self
     }
 
@@ -83,6 +91,9 @@ impl TableScan {
         let mut scan = RowScan::of(&self.snapshot)?;
         if let Some(columns) = &self.columns {
             scan = scan.with_projection(columns)?;
+        }
+        if self.view_types {
+            scan = scan.with_view_types();
         }
         if self.row_ids {
             let located = |error: Error| error.in_table(self.snapshot.storage().url()).at_version(self.snapshot.version());

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt32Array};
-use arrow::compute::{concat_batches, filter_record_batch, prep_null_mask_filter, take};
+use arrow::compute::{cast, concat_batches, filter_record_batch, prep_null_mask_filter, take};
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
@@ -21,6 +21,7 @@ use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchR
 use super::file::{OpenFile, Opener, Source};
 use super::projected;
 use super::row_ids::RowNumbers;
+use super::views;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundPredicate, filter_mask};
 
@@ -113,6 +114,7 @@ impl FileBatches {
                 }
                 Some(Reading::Rest(reader, mut kept)) => {
                     let rest = self.convert(&read, &stages.rest, &mut RowNumbers::default())?;
+                    let rest = if opener.scan.has_views { compact(&rest)? } else { rest };
                     let first = kept.take(rows)?;
                     self.reading = Some(Reading::Rest(reader, kept));
                     opener.output(rows, [(&stages.kept, &first), (&stages.rest, &rest)]).map(Some)
@@ -232,7 +234,13 @@ impl Opener {
         let find = |index: &usize| {
             parts.iter().find_map(|(indices, part)| part.columns().get(indices.iter().position(|of_part| of_part == index)?).cloned())
         };
-        batch(Arc::clone(&self.output_schema), self.output.iter().filter_map(find).collect(), rows)
+        let columns = self.output.iter().filter_map(find).zip(self.output_schema.fields());
+        let columns = columns.map(|(array, field)| match array.data_type() == field.data_type() {
+            true => Ok(array),
+            // Views of what the predicate has read.
+            false => cast(&array, field.data_type()).map_err(malformed),
+        });
+        batch(Arc::clone(&self.output_schema), columns.collect::<Result<_>>()?, rows)
     }
 }
 
@@ -261,6 +269,12 @@ impl Kept {
     fn must_be_empty(&self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(uneven()) }
     }
+}
+
+/// A copy of those columns that hold on to much more than they show.
+fn compact(rows: &RecordBatch) -> Result<RecordBatch> {
+    let columns = rows.columns().iter().map(|column| views::compact(Arc::clone(column))).collect();
+    batch(rows.schema(), columns, rows.num_rows())
 }
 
 fn uneven() -> Error {

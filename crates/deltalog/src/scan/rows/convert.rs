@@ -64,6 +64,13 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Arrow
             let micros: PrimitiveArray<TimestampMicrosecondType> = days.try_unary(|day: i32| times(day.into(), MICROS_PER_DAY))?;
             Ok(Arc::new(micros))
         }
+        // Not every pair of texts and bytes has a cast of its own.
+        (DataType::FixedSizeBinary(_) | DataType::Binary | DataType::LargeBinary | DataType::BinaryView, DataType::Utf8View) => {
+            exact_cast(&exact_cast(&exact_cast(array, &DataType::Binary)?, &DataType::Utf8)?, to)
+        }
+        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::FixedSizeBinary(_), DataType::BinaryView) => {
+            exact_cast(&exact_cast(array, &DataType::Binary)?, to)
+        }
         (_, DataType::Decimal128(precision, _)) => {
             let decimals = exact_cast(array, to)?;
             decimals.as_primitive::<Decimal128Type>().validate_decimal_precision(*precision)?;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
-use arrow::datatypes::{FieldRef, Fields, Schema, SchemaRef};
+use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
 use parquet::file::metadata::ParquetMetaData;
 
@@ -12,13 +12,14 @@ use super::batches::FileBatches;
 use super::columns::{NeededColumn, has_ids};
 use super::convert::{convert, is_convertible};
 use super::faults::WatchedFile;
-use super::footer::{check_codecs, read_footer, with_page_indexes, with_sizes};
+use super::footer::{check_codecs, read_footer, with_page_indexes, with_sizes, with_types};
 use super::groups::matching_groups;
 use super::pages::matching_pages;
 use super::places::Places;
 use super::plan::{Plan, find_in_file, leaf_count};
 use super::row_ids::{self, RowIds};
 use super::selection::{SelectedRows, group_rows};
+use super::views::with_views;
 use super::{DataFile, FileRows, PartitionRow, RowScan};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
@@ -80,26 +81,32 @@ pub(super) enum Source {
 }
 
 impl Stages {
-    fn new(scan: &RowScan, schema: &Schema, columns: usize, output: &[usize]) -> Self {
-        let all = 0..schema.fields().len();
+    fn new(scan: &RowScan, columns: &[NeededColumn], row_ids: usize, output: &[usize]) -> Self {
+        let all = 0..columns.len() + row_ids;
         let Some(predicate) = &scan.columns.row_predicate else { return Self { rest: all.collect(), ..Self::default() } };
         let names: Vec<&String> = predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
         let (first, rest): (Vec<_>, Vec<_>) =
-            all.partition(|index| *index >= columns || schema.fields().get(*index).is_some_and(|field| names.contains(&field.name())));
+            all.partition(|index| columns.get(*index).is_none_or(|column| names.contains(&column.field.name())));
         Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), first, rest }
     }
 }
 
 impl Opener {
     pub(super) fn new(scan: RowScan) -> Self {
-        let columns = scan.columns.needed();
-        let row_ids = scan.columns.row_tracking.iter().flat_map(|_| row_ids::fields());
-        let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
-        // The metadata is that of the output, which is a projection of this.
-        let output: Vec<usize> = (0..scan.columns.output_len()).chain(columns.len()..fields.len()).collect();
+        let mut columns = scan.columns.needed();
+        let row_ids: Vec<FieldRef> = scan.columns.row_tracking.iter().flat_map(|_| row_ids::fields()).collect();
+        let output: Vec<usize> = (0..scan.columns.output_len()).chain(columns.len()..columns.len() + row_ids.len()).collect();
+        let stages = Stages::new(&scan, &columns, row_ids.len(), &output);
+        if scan.has_views {
+            // What the predicate reads becomes views when it is returned.
+            for (_, column) in columns.iter_mut().enumerate().filter(|(index, _)| stages.rest.contains(index)) {
+                column.field = with_views(&column.field);
+            }
+        }
+        // The metadata is that of the output, which is a projection of this but for views.
         let output_schema = scan.schema();
+        let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, output_schema.metadata().clone()));
-        let stages = Stages::new(&scan, &schema, columns.len(), &output);
         let vectors = DeletionVectors::new(scan.storage.clone(), scan.resolver.clone());
         Self { scan, columns, schema, output, output_schema, stages, vectors }
     }
@@ -175,6 +182,7 @@ impl Opener {
             Some(places) if places.have_pages(metadata.metadata(), &groups) => with_page_indexes(metadata, &watched),
             _ => metadata,
         };
+        let metadata = if self.scan.has_views { with_types(metadata, &type_of(&sources), &watched)? } else { metadata };
         Ok(Some(OpenFile {
             name: name.to_owned(),
             file: watched,
@@ -255,6 +263,17 @@ impl OpenFile {
             (Some(predicate), Some(places)) => matching_pages(predicate, places, self.metadata.metadata(), group),
             _ => Ok(None),
         }
+    }
+}
+
+/// The type in which each column of a file is read.
+fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
+    |field| {
+        let mut plans = sources.iter().filter_map(|source| match source {
+            Source::File(name, plan) if name == field.name() => Some(plan),
+            _ => None,
+        });
+        plans.next_back().map_or_else(|| field.data_type().clone(), |plan| plan.read_as(field.data_type()))
     }
 }
 

@@ -30,6 +30,18 @@ pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFil
     guarded(|| read().map_err(|error| file.error(error))).unwrap_or(metadata)
 }
 
+/// `metadata` with the columns `names` in other types.
+pub(super) fn with_types(
+    metadata: ArrowReaderMetadata,
+    type_of: &dyn Fn(&FieldRef) -> DataType,
+    file: &WatchedFile,
+) -> Result<ArrowReaderMetadata> {
+    let fields = metadata.schema().fields().iter();
+    let fields: Fields = fields.map(|field| Arc::new(Field::clone(field).with_data_type(type_of(field)))).collect();
+    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(Schema::new(fields)));
+    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(|error| file.error(error))
+}
+
 fn as_arrow(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(metadata, options.clone())?;

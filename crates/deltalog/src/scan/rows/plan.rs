@@ -9,12 +9,13 @@
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, StructArray, new_null_array};
-use arrow::datatypes::{DataType, FieldRef, Fields};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
 
 use super::columns::{NameMatch, match_in_file};
 use super::convert::{convert, is_convertible};
 use super::variant::{assemble, is_stored_variant};
+use super::views::view_of;
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
@@ -106,6 +107,29 @@ impl Plan {
             leaves.push(first_leaf);
         }
         Ok(Self::Struct(fields.clone(), children))
+    }
+
+    /// The type to read a column of type `file` in: where the table's has views, views.
+    pub(super) fn read_as(&self, file: &DataType) -> DataType {
+        let inner = |field: &FieldRef, plan: &Self| Arc::new(Field::clone(field).with_data_type(plan.read_as(field.data_type())));
+        match (self, file) {
+            (Self::Convert(table), file) if *table == view_of(file) => table.clone(),
+            (Self::Struct(_, children), DataType::Struct(fields)) => {
+                let plan_of = |field: &FieldRef| children.iter().flatten().find(|(name, _)| name == field.name());
+                DataType::Struct(
+                    fields.iter().map(|field| plan_of(field).map_or_else(|| Arc::clone(field), |(_, plan)| inner(field, plan))).collect(),
+                )
+            }
+            (Self::List(_, plan), DataType::List(element)) => DataType::List(inner(element, plan)),
+            (Self::Map(_, plans, _), DataType::Map(entries, sorted)) => match (pair(entries), plans.as_ref()) {
+                (Some([key, value]), [of_key, of_value]) => {
+                    let fields = Fields::from(vec![inner(key, of_key), inner(value, of_value)]);
+                    DataType::Map(Arc::new(Field::clone(entries).with_data_type(DataType::Struct(fields))), *sorted)
+                }
+                (None, _) => file.clone(),
+            },
+            _ => file.clone(),
+        }
     }
 
     /// `array` in the table's type.

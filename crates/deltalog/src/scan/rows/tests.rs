@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow::array::*;
-use arrow::compute::{concat_batches, filter_record_batch};
+use arrow::compute::{cast, concat_batches, filter_record_batch};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::PageIndexPolicy;
@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use super::{DataFile, FileRows, PartitionRow, RowScan, RowTracking};
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::{ParseMode, filter_mask, parse};
+use crate::protocol::schema::is_variant;
 use crate::protocol::{LogPath, PathResolver};
 use crate::storage::Storage;
 
@@ -67,7 +68,27 @@ impl Table {
         self.scan().with_predicate(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&self.schema).unwrap()).unwrap()
     }
 
+    /// What the scan returns, which is the same with views.
     pub(super) fn rows(&self, scan: RowScan) -> Result<RecordBatch> {
+        if scan.in_any_order || !has_plain_texts(&DataType::Struct(scan.schema().fields().clone())) {
+            return self.rows_of(scan);
+        }
+        let (plain, views) = (self.rows_of(scan.clone()), self.rows_of(scan.with_view_types()));
+        match (&plain, views) {
+            (Ok(plain), Ok(views)) => {
+                for (field, (plain, views)) in plain.schema().fields().iter().zip(plain.columns().iter().zip(views.columns())) {
+                    assert!(!has_plain_texts(views.data_type()) || is_variant(field), "{}", views.data_type());
+                    assert_eq!(&cast(views, field.data_type()).unwrap(), plain);
+                }
+                assert_eq!(views.num_rows(), plain.num_rows());
+            }
+            (Err(plain), Err(views)) => assert_eq!(plain.to_string(), views.to_string().replace("View", "")),
+            (plain, views) => panic!("{plain:?} but with views {views:?}"),
+        }
+        plain
+    }
+
+    fn rows_of(&self, scan: RowScan) -> Result<RecordBatch> {
         let schema = scan.schema();
         let batches = scan.read(self.files.clone().into_iter().map(Ok)).collect::<Result<Vec<_>>>()?;
         assert!(batches.iter().all(|batch| batch.schema() == schema && batch.num_rows() > 0));
@@ -83,6 +104,14 @@ impl Table {
         assert!(error.table().is_some_and(|table| table.contains(self.directory.path().to_str().unwrap())), "{error}");
         assert!(error.path().is_some(), "{error}");
         error
+    }
+}
+
+fn has_plain_texts(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::Struct(fields) => fields.iter().any(|field| has_plain_texts(field.data_type())),
+        DataType::List(inner) | DataType::Map(inner, _) => has_plain_texts(inner.data_type()),
+        leaf => matches!(leaf, DataType::Utf8 | DataType::Binary),
     }
 }
 

@@ -1,0 +1,78 @@
+//! Strings and bytes as views (Arrow, "Variable-size Binary View Layout"): what is long stays in the memory that its page was decompressed to, and is not
+//! copied.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
+use arrow::datatypes::{BinaryViewType, ByteViewType, DataType, Field, FieldRef, Fields, Schema, SchemaRef, StringViewType};
+
+use crate::protocol::schema::is_variant;
+
+/// Less is not worth a copy.
+const FEW_BYTES: usize = 64 << 10;
+
+/// `schema` with views for all strings and bytes, however deep. Variants stay as they are.
+pub(super) fn schema_with_views(schema: &Schema) -> SchemaRef {
+    Arc::new(Schema::new_with_metadata(fields_with_views(schema.fields()), schema.metadata().clone()))
+}
+
+fn fields_with_views(fields: &Fields) -> Fields {
+    fields.iter().map(with_views).collect()
+}
+
+/// The same of a field.
+pub(super) fn with_views(field: &FieldRef) -> FieldRef {
+    let data_type = match field.data_type() {
+        _ if is_variant(field) => return Arc::clone(field),
+        DataType::Struct(fields) => DataType::Struct(fields_with_views(fields)),
+        DataType::List(element) => DataType::List(with_views(element)),
+        DataType::Map(entries, sorted) => DataType::Map(with_views(entries), *sorted),
+        leaf => view_of(leaf),
+    };
+    Arc::new(Field::clone(field).with_data_type(data_type))
+}
+
+/// The view type with the values of `leaf`; for all but strings and bytes the type itself.
+pub(super) fn view_of(leaf: &DataType) -> DataType {
+    match leaf {
+        DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
+        DataType::Binary | DataType::LargeBinary => DataType::BinaryView,
+        other => other.clone(),
+    }
+}
+
+/// `array`, or a copy of it if it shows little of what it holds on to: a few rows of many pages.
+pub(super) fn compact(array: ArrayRef) -> ArrayRef {
+    match array.data_type() {
+        DataType::Utf8View => compact_views::<StringViewType>(array),
+        DataType::BinaryView => compact_views::<BinaryViewType>(array),
+        _ => array,
+    }
+}
+
+fn compact_views<T: ByteViewType>(array: ArrayRef) -> ArrayRef {
+    let views: &GenericByteViewArray<T> = array.as_byte_view();
+    let held: usize = views.data_buffers().iter().map(|buffer| buffer.len()).sum();
+    if held <= FEW_BYTES || held / 2 <= views.total_buffer_bytes_used() {
+        return array;
+    }
+    Arc::new(views.gc())
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::StringViewArray;
+
+    use super::*;
+
+    #[test]
+    fn few_rows_of_many_bytes_are_copied() {
+        let long: Vec<String> = (0..10_000).map(|i| format!("{i:0>40}")).collect();
+        let all: ArrayRef = Arc::new(StringViewArray::from_iter_values(&long));
+        let whole = compact(Arc::clone(&all));
+        assert_eq!(whole.get_array_memory_size(), all.get_array_memory_size());
+        let few = all.slice(100, 3);
+        assert!(compact(Arc::clone(&few)).get_buffer_memory_size() < 1000);
+        assert_eq!(&compact(Arc::clone(&few)), &few);
+    }
+}
