@@ -5,7 +5,7 @@ from typing import Any
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 _CATALYST = "org.apache.spark.sql.catalyst"
 _CLASSES = (
-    "org.codehaus.janino.SimpleCompiler",
+    "org.codehaus.janino.Compiler",
     f"{_DATASOURCES}.FileIndex",
     f"{_DATASOURCES}.FileSourceStrategy$",
     f"{_DATASOURCES}.HadoopFsRelation",

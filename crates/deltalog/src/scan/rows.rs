@@ -23,6 +23,7 @@ mod places;
 mod plan;
 mod row_ids;
 mod selection;
+mod shares;
 mod stream;
 mod variant;
 mod views;
@@ -130,6 +131,8 @@ pub struct RowScan {
     has_views: bool,
     /// So many files with so few bytes together are read by the caller's thread.
     small: (usize, u64),
+    /// With fewer bytes of a file than this no threads share its columns.
+    much: u64,
     version: Option<u64>,
 }
 
@@ -153,6 +156,7 @@ impl RowScan {
             in_any_order: false,
             has_views: false,
             small: stream::SMALL,
+            much: shares::MUCH,
             version: None,
         })
     }

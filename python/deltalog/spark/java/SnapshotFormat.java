@@ -4,6 +4,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
 import org.apache.spark.broadcast.Broadcast;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.expressions.FileSourceConstantMetadataStructField$;
@@ -59,6 +60,11 @@ public class SnapshotFormat extends ParquetFileFormat {
       }
     }
     return super.supportBatch(session, schema);
+  }
+
+  /** Asked of every file; Spark 4.3 would look at its settings of archives each time, which data files are none of. */
+  public boolean isSplitable(SparkSession session, Map options, Path path) {
+    return true;
   }
 
   /** Spark's generated code expects certain classes of vectors, which only its own reader's batches have. */

@@ -15,12 +15,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::compute::{cast, concat_batches, filter_record_batch, prep_null_mask_filter, take};
 use arrow::datatypes::SchemaRef;
-use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+use parquet::arrow::arrow_reader::RowSelection;
 
 use super::file::{OpenFile, Opener, Source};
 use super::projected;
 use super::row_ids::RowNumbers;
+use super::shares::{ColumnReader, Columns};
 use super::views;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundPredicate, filter_mask};
@@ -32,6 +32,8 @@ pub(super) struct FileBatches {
     file: Arc<OpenFile>,
     /// What is still to come.
     groups: VecDeque<usize>,
+    /// How many threads may share the columns.
+    threads: usize,
     reading: Option<Reading>,
     /// For each constant column an array that is long enough for the batches so far.
     repeated: Vec<Option<ArrayRef>>,
@@ -41,11 +43,11 @@ pub(super) struct FileBatches {
 #[derive(Debug)]
 enum Reading {
     /// Without a predicate, every column of all rows.
-    All(ParquetRecordBatchReader, RowNumbers),
+    All(ColumnReader, RowNumbers),
     /// Every column, of a row group of which no others are needed than the predicate reads.
-    Filtered(ParquetRecordBatchReader, RowNumbers),
+    Filtered(ColumnReader, RowNumbers),
     /// The other columns of the rows of a row group that match.
-    Rest(ParquetRecordBatchReader, Kept),
+    Rest(ColumnReader, Kept),
 }
 
 /// The columns of rows that match.
@@ -53,9 +55,9 @@ enum Reading {
 struct Kept(VecDeque<RecordBatch>);
 
 impl FileBatches {
-    pub(super) fn new(opener: Arc<Opener>, file: Arc<OpenFile>, groups: Vec<usize>) -> Result<Self> {
+    pub(super) fn new(opener: Arc<Opener>, file: Arc<OpenFile>, groups: Vec<usize>, threads: usize) -> Result<Self> {
         let repeated = vec![None; file.sources.len()];
-        let mut batches = Self { opener, file, groups: groups.into(), reading: None, repeated };
+        let mut batches = Self { opener, file, groups: groups.into(), threads, reading: None, repeated };
         if batches.predicate().is_none() {
             let groups: Vec<usize> = batches.groups.drain(..).collect();
             let ranges: Vec<_> = groups.iter().filter_map(|group| batches.file.group_rows.get(*group).cloned()).collect();
@@ -91,7 +93,7 @@ impl FileBatches {
             let reader = match reading {
                 Reading::All(reader, _) | Reading::Filtered(reader, _) | Reading::Rest(reader, _) => reader,
             };
-            let Some(read) = reader.next().transpose().map_err(|error| self.file.file.error(error))? else {
+            let Some(read) = reader.next_batch()? else {
                 if let Some(Reading::Rest(_, kept)) = &self.reading {
                     kept.must_be_empty()?;
                 }
@@ -142,7 +144,7 @@ impl FileBatches {
             return Ok(Some(Reading::Filtered(reader, numbers)));
         }
         let (mut kept, mut mask) = (Kept::default(), BooleanBufferBuilder::new(0));
-        while let Some(read) = reader.next().transpose().map_err(|error| file.file.error(error))? {
+        while let Some(read) = reader.next_batch()? {
             let first = self.convert(&read, &opener.stages.first, &mut numbers)?;
             let matching = self.matching(&first)?;
             mask.append_buffer(matching.values());
@@ -162,16 +164,8 @@ impl FileBatches {
         Ok(Some(Reading::Rest(self.reader(vec![group], &file.rest, wanted)?, kept)))
     }
 
-    fn reader(&self, groups: Vec<usize>, leaves: &[usize], selection: Option<RowSelection>) -> Result<ParquetRecordBatchReader> {
-        let mask = ProjectionMask::leaves(self.file.metadata.parquet_schema(), leaves.iter().copied());
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.file.clone(), self.file.metadata.clone())
-            .with_batch_size(self.opener.scan.batch_rows)
-            .with_projection(mask)
-            .with_row_groups(groups);
-        if let Some(selection) = selection {
-            reader = reader.with_row_selection(selection);
-        }
-        reader.build().map_err(|error| self.file.file.error(error))
+    fn reader(&self, groups: Vec<usize>, leaves: &[usize], selection: Option<RowSelection>) -> Result<ColumnReader> {
+        Columns { file: &self.file, groups, leaves, selection, scan: &self.opener.scan }.read(self.threads)
     }
 
     /// The columns `indices` of all that are needed, from what was `read` of the file.
@@ -277,11 +271,11 @@ fn compact(rows: &RecordBatch) -> Result<RecordBatch> {
     batch(rows.schema(), columns, rows.num_rows())
 }
 
-fn uneven() -> Error {
+pub(super) fn uneven() -> Error {
     Error::corrupt_data("the file's columns have not the same number of rows")
 }
 
-fn malformed(error: arrow::error::ArrowError) -> Error {
+pub(super) fn malformed(error: arrow::error::ArrowError) -> Error {
     Error::corrupt_data("the file's columns do not form rows").with_source(error)
 }
 

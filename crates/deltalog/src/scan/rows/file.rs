@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, RowSelection};
-use parquet::file::metadata::ParquetMetaData;
+use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::batches::FileBatches;
 use super::columns::{NeededColumn, has_ids};
@@ -239,22 +239,32 @@ impl Opener {
         })
     }
 
-    /// The rows of the row groups `groups` of `file`.
+    /// The rows of the row groups `groups` of `file`, whose columns `threads` threads may share.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
-    pub(super) fn batches(self: &Arc<Self>, file: Arc<OpenFile>, groups: Vec<usize>) -> Result<FileBatches> {
-        FileBatches::new(Arc::clone(self), file, groups)
+    pub(super) fn batches(self: &Arc<Self>, file: Arc<OpenFile>, groups: Vec<usize>, threads: usize) -> Result<FileBatches> {
+        FileBatches::new(Arc::clone(self), file, groups, threads)
     }
 }
 
 impl OpenFile {
-    /// How many bytes `rows` rows of `group` have, about: as many as they have in the file before they are compressed.
-    pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
-        let Some(group) = self.metadata.metadata().row_groups().get(group) else { return 0 };
+    /// How many bytes a row of `group` has, about: as many as in the file before they are compressed.
+    fn bytes_of_row(&self, group: &RowGroupMetaData) -> f64 {
         let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
-        let bytes = chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>();
-        (bytes / (group.num_rows().max(1) as f64) * rows as f64) as usize
+        chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>() / (group.num_rows().max(1) as f64)
+    }
+
+    /// The same of `rows` rows.
+    pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
+        let group = self.metadata.metadata().row_groups().get(group);
+        group.map_or(0, |group| (self.bytes_of_row(group) * rows as f64) as usize)
+    }
+
+    /// The same of all rows of the largest row group that is read.
+    pub(super) fn bytes_of_largest_group(&self) -> usize {
+        let groups = self.groups.iter().filter_map(|group| self.metadata.metadata().row_groups().get(*group));
+        groups.map(|group| (self.bytes_of_row(group) * group.num_rows().max(0) as f64) as usize).max().unwrap_or_default()
     }
 
     /// The rows of `group` in pages that may hold a matching row; `None` if nothing is known against any.

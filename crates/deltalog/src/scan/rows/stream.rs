@@ -10,7 +10,8 @@
 //! ```
 //!
 //! - In order, a worker can only be ahead of the caller by what its task's channel holds, so most of the time one works and the others wait. In any order
-//!   none does. If there are fewer files than threads, their row groups are the tasks, whose order is always kept, and the channels hold more.
+//!   none does. If there are fewer files than threads, their row groups are the tasks, whose order is always kept, and the channels hold more;
+//!   or if those are larger than the channels may hold, or few, the files are the tasks and threads share their columns.
 //! - A handful of small files is read by the caller, in order: it would be done before the threads are there.
 //! - Plain threads, started at the first batch: a process made by `fork` can read.
 //! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
@@ -57,7 +58,8 @@ enum State {
 /// A piece of work.
 enum Task {
     File(DataFile),
-    Groups(Arc<OpenFile>, Vec<usize>),
+    /// Some row groups, whose columns are shared among so many threads.
+    Groups(Arc<OpenFile>, Vec<usize>, usize),
 }
 
 impl RowStream {
@@ -143,14 +145,17 @@ fn start(scan: RowScan, mut files: Files) -> Result<State> {
     }
 }
 
-/// Fewer files than threads: the row groups are the tasks.
+/// Fewer files than threads: the row groups are the tasks, or if they are large or few, threads share their columns.
 fn few_files(opener: Arc<Opener>, files: Files, threads: usize) -> Result<State> {
     let split = {
         let opener = Arc::clone(&opener);
         move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
             Ok(Some(file)) => {
                 let file = Arc::new(file);
-                file.groups.iter().map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group]))).collect()
+                match file.groups.len() < threads || file.bytes_of_largest_group() > WAITING_BYTES {
+                    true => vec![Ok(Task::Groups(Arc::clone(&file), file.groups.clone(), threads))],
+                    false => file.groups.iter().map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group], 1))).collect(),
+                }
             }
             Ok(None) => Vec::new(),
             Err(error) => vec![Err(error)],
@@ -168,14 +173,14 @@ fn crew_or_alone(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order
 
 /// The rows of `task`; nothing if its file cannot have matching ones.
 fn open_task(opener: &Arc<Opener>, task: Task) -> Result<Option<FileBatches>> {
-    let (groups, file) = match task {
+    let (groups, file, threads) = match task {
         Task::File(file) => match open_file(opener, &file)? {
-            Some(file) => (file.groups.clone(), Arc::new(file)),
+            Some(file) => (file.groups.clone(), Arc::new(file), 1),
             None => return Ok(None),
         },
-        Task::Groups(file, groups) => (groups, file),
+        Task::Groups(file, groups, threads) => (groups, file, threads),
     };
-    let opened = guarded(|| opener.batches(Arc::clone(&file), groups));
+    let opened = guarded(|| opener.batches(Arc::clone(&file), groups, threads));
     opened.map(Some).map_err(|error| opener.located(error, &file.name))
 }
 
@@ -381,7 +386,7 @@ fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Syn
 /// How many batches of `task` may wait: of a row group, as its size in the file tells.
 fn waiting_batches(opener: &Opener, task: &Result<Task>) -> usize {
     match task {
-        Ok(Task::Groups(file, groups)) => {
+        Ok(Task::Groups(file, groups, _)) => {
             let bytes = groups.iter().map(|group| file.bytes_of_rows(*group, opener.scan.batch_rows)).max().unwrap_or_default();
             (WAITING_BYTES / bytes.max(1)).clamp(WAITING_BATCHES, WAITING_BYTES >> 10)
         }

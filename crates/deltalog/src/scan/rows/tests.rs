@@ -61,7 +61,7 @@ impl Table {
 
     pub(super) fn scan(&self) -> RowScan {
         let storage = Storage::open(self.directory.path().to_str().unwrap(), []).unwrap();
-        RowScan { small: (0, 0), ..RowScan::new(storage, &self.schema, &self.partitions).unwrap() }
+        RowScan { small: (0, 0), much: 0, ..RowScan::new(storage, &self.schema, &self.partitions).unwrap() }
     }
 
     pub(super) fn where_(&self, sql: &str) -> RowScan {
@@ -325,12 +325,15 @@ proptest! {
         sizes in prop::collection::vec(0..40usize, 0..12), threads in 1..6usize, batch_rows in 1..20usize, group_rows in 1..20usize,
         limit in 0..300i64, in_any_order: bool,
     ) {
-        let mut table = Table::new(vec![field("id", DataType::Int64)]);
+        let mut table = Table::new(vec![field("id", DataType::Int64), field("text", DataType::Utf8), field("twice", DataType::Int64)]);
         let (mut first, mut starts) = (0, Vec::new());
         for size in sizes {
             let next = first + size as i64;
             starts.push(first);
-            table.write_groups(vec![("id", ints(first..next))], PartitionRow::empty(), group_rows);
+            let words: Vec<String> = (first..next).map(|id| format!("text {id}")).collect();
+            let words = texts(&words.iter().map(String::as_str).collect::<Vec<_>>());
+            let columns = vec![("id", ints(first..next)), ("text", words), ("twice", ints((first..next).map(|id| 2 * id)))];
+            table.write_groups(columns, PartitionRow::empty(), group_rows);
             first = next;
         }
         let settings = |scan: RowScan| {
@@ -339,6 +342,8 @@ proptest! {
         };
         // The files are told apart by their rows; those of each come in order, so a stable sort by file restores everything.
         let in_order = |rows: RecordBatch| {
+            let (ids, words, twice) = (rows.column(0).as_primitive::<Int64Type>(), rows.column(1).as_string::<i32>(), rows.column(2).as_primitive::<Int64Type>());
+            assert!((0..rows.num_rows()).all(|row| words.value(row) == format!("text {}", ids.value(row)) && twice.value(row) == 2 * ids.value(row)));
             let mut ids = rows.column(0).as_primitive::<Int64Type>().values().to_vec();
             if in_any_order {
                 ids.sort_by_key(|id| starts.partition_point(|start| start <= id));

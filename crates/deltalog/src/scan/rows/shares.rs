@@ -1,0 +1,174 @@
+//! Columns of a file, batch by batch: read by the caller, or shared among threads, which keeps the order of the rows and needs little memory.
+//!
+//! ```text
+//! thread ──(batches of columns a, d)──┐
+//! thread ──(batches of columns b, c)──┴──> the caller puts them together
+//! ```
+//!
+//! Plain threads, as those of whole files. They end with their columns, or at their next batch after the caller has gone.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, sync_channel};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowSelection};
+
+use super::RowScan;
+use super::batches::{malformed, uneven};
+use super::faults::{WatchedFile, guarded};
+use super::file::OpenFile;
+use crate::error::{Error, ErrorKind, Result};
+
+/// How many batches of a thread may wait for the caller.
+const WAITING_BATCHES: usize = 4;
+/// So many bytes are worth a thread's start.
+pub(super) const MUCH: u64 = 4 << 20;
+/// What decoding a value costs beside its bytes, as bytes: a dictionary's keys are few bytes that become many.
+const VALUE: u64 = 4;
+
+/// What to read of a file.
+#[derive(Debug, Clone)]
+pub(super) struct Columns<'a> {
+    pub(super) file: &'a OpenFile,
+    pub(super) groups: Vec<usize>,
+    pub(super) leaves: &'a [usize],
+    /// Which rows of the groups; `None`: all.
+    pub(super) selection: Option<RowSelection>,
+    pub(super) scan: &'a RowScan,
+}
+
+/// Reads columns.
+#[derive(Debug)]
+pub(super) enum ColumnReader {
+    Alone(ParquetRecordBatchReader, WatchedFile),
+    Shared(Shares),
+}
+
+/// The caller's side of the threads.
+#[derive(Debug)]
+pub(super) struct Shares {
+    process: u32,
+    threads: Vec<Receiver<Message>>,
+    schema: SchemaRef,
+}
+
+/// A batch, or `None` at the end.
+type Message = Option<Result<RecordBatch>>;
+
+impl Columns<'_> {
+    /// Starts reading, on at most `threads` threads.
+    ///
+    /// # Errors
+    /// `CorruptData`, `Unavailable`.
+    pub(super) fn read(self, threads: usize) -> Result<ColumnReader> {
+        if threads > 1
+            && let Some(shares) = self.shares(threads)
+            && let Some(shared) = self.start(&shares)?
+        {
+            return Ok(ColumnReader::Shared(shared));
+        }
+        Ok(ColumnReader::Alone(self.reader(self.leaves)?, self.file.file.clone()))
+    }
+
+    fn reader(&self, leaves: &[usize]) -> Result<ParquetRecordBatchReader> {
+        let file = self.file;
+        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.file.clone(), file.metadata.clone())
+            .with_batch_size(self.scan.batch_rows)
+            .with_projection(ProjectionMask::leaves(file.metadata.parquet_schema(), leaves.iter().copied()))
+            .with_row_groups(self.groups.clone());
+        if let Some(selection) = self.selection.clone() {
+            reader = reader.with_row_selection(selection);
+        }
+        reader.build().map_err(|error| file.file.error(error))
+    }
+
+    /// The leaves of each thread, about equal work; `None` if it is too little for threads, or in one column.
+    fn shares(&self, threads: usize) -> Option<Vec<Vec<usize>>> {
+        let metadata = self.file.metadata.metadata();
+        let mut columns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
+        for leaf in self.leaves {
+            let chunks = self.groups.iter().filter_map(|group| metadata.row_groups().get(*group)?.columns().get(*leaf));
+            let work = |size: i64| u64::try_from(size).unwrap_or_default();
+            let work = chunks.map(|chunk| work(chunk.uncompressed_size()) + VALUE * work(chunk.num_values())).sum();
+            let root = metadata.file_metadata().schema_descr().get_column_root_idx(*leaf);
+            match columns.iter_mut().find(|(of, ..)| *of == root) {
+                Some((_, of_column, leaves)) => {
+                    *of_column += work;
+                    leaves.push(*leaf);
+                }
+                None => columns.push((root, work, vec![*leaf])),
+            }
+        }
+        if columns.len() < 2 || columns.iter().map(|(_, work, _)| work).sum::<u64>() < self.scan.much {
+            return None;
+        }
+        columns.sort_by_key(|(_, work, _)| std::cmp::Reverse(*work));
+        let mut shares = vec![(0, Vec::new()); threads.min(columns.len())];
+        for (_, work, leaves) in columns {
+            let (of_share, share) = shares.iter_mut().min_by_key(|(work, _)| *work)?;
+            *of_share += work;
+            share.extend(leaves);
+        }
+        Some(shares.into_iter().map(|(_, leaves)| leaves).collect())
+    }
+
+    /// Nothing if the system has no threads.
+    fn start(&self, shares: &[Vec<usize>]) -> Result<Option<Shares>> {
+        let (mut threads, mut fields) = (Vec::with_capacity(shares.len()), Vec::<FieldRef>::new());
+        for leaves in shares {
+            let mut reader = self.reader(leaves)?;
+            fields.extend(arrow::array::RecordBatchReader::schema(&reader).fields().iter().cloned());
+            let (sender, receiver) = sync_channel::<Message>(WAITING_BATCHES);
+            let file = self.file.file.clone();
+            let work = move || {
+                loop {
+                    let next = guarded(|| reader.next().transpose().map_err(|error| file.error(error))).transpose();
+                    let is_last = !matches!(next, Some(Ok(_)));
+                    if sender.send(next).is_err() || is_last {
+                        return;
+                    }
+                }
+            };
+            if let Err(error) = std::thread::Builder::new().name("deltalog-columns".to_owned()).spawn(work) {
+                tracing::warn!(%error, "no more threads to read with");
+                return Ok(None);
+            }
+            threads.push(receiver);
+        }
+        Ok(Some(Shares { process: std::process::id(), threads, schema: Arc::new(Schema::new(fields)) }))
+    }
+}
+
+impl ColumnReader {
+    /// The next batch, with the columns in any order.
+    ///
+    /// # Errors
+    /// `CorruptData`, `Unavailable`.
+    pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        match self {
+            Self::Alone(reader, file) => reader.next().transpose().map_err(|error| file.error(error)),
+            Self::Shared(shares) => shares.next_batch(),
+        }
+    }
+}
+
+impl Shares {
+    fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
+        if self.process != std::process::id() {
+            return Err(Error::invalid_argument("the rows are being read by the process that this one was forked from")
+                .with_hint("start the scan in the process that reads it"));
+        }
+        let mut batches = Vec::with_capacity(self.threads.len());
+        for thread in &self.threads {
+            let message = thread.recv().map_err(|_| Error::new(ErrorKind::Unavailable, "a thread that read columns was lost"))?;
+            batches.push(message.transpose()?);
+        }
+        let Some(batches) = batches.iter().cloned().collect::<Option<Vec<RecordBatch>>>() else {
+            return if batches.iter().all(Option::is_none) { Ok(None) } else { Err(uneven()) };
+        };
+        let columns = batches.iter().flat_map(RecordBatch::columns).cloned().collect();
+        RecordBatch::try_new(Arc::clone(&self.schema), columns).map(Some).map_err(malformed)
+    }
+}
