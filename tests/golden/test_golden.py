@@ -60,8 +60,8 @@ def paths_sha256(table: deltalog.DeltaTable) -> tuple[int, str]:
     return len(lines), canonical.sha256(sorted(lines))
 
 
-def rows_sha256(table: deltalog.DeltaTable) -> tuple[int, str]:
-    lines = canonical.rows(pa.table(table.to_arrow()))
+def rows_sha256(table: deltalog.DeltaTable, **options: bool) -> tuple[int, str]:
+    lines = canonical.rows(pa.table(table.to_arrow(**options)))
     return len(lines), canonical.sha256(lines)
 
 
@@ -104,6 +104,7 @@ def check_readable(golden: Golden, path: Path) -> None:
         check_state(table, golden.expected)
         if "rows_sha256" in golden.expected:
             check_pieces(table, golden.expected)
+            assert rows_sha256(table, view_types=True) == (golden.expected["num_rows"], golden.expected["rows_sha256"])
         if "cdf" in golden.expected:
             check_changes(table, golden.expected["cdf"])
         for version in golden.expected.get("versions", ()):
