@@ -164,9 +164,9 @@ class Snapshot:
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """The files of `changes`, for Spark's own scan."""
 
-    def scan_partitions(self, filter_sql: str, n: int) -> list[bytes]:
+    def scan_partitions(self, filter_sql: str, n: int, row_ids: bool = False) -> list[bytes]:
         """The scan of the files that may hold rows for which `filter_sql` is true, as at most `n` pieces of about the same number of bytes for
-        `read_fragment`. A piece knows the table's location, schema and files, and no credentials."""
+        `read_fragment`, with ids and commit versions of rows if wanted. A piece knows the table's location, schema and files, and no credentials."""
 
 def write_stream(
     uri: str,

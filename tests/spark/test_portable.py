@@ -47,3 +47,20 @@ def test_change_data_feeds_are_those_of_python(golden: Golden) -> None:
     wanted = pa.table(deltalog.DeltaTable(golden.table).load_cdf(start, end))
     assert found.column_names == wanted.column_names
     assert canonical.rows(found) == canonical.rows(wanted)
+
+
+TRACKED = [golden for golden in TABLES if "rowTracking" in golden.features and golden.expected["num_rows"]]
+
+
+@pytest.mark.parametrize("golden", TRACKED, ids=lambda golden: golden.name)
+def test_row_ids_are_those_of_python(golden: Golden) -> None:
+    """PROTOCOL.md, "Row Tracking"."""
+    found, wanted = read(golden, rowIds="true"), pa.table(deltalog.DeltaTable(golden.table).to_arrow(row_ids=True))
+    assert found.column_names == wanted.column_names
+    assert canonical.rows(found) == canonical.rows(wanted)
+
+
+def test_row_ids_of_a_table_without() -> None:
+    golden = next(golden for golden in TABLES if "rowTracking" not in golden.features)
+    with pytest.raises(deltalog.InvalidArgumentError, match="row tracking is not enabled"):
+        read(golden, rowIds="true")

@@ -4,12 +4,14 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, AsArray, MapArray};
+use arrow::array::{Array, AsArray, MapArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use deltalog::predicate::{ParseMode, parse};
-use deltalog::protocol::{ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, PartitionColumnBuilder, PathResolver, StructType};
+use deltalog::protocol::{
+    ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, MaterializedRowTracking, PartitionColumnBuilder, PathResolver, StructType,
+};
 use deltalog::replay::DeletionVectorColumn;
-use deltalog::scan::{DataFile, FileListing, PartitionColumns, PartitionRow, RowScan, RowTracking};
+use deltalog::scan::{DataFile, FileListing, ListColumn, PartitionColumns, PartitionRow, RowScan, RowTracking};
 use deltalog::storage::parse_location;
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
@@ -30,6 +32,8 @@ struct Fragment {
     schema: String,
     column_mapping: ColumnMappingMode,
     partition_columns: Vec<String>,
+    /// The hidden columns with ids and commit versions of rows, if those are wanted.
+    row_ids: Option<[String; 2]>,
     files: Vec<FragmentFile>,
 }
 
@@ -40,15 +44,25 @@ struct FragmentFile {
     size: i64,
     partition_values: Vec<Option<String>>,
     deletion_vector: Option<DeletionVectorDescriptor>,
+    base_row_id: Option<i64>,
+    default_row_commit_version: Option<i64>,
 }
 
-/// The files that may hold rows for which `filter_sql` is true, in at most `n` pieces of about equal bytes.
-pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize) -> Result<Vec<Vec<u8>>> {
+/// The files that may hold rows for which `filter_sql` is true, in at most `n` pieces of about equal bytes; with ids and commit versions of rows.
+pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize, row_ids: bool) -> Result<Vec<Vec<u8>>> {
+    let row_ids = match row_ids {
+        true => {
+            let tracking = MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata());
+            let tracking = tracking.map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))?;
+            Some([tracking.row_id, tracking.row_commit_version])
+        }
+        false => None,
+    };
     let mut listing = FileListing::new(snapshot);
     if !filter_sql.trim().is_empty() {
         listing = listing.pruning(&parse(filter_sql, "UTC", ParseMode::Pruning)?);
     }
-    let mut files = listed(snapshot, listing)?;
+    let mut files = listed(snapshot, listing, row_ids.is_some())?;
     // The largest first, each to the piece that has the least.
     files.sort_by_key(|file| std::cmp::Reverse(file.size));
     let mut pieces: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
@@ -65,6 +79,7 @@ pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize) -
             schema: snapshot.metadata().schema_string.clone(),
             column_mapping: snapshot.mapped_schema().mode(),
             partition_columns: snapshot.metadata().partition_columns.clone(),
+            row_ids: row_ids.clone(),
             files,
         };
         serde_json::to_vec(&fragment).map_err(|error| Error::invalid_argument("the scan cannot be packed").with_source(error))
@@ -72,11 +87,15 @@ pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize) -
     pieces.into_iter().filter(|(_, files)| !files.is_empty()).map(|(_, files)| pack(files)).collect()
 }
 
-fn listed(snapshot: &Snapshot, listing: FileListing) -> Result<Vec<FragmentFile>> {
+fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Vec<FragmentFile>> {
     let mut files = Vec::new();
+    let mut columns = vec![ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
+    if row_ids {
+        columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
+    }
     let schema = snapshot.mapped_schema();
     let partition_columns: Vec<&str> = snapshot.metadata().partition_columns.iter().filter_map(|name| schema.physical_name(name)).collect();
-    for batch in listing.kept()? {
+    for batch in listing.columns(columns).kept()? {
         let batch = batch?;
         let column =
             |name: &str| batch.column_by_name(name).ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{name}'")));
@@ -89,10 +108,17 @@ fn listed(snapshot: &Snapshot, listing: FileListing) -> Result<Vec<FragmentFile>
                 size: sizes.value(row),
                 partition_values: partition_columns.iter().map(|name| value_of(values, row, name)).collect(),
                 deletion_vector: vectors.get(row).map_err(|error| error.at_path(paths.value(row)))?,
+                base_row_id: number(&batch, "baseRowId", row),
+                default_row_commit_version: number(&batch, "defaultRowCommitVersion", row),
             });
         }
     }
     Ok(files)
+}
+
+fn number(batch: &RecordBatch, column: &str, row: usize) -> Option<i64> {
+    let numbers = batch.column_by_name(column)?.as_primitive_opt::<Int64Type>()?;
+    numbers.is_valid(row).then(|| numbers.value(row))
 }
 
 fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
@@ -112,7 +138,10 @@ pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowSt
         let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
         let own = PathResolver::new(storage.root())?;
         let resolver = fragment.allowed_roots.iter().try_fold(own, |resolver, root| resolver.allow(&parse_location(root)?))?;
-        let scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?.with_physical_schema(schema.physical_arrow())?;
+        let mut scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?.with_physical_schema(schema.physical_arrow())?;
+        if let Some([row_id, row_commit_version]) = fragment.row_ids.clone() {
+            scan = scan.with_row_ids(&MaterializedRowTracking { row_id, row_commit_version })?;
+        }
         let files = data_files(&fragment, &schema, &resolver)?;
         Ok(scan.with_resolver(resolver).read(files.into_iter().map(Ok)))
     })?;
@@ -135,7 +164,7 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
     let values = Arc::new(values);
     let file = |(row, file): (usize, &FragmentFile)| {
         Ok(DataFile {
-            row_tracking: RowTracking::default(),
+            row_tracking: RowTracking { base_row_id: file.base_row_id, default_row_commit_version: file.default_row_commit_version },
             path: resolver.resolve(&file.path)?,
             size: u64::try_from(file.size).unwrap_or_default(),
             partition_values: PartitionRow::new(Arc::clone(&values), row)?,

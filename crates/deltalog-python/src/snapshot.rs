@@ -394,8 +394,9 @@ impl Snapshot {
         call(py, || versions.feed(&self.0)?.plan()).map(SparkChanges)
     }
 
-    fn scan_partitions<'py>(&self, py: Python<'py>, filter_sql: &str, n: usize) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let pieces = call(py, || fragment::scan_partitions(&self.0, filter_sql, n))?;
+    #[pyo3(signature = (filter_sql, n, row_ids = false))]
+    fn scan_partitions<'py>(&self, py: Python<'py>, filter_sql: &str, n: usize, row_ids: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+        let pieces = call(py, || fragment::scan_partitions(&self.0, filter_sql, n, row_ids))?;
         Ok(pieces.iter().map(|piece| PyBytes::new(py, piece)).collect())
     }
 

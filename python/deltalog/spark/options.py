@@ -13,6 +13,7 @@ _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endi
 _WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _ALLOWED_ROOTS = "allowedroots"
+_ROW_IDS = "rowids"
 _PARTITIONING = "__partition_columns"
 _CLUSTERING = "__clustering_columns"
 _WRITE_TARGET = "deltalog.write"
@@ -60,6 +61,11 @@ class Options:
         """Whether the change data feed is asked for, and not the table's rows."""
         return any(self.values.get(name, "false").strip().lower() == "true" for name in _CHANGE_FEED)
 
+    @property
+    def wants_row_ids(self) -> bool:
+        """Whether the columns of row ids and row commit versions are asked for; in the native scan they are in `_metadata`."""
+        return self.values.get(_ROW_IDS, "false").strip().lower() == "true"
+
     def check_read(self) -> None:
         """Refuses options that contradict each other; none of them is passed over in silence."""
         bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
@@ -67,6 +73,8 @@ class Options:
             raise InvalidArgumentError(f"the option {bounds[0]} is for the change data feed: set readChangeFeed to true as well")
         if not self.wants_changes:
             return
+        if self.wants_row_ids:
+            raise InvalidArgumentError("rowIds cannot be used with readChangeFeed: the change data feed has no row ids")
         for name in ("versionasof", "timestampasof", "timestampasofmicros"):
             if name in self.values:
                 raise InvalidArgumentError(f"the option {name} cannot be used with readChangeFeed: give startingVersion and endingVersion")

@@ -31,7 +31,7 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.filters import filter_text
 from deltalog.spark.names import connect_uri
 from deltalog.spark.options import Options
-from deltalog.spark.schema import feed_schema
+from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 
 # Spark refuses a reader that takes filters unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -66,18 +66,22 @@ class DeltalogDataSource(DataSource):
             return StructType.fromJson(json.loads(feed_schema(changes.snapshot)))
         snapshot = self._snapshot()
         self._version = snapshot.version  # the scan must be planned on the version whose schema this is
-        return StructType.fromJson(json.loads(snapshot.schema_json))
+        return self._schema_of(snapshot)
+
+    def _schema_of(self, snapshot: Snapshot) -> StructType:
+        text = with_fields(snapshot.schema_json, ROW_ID_FIELDS) if self._options.wants_row_ids else snapshot.schema_json
+        return StructType.fromJson(json.loads(text))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         changes = self._changes() if self._options.wants_changes else None
         snapshot = self._snapshot() if changes is None else changes.snapshot
-        expected = StructType.fromJson(json.loads(snapshot.schema_json if changes is None else feed_schema(snapshot)))
+        expected = self._schema_of(snapshot) if changes is None else StructType.fromJson(json.loads(feed_schema(snapshot)))
         if schema.names != expected.names:
             raise InvalidArgumentError(f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out")
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
         if changes is not None:
             return ChangesReader(snapshot, changes.versions, schema, partitions)
-        return self._reader_type()(snapshot, schema, partitions)
+        return self._reader_type()(snapshot, schema, partitions, self._options.wants_row_ids)
 
     def _reader_type(self) -> type["DeltalogReader"]:
         return DeltalogReader
@@ -126,9 +130,10 @@ class VersionsPartition(InputPartition):
 class DeltalogReader(DataSourceReader):
     """Plans on the driver, reads in the workers."""
 
-    def __init__(self, snapshot: Snapshot, schema: StructType, partitions: int) -> None:
+    def __init__(self, snapshot: Snapshot, schema: StructType, partitions: int, row_ids: bool) -> None:
         self._uri = snapshot.uri
         self._version = snapshot.version
+        self._row_ids = row_ids
         self._roots = snapshot.allowed_roots
         self._schema = schema
         self._partitions = partitions
@@ -136,7 +141,7 @@ class DeltalogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         snapshot = Snapshot.open(self._uri, version=self._version, allowed_roots=self._roots)
-        return [FragmentPartition(fragment) for fragment in snapshot.scan_partitions(self._filters, self._partitions)]
+        return [FragmentPartition(fragment) for fragment in snapshot.scan_partitions(self._filters, self._partitions, self._row_ids)]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow

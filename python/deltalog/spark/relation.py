@@ -17,6 +17,8 @@ from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
     """The version that the options ask for, or the newest."""
     options.check_read()
+    if options.wants_row_ids:
+        raise InvalidArgumentError("rowIds is for Spark Connect: here select _metadata.row_id and _metadata.row_commit_version")
     uri = uri_of(jvm, session, options.path)
     version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
     return Snapshot.open(uri, version=version, timestamp_ms=timestamp_ms, allowed_roots=_roots(jvm, session, options))

@@ -14,6 +14,10 @@ CHANGE_FIELDS: list[dict[str, Any]] = [
     {"name": name, "type": kind, "nullable": True, "metadata": {}}
     for name, kind in (("_change_type", "string"), ("_commit_version", "long"), ("_commit_timestamp", "timestamp"))
 ]
+# What the rows of a table with row tracking have beside its columns.
+ROW_ID_FIELDS: list[dict[str, Any]] = [
+    {"name": name, "type": "long", "nullable": True, "metadata": {}} for name in ("_row_id", "_row_commit_version")
+]
 
 
 def of_data(schema_json: str) -> str:

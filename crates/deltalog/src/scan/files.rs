@@ -194,13 +194,12 @@ fn renamed_deletion_vector_fields() -> Fields {
 }
 
 impl FileListing {
-    /// The listing in the form of the log: `path`, `size`, `partitionValues` and `deletionVector` as the log spells them.
+    /// The listing in the form of the log: its columns by the names, and in the form, that the log has.
     ///
     /// # Errors
     /// As [`FileListing::read`].
     pub fn kept(self) -> Result<impl Iterator<Item = Result<RecordBatch>>> {
-        let mut list =
-            self.columns([ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector]).read()?;
+        let mut list = self.read()?;
         Ok(std::iter::from_fn(move || list.next_kept()))
     }
 }
