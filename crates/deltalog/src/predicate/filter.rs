@@ -1,7 +1,6 @@
 //! Which rows a predicate is true for, in SQL's three-valued logic.
 
-use super::ast::ColumnPath;
-use super::bind::holds;
+use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Bound, BoundPredicate};
 use super::function::Purpose;
 use super::values::{Datum, Domain, Values, of_type};
@@ -42,19 +41,10 @@ impl Filter<'_> {
                 let nulls = self.column(*column)?.logical_nulls();
                 BooleanArray::new(nulls.map_or_else(|| BooleanBuffer::new_unset(rows), |nulls| !nulls.inner()), None)
             }
-            Bound::Boolean(column) => {
-                let values = self.values(*column, Domain::Boolean)?;
-                rows_where(&values, |row| values.compare(row, &Datum::Boolean(true)) == Some(Ordering::Equal))
-            }
-            Bound::Compare { column, op, value } => {
-                let values = self.values(*column, value.domain())?;
-                rows_where(&values, |row| values.compare(row, value).is_some_and(|ordering| holds(*op, ordering)))
-            }
+            Bound::Boolean(column) => self.values(*column, Domain::Boolean)?.compared(CompareOp::Eq, &Datum::Boolean(true))?,
+            Bound::Compare { column, op, value } => self.values(*column, value.domain())?.compared(*op, value)?,
             Bound::CompareColumns { left, op, right, domain } => {
-                let (left, right) = (self.values(*left, *domain)?, self.values(*right, *domain)?);
-                let nulls = NullBuffer::union(left.nulls(), right.nulls());
-                let truth = |row| left.compare_rows(row, &right).is_some_and(|ordering| holds(*op, ordering));
-                BooleanArray::new(BooleanBuffer::collect_bool(rows, truth), nulls)
+                self.values(*left, *domain)?.compared_rows(*op, &self.values(*right, *domain)?)?
             }
             Bound::In { column, domain, values: list, has_null } => {
                 let values = self.values(*column, *domain)?;

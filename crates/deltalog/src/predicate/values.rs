@@ -8,10 +8,12 @@
 //! | `Float` | floating-point numbers; whole numbers and decimals that are compared with them | NaN = NaN above all, -0.0 = 0.0 |
 //! | `Bytes` | strings, binary | byte by byte, unsigned |
 
+use super::ast::CompareOp;
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, LargeBinaryArray};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, LargeBinaryArray, Scalar};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
+use arrow::compute::kernels::cmp;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
 use std::cmp::Ordering;
 
@@ -110,7 +112,7 @@ impl Values {
             Domain::Float => match array.as_primitive_opt::<Decimal128Type>() {
                 Some(decimals) => Self::Float(decimals_to_floats(decimals)),
                 None if matches!(column, DataType::Float32 | DataType::Float64) => {
-                    Self::Float(of_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().clone())
+                    Self::Float(of_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().unary(normal))
                 }
                 None => {
                     let whole = of_type(&array, &DataType::Int64)?;
@@ -151,6 +153,33 @@ impl Values {
         }
     }
 
+    /// For each row whether `op` holds for its value and `other`; NULL where the value is.
+    pub(super) fn compared(&self, op: CompareOp, other: &Datum) -> Result<BooleanArray> {
+        match (self, other) {
+            (Self::Boolean(a), Datum::Boolean(b)) => compared(op, a, &BooleanArray::new_scalar(*b)),
+            (Self::Integer(a), Datum::Integer(b)) => compared(op, a, &Int64Array::new_scalar(*b)),
+            (Self::Decimal(a), Datum::Decimal(b)) => {
+                compared(op, a, &Scalar::new(Decimal128Array::from_value(*b, 1).with_data_type(a.data_type().clone())))
+            }
+            (Self::Float(a), Datum::Float(b)) => compared(op, a, &Float64Array::new_scalar(normal(*b))),
+            (Self::Bytes(a), Datum::Bytes(b)) => compared(op, a, &LargeBinaryArray::new_scalar(b)),
+            _ => Err(incomparable()),
+        }
+    }
+
+    /// For each row whether `op` holds for its value and the one of `other`; NULL where one of them is.
+    pub(super) fn compared_rows(&self, op: CompareOp, other: &Self) -> Result<BooleanArray> {
+        match (self, other) {
+            (Self::Boolean(a), Self::Boolean(b)) => compared(op, a, b),
+            (Self::Integer(a), Self::Integer(b)) => compared(op, a, b),
+            // Of one scale, though perhaps not of one precision.
+            (Self::Decimal(a), Self::Decimal(b)) => compared(op, a, &b.clone().with_data_type(a.data_type().clone())),
+            (Self::Float(a), Self::Float(b)) => compared(op, a, b),
+            (Self::Bytes(a), Self::Bytes(b)) => compared(op, a, b),
+            _ => Err(incomparable()),
+        }
+    }
+
     /// The bytes in row `row`, unless NULL or of another domain.
     pub(super) fn bytes(&self, row: usize) -> Option<&[u8]> {
         match self {
@@ -185,6 +214,28 @@ impl Values {
             Self::Bytes(a) => a,
         }
     }
+}
+
+/// Arrow's order is that of every domain, if floating-point numbers are [`normal`].
+fn compared(op: CompareOp, left: &dyn arrow::array::Datum, right: &dyn arrow::array::Datum) -> Result<BooleanArray> {
+    let compared = match op {
+        CompareOp::Eq | CompareOp::NullSafeEq => cmp::eq(left, right),
+        CompareOp::NotEq => cmp::neq(left, right),
+        CompareOp::Lt => cmp::lt(left, right),
+        CompareOp::LtEq => cmp::lt_eq(left, right),
+        CompareOp::Gt => cmp::gt(left, right),
+        CompareOp::GtEq => cmp::gt_eq(left, right),
+    };
+    compared.map_err(|error| incomparable().with_source(error))
+}
+
+fn incomparable() -> Error {
+    Error::invalid_argument("the predicate compares what cannot be compared")
+}
+
+/// One of the many NaN for all, and one zero for both: with them the total order of IEEE 754 is Spark's.
+fn normal(value: f64) -> f64 {
+    if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 
 /// `array` as one of type `to`.
