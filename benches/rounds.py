@@ -32,8 +32,12 @@ class Outcome:
 
     def series(self, measure: str, quantity: str) -> list[float]:
         """A quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap, by round; empty where the lap does not have it."""
-        laps = [] if self.failure else [sample["laps"][measure] for sample in self.samples]
+        laps = [] if self.failure else [sample["laps"].get(measure, {}) for sample in self.samples]
         return [lap[quantity] for lap in laps if quantity in lap]
+
+    def takes_part(self, measure: str) -> bool:
+        """Whether the measure is one of the contender's, as far as is known."""
+        return self.failure is not None or all(measure in sample["laps"] for sample in self.samples)
 
 
 @dataclass(frozen=True)

@@ -79,6 +79,7 @@ def summarise(case: Case, scale: str, rounds: int, outcomes: Sequence[Outcome]) 
         )
         for measure in measures
         for outcome in outcomes
+        if outcome.takes_part(measure)
     ]
     compared = [each for ratio in case.ratios for each in _ratio(ratio, by_name)]
     compared += [each for limit in case.limits for each in _limit(limit, by_name)]
