@@ -60,8 +60,8 @@ def paths_sha256(table: deltalog.DeltaTable) -> tuple[int, str]:
     return len(lines), canonical.sha256(sorted(lines))
 
 
-def rows_sha256(table: deltalog.DeltaTable, **options: bool) -> tuple[int, str]:
-    lines = canonical.rows(pa.table(table.to_arrow(**options)))
+def rows_sha256(table: deltalog.DeltaTable, *, view_types: bool = False) -> tuple[int, str]:
+    lines = canonical.rows(pa.table(table.to_arrow(view_types=view_types)))
     return len(lines), canonical.sha256(lines)
 
 
