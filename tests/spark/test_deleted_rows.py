@@ -68,7 +68,8 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
         file = path / f"part-{number}.parquet"
         first = number * ROWS
         pq.write_table(data(first), file, row_group_size=6_000 + number, data_page_size=4096)
-        statistics = {"numRecords": ROWS, "tightBounds": False}
+        bounds = {"minValues": {"n": first}, "maxValues": {"n": first + ROWS - 1}}
+        statistics = {"numRecords": ROWS, "tightBounds": False, **bounds}
         add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 0, "dataChange": True}
         actions.append({"add": {**add, "stats": json.dumps(statistics)}})
         if rows is not None:
@@ -120,6 +121,20 @@ def test_the_plan_is_that_of_plain_files(spark: SparkSession, table: tuple[str, 
     assert "ReadSchema: struct<n:bigint>" in plan
     assert "PushedFilters: [IsNotNull(n), GreaterThan(n,5)]" in plan
     assert "row_index" not in plan
+
+
+def test_files_without_vectors_are_read_by_nothing_but_sparks_reader(spark: SparkSession, table: tuple[str, list[int]]) -> None:
+    frame = spark.read.format("deltalog").load(table[0])
+    for condition, reader in (
+        (f"n >= {3 * ROWS} AND n < {4 * ROWS}", "ParquetFileFormat"),
+        (f"n >= {3 * ROWS} AND n <= {4 * ROWS}", "SnapshotFormat"),
+        ("n >= 0", "SnapshotFormat"),
+    ):
+        some = frame.where(condition).select("n")
+        scan: Any = some._jdf.queryExecution().sparkPlan().collectLeaves().head()
+        assert scan.relation().fileFormat().getClass().getSimpleName() == reader
+        wanted = [n for n in table[1] if eval(condition.replace("AND", "and"), {"n": n})]  # noqa: S307
+        assert sorted(some.toArrow()["n"].to_pylist()) == wanted
 
 
 def test_a_vector_that_is_gone_or_damaged_is_our_own_error(

@@ -1,7 +1,7 @@
 //! The file list packed for the Java side of `deltalog.spark`.
 //!
 //! ```text
-//! i64 files of the snapshot
+//! i64 files of the snapshot, u8 whether a file below has a vector
 //! i32 length, the table's root as a Hadoop path
 //! i32 D, D directories:
 //!     the partition row: for each column u8 present, and if 1 the value in Catalyst's form

@@ -142,6 +142,7 @@ impl<'a> Packer<'a> {
     /// All of it; `total` is the number of files of the snapshot.
     pub(super) fn finish(self, total: u64, root: &str) -> Result<Packed> {
         let mut head = total.to_be_bytes().to_vec();
+        head.push(u8::from(self.has_vectors));
         text(root, &mut head)?;
         head.extend(count(self.directories.len())?.to_be_bytes());
         let mut parts = Vec::with_capacity(1 + 2 * self.directories.len());

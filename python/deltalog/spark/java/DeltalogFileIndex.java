@@ -107,21 +107,26 @@ public class DeltalogFileIndex implements FileIndex {
     return Arrays.asList(new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
   }
 
-  /** How many of the files a scan with these filters reads, as text. */
-  public String counted(Seq partitionFilters, Seq dataFilters) {
+  /** What is known of the files that a scan with these filters reads; they are listed for it, and the scan takes them over. */
+  public Listings.Listing known(Seq partitionFilters, Seq dataFilters) {
     Object key = key(partitionFilters, dataFilters);
-    String counts = listings.counts(key);
-    return counts != null ? counts : listings.keep(key, list(partitionFilters, dataFilters));
+    Listings.Listing known = listings.known(key);
+    return known != null ? known : listings.keep(key, list(partitionFilters, dataFilters));
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    return listing(partitionFilters, dataFilters).directories();
+  }
+
+  /** The files that a scan with these filters reads. */
+  public PackedListing listing(Seq partitionFilters, Seq dataFilters) {
     Object key = key(partitionFilters, dataFilters);
     PackedListing listed = listings.take(key);
     if (listed == null) {
       listed = list(partitionFilters, dataFilters);
       listings.note(key, listed);
     }
-    return listed.directories();
+    return listed;
   }
 
   public Seq rootPaths() {

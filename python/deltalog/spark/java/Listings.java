@@ -19,16 +19,15 @@ public class Listings extends LinkedHashMap {
     return size() > MOST;
   }
 
-  /** What is known of the listing's size, or null. */
-  public synchronized String counts(Object key) {
-    Listing listing = (Listing) get(key);
-    return listing == null ? null : listing.counts;
+  /** What is known of the listing, or null. */
+  public synchronized Listing known(Object key) {
+    return (Listing) get(key);
   }
 
-  public synchronized String keep(Object key, PackedListing files) {
+  public synchronized Listing keep(Object key, PackedListing files) {
     Listing listing = new Listing(files);
     put(key, listing);
-    return listing.counts;
+    return listing;
   }
 
   /** Of a listing that a scan has made for itself: the text that is asked for afterwards needs no other one. */
@@ -48,12 +47,15 @@ public class Listings extends LinkedHashMap {
     return files;
   }
 
-  private static final class Listing {
-    final String counts;
+  /** What stays known of a listing. */
+  public static final class Listing {
+    public final String counts;
+    public final boolean hasVectors;
     SoftReference files;
 
     Listing(PackedListing files) {
       this.counts = files.count() + " of " + files.total() + " files";
+      this.hasVectors = files.hasVectors();
       this.files = new SoftReference(files);
     }
   }

@@ -13,17 +13,19 @@ import scala.collection.Iterator;
  * The files of a scan as the planner packs them. What is made of them here does not grow with their number: a directory unpacks its files when Spark
  * walks over them.
  *
- * Big endian: i64 files of the snapshot; i32 length and the root's path; i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form),
+ * Big endian: i64 files of the snapshot; u8 whether a file here has a vector; i32 length and the root's path; i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form),
  * i32 F files, i32 length of them, and the files as PackedFiles has them.
  */
 public class PackedListing {
   private final List directories = new ArrayList();
   private final long total;
+  private final boolean hasVectors;
   private int count = 0;
 
   public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
     PackedValues packed = new PackedValues(bytes);
     this.total = bytes.getLong();
+    this.hasVectors = bytes.get() != 0;
     PackedRoot root = new PackedRoot(packed.text());
     for (int left = packed.count(); left > 0; left--) {
       InternalRow partition = packed.row(partitionSchema);
@@ -39,6 +41,11 @@ public class PackedListing {
   /** How many files are listed. */
   public int count() {
     return count;
+  }
+
+  /** Whether there may be a file of which not all rows are shown. */
+  public boolean hasVectors() {
+    return hasVectors;
   }
 
   /** How many files the snapshot has. */

@@ -14,18 +14,23 @@ public class ScanFileIndex implements FileIndex {
   private final DeltalogFileIndex table;
   private final Seq partitionFilters;
   private final Seq dataFilters;
+  private final boolean isPlain;
 
-  /** The filters are those that Spark lists files with: without subqueries, whose results are not known before the query runs. */
-  public ScanFileIndex(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters) {
+  /**
+   * The filters are those that Spark lists files with: without subqueries, whose results are not known before the query runs. A plain scan cannot read
+   * files of which not all rows are shown.
+   */
+  public ScanFileIndex(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters, boolean isPlain) {
     this.table = table;
     this.partitionFilters = partitionFilters;
     this.dataFilters = dataFilters;
+    this.isPlain = isPlain;
   }
 
   private String label() {
     String label = table.label();
     try {
-      return label + ", " + table.counted(partitionFilters, dataFilters);
+      return label + ", " + table.known(partitionFilters, dataFilters).counts;
     } catch (DeltalogException e) {
       return label + ", files unknown"; // The scan says why.
     }
@@ -37,7 +42,11 @@ public class ScanFileIndex implements FileIndex {
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
-    return table.listFiles(partitionFilters, dataFilters);
+    PackedListing listed = table.listing(partitionFilters, dataFilters);
+    if (isPlain && listed.hasVectors()) {
+      throw new IllegalStateException("deltalog: the scan was planned for files without deletion vectors, of which there are some");
+    }
+    return listed.directories();
   }
 
   public String[] inputFiles() {

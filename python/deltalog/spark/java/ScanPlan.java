@@ -10,6 +10,7 @@ import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.execution.FileSourceScanExec;
 import org.apache.spark.sql.execution.SparkPlan;
+import org.apache.spark.sql.execution.datasources.FileFormat;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.execution.datasources.FileSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
@@ -51,12 +52,30 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     }
     FileSourceScanExec scan = (FileSourceScanExec) node;
     HadoopFsRelation relation = scan.relation();
-    FileIndex index = new ScanFileIndex((DeltalogFileIndex) relation.location(), known(scan.partitionFilters()), known(scan.dataFilters()));
-    Object ofScan = relation.copy(index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), relation.fileFormat(), relation.options(), relation.sparkSession());
+    DeltalogFileIndex table = (DeltalogFileIndex) relation.location();
+    Seq partitionFilters = known(scan.partitionFilters());
+    Seq dataFilters = known(scan.dataFilters());
+    FileFormat format = relation.fileFormat();
+    boolean mayLeaveOutRows = format instanceof SnapshotFormat && ((SnapshotFormat) format).leavesOutRows();
+    boolean isPlain = mayLeaveOutRows && hasNoVectors(table, partitionFilters, dataFilters);
+    if (isPlain) {
+      format = ((SnapshotFormat) format).withAllRows();
+    }
+    FileIndex index = new ScanFileIndex(table, partitionFilters, dataFilters, isPlain);
+    Object ofScan = relation.copy(index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), format, relation.options(), relation.sparkSession());
     try {
       return CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
     } catch (Exception e) {
       throw new IllegalStateException("deltalog cannot use this version of Spark's scan: " + e, e);
+    }
+  }
+
+  /** Whether the scan reads whole files only, though others of the table may have deletion vectors. */
+  private static boolean hasNoVectors(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters) {
+    try {
+      return !table.known(partitionFilters, dataFilters).hasVectors;
+    } catch (DeltalogException e) {
+      return false; // The scan says why.
     }
   }
 

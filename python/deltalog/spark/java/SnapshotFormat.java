@@ -2,6 +2,7 @@ package io.deltalog.spark;
 
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
@@ -47,8 +48,26 @@ public class SnapshotFormat extends ParquetFileFormat {
     this.rowCommitVersions = rowCommitVersions;
   }
 
-  private boolean isSparksOwn() {
-    return !leavesOutRows && !isChangeFeed && rowIds == null && readAs.isEmpty();
+  /** A change data feed does not say so: of each of its rows there is more to tell. */
+  public boolean leavesOutRows() {
+    return leavesOutRows && !isChangeFeed;
+  }
+
+  /** The same for files of which all rows are shown; Spark's own class if nothing else is asked for. */
+  public ParquetFileFormat withAllRows() {
+    if (names == null && readAs.isEmpty() && rowIds == null) {
+      return new ParquetFileFormat();
+    }
+    return new SnapshotFormat(names, byId, false, readAs, isChangeFeed, rowIds, rowCommitVersions);
+  }
+
+  /** Whether the columns are just what Spark's reader makes of the files. */
+  private boolean isSparksOwn(StructType required) {
+    if (leavesOutRows || isChangeFeed) {
+      return false;
+    }
+    List asked = Arrays.asList(required.fieldNames());
+    return Collections.disjoint(asked, Arrays.asList(readAs.fieldNames())) && !asked.contains(rowIds) && !asked.contains(rowCommitVersions);
   }
 
   /** Decimals within other types are brought to the table's row by row. */
@@ -69,7 +88,7 @@ public class SnapshotFormat extends ParquetFileFormat {
 
   /** Spark's generated code expects certain classes of vectors, which only its own reader's batches have. */
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
-    return isSparksOwn() ? super.vectorTypes(required, partition, conf) : Option.empty();
+    return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
   }
 
   /** What _metadata has beside Spark's own fields, under the names that the JVM connector has made known. */
@@ -86,7 +105,7 @@ public class SnapshotFormat extends ParquetFileFormat {
   }
 
   public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options, Configuration conf) {
-    if (isSparksOwn()) {
+    if (isSparksOwn(required)) {
       return reader(session, data, partition, required, filters, options, conf);
     }
     StructType read = withTypesRead(required);
