@@ -211,8 +211,8 @@ class SparkChanges:
     def versions(self) -> tuple[int, int] | None:
         """The first and the last version; None if the range has none."""
     def size_in_bytes(self) -> int: ...
-    def plan_spark(self) -> SparkPlan:
-        """The files, as `Snapshot.plan_spark` has them."""
+    def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
+        """The files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` has them."""
 
 @final
 class SparkPlan:

@@ -57,3 +57,28 @@ def test_filters_and_options(spark: SparkSession) -> None:
         spark.read.format("deltalog").option("startingVersion", 0).load(str(golden.table))
     with pytest.raises(deltalog.DeltaError, match="cannot be used together"):
         by_time.option("startingVersion", 0).load(str(golden.table))
+
+
+def test_a_filter_leaves_out_files(spark: SparkSession, tmp_path: Path) -> None:
+    """By statistics, which the three removes of the overwrite have none of, and by what the feed says of all rows of a file."""
+    path = tmp_path / "table"
+    for first in (0, 10, 20):
+        rows = pa.table({"id": range(first, first + 10), "text": [f"row {n}" for n in range(first, first + 10)]})
+        deltalog.write_deltalake(path, rows, mode="append", configuration={"delta.enableChangeDataFeed": "true"} if first == 0 else None)
+    deltalog.write_deltalake(path, pa.table({"id": [40], "text": ["row 40"]}), mode="overwrite")
+    frame = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", 0).load(str(path))
+    everything = frame.collect()
+    for condition, is_wanted, files in (
+        ("id BETWEEN 12 AND 14", lambda row: 12 <= row.id <= 14, 1 + 3),
+        ("id = 40", lambda row: row.id == 40, 1 + 3),
+        ("id > 100", lambda row: False, 0 + 3),
+        ("_change_type = 'delete'", lambda row: row._change_type == "delete", 3),
+        ("_change_type = 'insert' AND id < 15", lambda row: row._change_type == "insert" and row.id < 15, 2),
+        ("_commit_version = 1", lambda row: row._commit_version == 1, 1),
+        ("_commit_version >= 2 AND id >= 20", lambda row: row._commit_version >= 2 and row.id >= 20, 2 + 3),
+        ("length(text) = 5", lambda row: len(row.text) == 5, 7),
+    ):
+        some = frame.where(condition)
+        assert sorted(map(str, some.collect())) == sorted(str(row) for row in everything if is_wanted(row)), condition
+        scan: Any = some._jdf.queryExecution().sparkPlan().collectLeaves().head()
+        assert f"{files} of 7 files" in scan.relation().location().toString(), condition

@@ -26,7 +26,7 @@ impl SparkChanges {
         call(py, || self.0.files()?.map(|file| file.map(|file| file.file.size)).sum::<deltalog::Result<u64>>())
     }
 
-    fn plan_spark(&self, py: Python<'_>) -> PyResult<SparkPlan> {
-        call(py, || pack_changes(&self.0)).map(SparkPlan)
+    fn plan_spark(&self, py: Python<'_>, filter_sql: &str, time_zone: &str) -> PyResult<SparkPlan> {
+        call(py, || pack_changes(&self.0, filter_sql, time_zone)).map(SparkPlan)
     }
 }

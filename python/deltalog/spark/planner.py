@@ -67,8 +67,11 @@ class ChangesPlanner(Planner):
         return None
 
     def _files(self, filters: str, time_zone: str) -> SparkPlan:
-        plan = self._changes.plan_spark()
-        _log.info("%s changes of the versions %s: %d files", self.snapshot.uri, self._changes.versions, plan.kept)
+        plan = self._changes.plan_spark(filters, time_zone)
+        versions = self._changes.versions
+        _log.info(
+            "%s changes of the versions %s: %d of %d files may hold matching rows", self.snapshot.uri, versions, plan.kept, plan.total
+        )
         return plan
 
 

@@ -4,13 +4,23 @@
 
 use arrow::array::ArrayRef;
 use deltalog::changes::{COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFile, ChangePlan};
+use deltalog::predicate::{ParseMode, parse};
 use deltalog::{Error, Result};
 
 use super::packer::{Packer, PlannedFile, PlannedPath};
 use super::{Plan, finish};
 
-/// Packs the files of `changes`.
-pub(crate) fn pack_changes(changes: &ChangePlan) -> Result<Plan> {
+/// Packs the files of `changes` that may hold rows for which `filter_sql` is true.
+pub(crate) fn pack_changes(changes: &ChangePlan, filter_sql: &str, time_zone: &str) -> Result<Plan> {
+    if filter_sql.trim().is_empty() {
+        return pack_files(changes, None);
+    }
+    let total = changes.files()?.try_fold(0, |total, file| file.map(|_| total + 1))?;
+    pack_files(&changes.pruned(parse(filter_sql, time_zone, ParseMode::Pruning)?)?, Some(total))
+}
+
+/// `total`: of how many, if these are not all.
+fn pack_files(changes: &ChangePlan, total: Option<u64>) -> Result<Plan> {
     let snapshot = changes.snapshot();
     let names = snapshot.metadata().partition_columns.iter().map(String::as_str).chain([COMMIT_VERSION, COMMIT_TIMESTAMP]);
     let names: Vec<_> = names.collect();
@@ -20,7 +30,7 @@ pub(crate) fn pack_changes(changes: &ChangePlan) -> Result<Plan> {
         add_file(&mut packer, &file, &names).map_err(|error| error.in_table(snapshot.storage().url()).at_version(file.version))?;
     }
     let files = packer.files();
-    finish(packer, snapshot, files)
+    finish(packer, snapshot, total.unwrap_or(files))
 }
 
 fn add_file(packer: &mut Packer<'_>, changed: &ChangeFile, names: &[&str]) -> Result<()> {

@@ -25,7 +25,24 @@ use crate::snapshot::Snapshot;
 pub struct ChangeFeed {
     snapshot: Snapshot,
     wanted: Wanted,
-    predicate: Option<Predicate>,
+    predicate: Option<Asked>,
+}
+
+/// What is asked of the rows.
+#[derive(Debug, Clone)]
+enum Asked {
+    Exactly(Predicate),
+    /// Of the files; somebody else filters the rows.
+    OfFiles(Predicate),
+}
+
+impl Asked {
+    fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
+        match self {
+            Self::Exactly(predicate) => predicate.bind(schema),
+            Self::OfFiles(predicate) => Ok(predicate.bind_for_pruning(schema)),
+        }
+    }
 }
 
 impl ChangeFeed {
@@ -59,7 +76,7 @@ impl ChangeFeed {
     /// Only changes for which `predicate` is true. It may name the columns of the feed.
     #[must_use]
     pub fn predicate(mut self, predicate: Predicate) -> Self {
-        self.predicate = Some(predicate);
+        self.predicate = Some(Asked::Exactly(predicate));
         self
     }
 
@@ -210,7 +227,7 @@ pub struct ChangePlan {
 
 impl ChangePlan {
     /// Without commits as yet.
-    fn new(snapshot: Snapshot, versions: Option<RangeInclusive<u64>>, predicate: Option<&Predicate>) -> Result<Self> {
+    fn new(snapshot: Snapshot, versions: Option<RangeInclusive<u64>>, predicate: Option<&Asked>) -> Result<Self> {
         let located = |error: Error| error.in_table(snapshot.storage().url());
         let schema = with_change_fields(snapshot.arrow_schema()).map_err(located)?;
         let predicate = predicate.map(|predicate| predicate.bind(&schema)).transpose().map_err(located)?;
@@ -220,6 +237,17 @@ impl ChangePlan {
     /// The versions; `None` if the range has none.
     pub fn versions(&self) -> Option<RangeInclusive<u64>> {
         self.versions.clone()
+    }
+
+    /// The same changes without the files that cannot hold a row for which `predicate` is true; what is not understood of it prunes nothing. For engines that
+    /// filter the rows themselves. The commits are read again.
+    ///
+    /// # Errors
+    /// As [`ChangeFeed::plan`].
+    pub fn pruned(&self, predicate: Predicate) -> Result<Self> {
+        let Some(versions) = &self.versions else { return Ok(self.clone()) };
+        let (start, end) = (ChangeBound::Version(*versions.start()), ChangeBound::Version(*versions.end()));
+        ChangeFeed { predicate: Some(Asked::OfFiles(predicate)), ..ChangeFeed::new(&self.snapshot).from(start).to(end) }.plan()
     }
 
     /// The last version, in whose schema the rows are.
