@@ -67,7 +67,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
     for number, rows in enumerate(deleted):
         file = path / f"part-{number}.parquet"
         first = number * ROWS
-        pq.write_table(data(first), file, row_group_size=6_000 + number, data_page_size=4096)
+        pq.write_table(data(first), file, row_group_size=6_000 + number, data_page_size=4096, write_page_index=number % 2 == 1)
         bounds = {"minValues": {"n": first}, "maxValues": {"n": first + ROWS - 1}}
         statistics = {"numRecords": ROWS, "tightBounds": False, **bounds}
         add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 0, "dataChange": True}

@@ -29,6 +29,7 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
   public Object apply(Object object) {
     PartitionedFile file = (PartitionedFile) object;
     Iterator rows = (Iterator) reader.apply(file);
+    RowNumbers.install(rows, rowIndex);
     RowSelection selection = FileFacts.selection(file, ((SerializableConfiguration) configuration.value()).value());
     return new ScanRows(rows, columns, rowIndex, file, selection);
   }
