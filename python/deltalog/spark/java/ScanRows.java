@@ -26,7 +26,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
   private final PartitionedFile file;
   private final RowSelection selection;
   private final ColumnVector[] whole;
-  private final ColumnVector[] selected;
+  private final SelectedVector[] selected;
   private int[] positions = new int[0];
   private UnsafeProjection projection;
   private Object next;
@@ -39,7 +39,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
     this.file = file;
     this.selection = selection;
     this.whole = new ColumnVector[columns.length];
-    this.selected = new ColumnVector[columns.length];
+    this.selected = new SelectedVector[columns.length];
   }
 
   public boolean hasNext() {
@@ -81,8 +81,10 @@ public class ScanRows extends AbstractIterator implements Closeable {
 
   private ColumnVector[] selected() {
     for (int i = 0; i < whole.length; i++) {
-      if (selected[i] == null || !((SelectedVector) selected[i]).shows(whole[i])) {
+      if (selected[i] == null || !selected[i].shows(whole[i])) {
         selected[i] = new SelectedVector(whole[i], positions);
+      } else {
+        selected[i].begin();
       }
     }
     return selected;

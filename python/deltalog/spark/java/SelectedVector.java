@@ -12,12 +12,24 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class SelectedVector extends ColumnVector {
   private final ColumnVector all;
   private final int[] positions;
-  private ColumnVector[] children;
+  private SelectedVector[] children;
+  private boolean hasNulls;
 
   public SelectedVector(ColumnVector all, int[] positions) {
     super(all.dataType());
     this.all = all;
     this.positions = positions;
+    begin();
+  }
+
+  /** The column beneath has been filled again. */
+  public void begin() {
+    hasNulls = all.hasNull();
+    for (int i = 0; children != null && i < children.length; i++) {
+      if (children[i] != null) {
+        children[i].begin();
+      }
+    }
   }
 
   public boolean shows(ColumnVector column) {
@@ -29,7 +41,7 @@ public final class SelectedVector extends ColumnVector {
   public void closeIfFreeable() {}
 
   public boolean hasNull() {
-    return all.hasNull();
+    return hasNulls;
   }
 
   public int numNulls() {
@@ -37,7 +49,7 @@ public final class SelectedVector extends ColumnVector {
   }
 
   public boolean isNullAt(int row) {
-    return all.isNullAt(positions[row]);
+    return hasNulls && all.isNullAt(positions[row]);
   }
 
   public boolean getBoolean(int row) {
@@ -94,7 +106,7 @@ public final class SelectedVector extends ColumnVector {
       return all.getChild(ordinal);
     }
     if (children == null) {
-      children = new ColumnVector[type instanceof StructType ? ((StructType) type).length() : 2];
+      children = new SelectedVector[type instanceof StructType ? ((StructType) type).length() : 2];
     }
     if (children[ordinal] == null) {
       children[ordinal] = new SelectedVector(all.getChild(ordinal), positions);
