@@ -1,17 +1,23 @@
 //! Builds record batches of file actions, row by row.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use arrow::array::{
     Array, ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch,
     RecordBatchOptions, StringArray, StringBuilder, StructArray,
 };
-use arrow::datatypes::{Field, Schema};
+use arrow::datatypes::{FieldRef, Schema};
 
 use super::columns::{FileColumn, deletion_vector_fields, remove_fields};
 use super::line::{AddLine, Pairs, RemoveLine};
 use crate::error::{Error, Result};
 use crate::protocol::DeletionVectorDescriptor;
+
+/// The columns, made once: a log may have very many commits.
+static ADD_FIELDS: LazyLock<Vec<FieldRef>> = LazyLock::new(|| FileColumn::ALL.iter().map(|column| Arc::new(column.field())).collect());
+static REMOVE_FIELDS: LazyLock<Vec<FieldRef>> =
+    LazyLock::new(|| remove_fields().into_iter().chain([FileColumn::Stats.field()]).map(Arc::new).collect());
+static NOTHING: LazyLock<RecordBatch> = LazyLock::new(|| RecordBatch::new_empty(Arc::new(Schema::new(vec![FileColumn::Path.field()]))));
 
 /// Rows of `add` actions, with every column.
 pub(super) struct AddRows {
@@ -21,8 +27,8 @@ pub(super) struct AddRows {
     modification_time: Int64Builder,
     data_change: BooleanBuilder,
     stats: StringBuilder,
-    tags: StringMapBuilder,
-    deletion_vector: DeletionVectorRows,
+    tags: Sparse<StringMapBuilder>,
+    deletion_vector: Sparse<DeletionVectorRows>,
     base_row_id: Int64Builder,
     default_row_commit_version: Int64Builder,
     clustering_provider: StringBuilder,
@@ -38,8 +44,8 @@ impl AddRows {
             modification_time: Int64Builder::with_capacity(rows),
             data_change: BooleanBuilder::with_capacity(rows),
             stats: StringBuilder::with_capacity(rows, 0),
-            tags: StringMapBuilder::with_capacity(rows),
-            deletion_vector: DeletionVectorRows::with_capacity(rows),
+            tags: Sparse::default(),
+            deletion_vector: Sparse::default(),
             base_row_id: Int64Builder::with_capacity(rows),
             default_row_commit_version: Int64Builder::with_capacity(rows),
             clustering_provider: StringBuilder::with_capacity(rows, 0),
@@ -55,7 +61,7 @@ impl AddRows {
         self.data_change.append_value(add.data_change.unwrap_or(true));
         self.stats.append_option(add.stats.as_ref().map(|stats| &stats.0));
         self.tags.append(add.tags.as_ref())?;
-        self.deletion_vector.append(add.deletion_vector.as_ref());
+        self.deletion_vector.append(add.deletion_vector.as_ref())?;
         self.base_row_id.append_option(add.base_row_id);
         self.default_row_commit_version.append_option(add.default_row_commit_version);
         self.clustering_provider.append_option(add.clustering_provider.as_ref());
@@ -63,20 +69,20 @@ impl AddRows {
     }
 
     pub(super) fn finish(mut self) -> Result<RecordBatch> {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(shrunk(self.path.finish())),
-            self.partition_values.finish(),
-            Arc::new(self.size.finish()),
-            Arc::new(self.modification_time.finish()),
-            Arc::new(self.data_change.finish()),
-            Arc::new(shrunk(self.stats.finish())),
+        let columns = vec![
+            Some(Arc::new(shrunk(self.path.finish())) as ArrayRef),
+            Some(self.partition_values.finish()),
+            Some(Arc::new(self.size.finish())),
+            Some(Arc::new(self.modification_time.finish())),
+            Some(Arc::new(self.data_change.finish())),
+            Some(Arc::new(shrunk(self.stats.finish()))),
             self.tags.finish(),
             self.deletion_vector.finish(),
-            Arc::new(self.base_row_id.finish()),
-            Arc::new(self.default_row_commit_version.finish()),
-            Arc::new(self.clustering_provider.finish()),
+            Some(Arc::new(self.base_row_id.finish())),
+            Some(Arc::new(self.default_row_commit_version.finish())),
+            Some(Arc::new(self.clustering_provider.finish())),
         ];
-        batch(FileColumn::ALL.iter().map(|column| column.field()).collect(), columns)
+        batch(&ADD_FIELDS, columns)
     }
 }
 
@@ -88,7 +94,7 @@ pub(super) struct RemoveRows {
     extended_file_metadata: BooleanBuilder,
     partition_values: StringMapBuilder,
     size: Int64Builder,
-    deletion_vector: DeletionVectorRows,
+    deletion_vector: Sparse<DeletionVectorRows>,
     base_row_id: Int64Builder,
     default_row_commit_version: Int64Builder,
     stats: StringBuilder,
@@ -104,7 +110,7 @@ impl RemoveRows {
             extended_file_metadata: BooleanBuilder::with_capacity(rows),
             partition_values: StringMapBuilder::with_capacity(rows),
             size: Int64Builder::with_capacity(rows),
-            deletion_vector: DeletionVectorRows::with_capacity(rows),
+            deletion_vector: Sparse::default(),
             base_row_id: Int64Builder::with_capacity(rows),
             default_row_commit_version: Int64Builder::with_capacity(rows),
             stats: StringBuilder::new(),
@@ -118,7 +124,7 @@ impl RemoveRows {
         self.extended_file_metadata.append_option(remove.extended_file_metadata);
         self.partition_values.append(remove.partition_values.as_ref())?;
         self.size.append_option(remove.size);
-        self.deletion_vector.append(remove.deletion_vector.as_ref());
+        self.deletion_vector.append(remove.deletion_vector.as_ref())?;
         self.base_row_id.append_option(remove.base_row_id);
         self.default_row_commit_version.append_option(remove.default_row_commit_version);
         self.stats.append_option(stats);
@@ -126,19 +132,19 @@ impl RemoveRows {
     }
 
     pub(super) fn finish(mut self) -> Result<RecordBatch> {
-        let columns: Vec<ArrayRef> = vec![
-            Arc::new(shrunk(self.path.finish())),
-            Arc::new(self.deletion_timestamp.finish()),
-            Arc::new(self.data_change.finish()),
-            Arc::new(self.extended_file_metadata.finish()),
-            self.partition_values.finish(),
-            Arc::new(self.size.finish()),
+        let columns = vec![
+            Some(Arc::new(shrunk(self.path.finish())) as ArrayRef),
+            Some(Arc::new(self.deletion_timestamp.finish())),
+            Some(Arc::new(self.data_change.finish())),
+            Some(Arc::new(self.extended_file_metadata.finish())),
+            Some(self.partition_values.finish()),
+            Some(Arc::new(self.size.finish())),
             self.deletion_vector.finish(),
-            Arc::new(self.base_row_id.finish()),
-            Arc::new(self.default_row_commit_version.finish()),
-            Arc::new(shrunk(self.stats.finish())),
+            Some(Arc::new(self.base_row_id.finish())),
+            Some(Arc::new(self.default_row_commit_version.finish())),
+            Some(Arc::new(shrunk(self.stats.finish()))),
         ];
-        batch(remove_fields().into_iter().chain([FileColumn::Stats.field()]).collect(), columns)
+        batch(&REMOVE_FIELDS, columns)
     }
 }
 
@@ -148,25 +154,79 @@ fn shrunk(mut texts: StringArray) -> StringArray {
     texts
 }
 
+/// The batch without any row.
+pub(super) fn nothing() -> RecordBatch {
+    NOTHING.clone()
+}
+
 /// The batch of `columns`, without those that no row has.
-fn batch(fields: Vec<Field>, columns: Vec<ArrayRef>) -> Result<RecordBatch> {
-    let rows = columns.first().map_or(0, |column| column.len());
-    let is_used = |field: &Field, column: &ArrayRef| column.null_count() < rows || field.name() == FileColumn::Path.name();
-    let (fields, columns): (Vec<_>, Vec<_>) = fields.into_iter().zip(columns).filter(|(field, column)| is_used(field, column)).unzip();
+fn batch(fields: &[FieldRef], columns: Vec<Option<ArrayRef>>) -> Result<RecordBatch> {
+    let rows = columns.iter().flatten().next().map_or(0, |column| column.len());
+    let is_used = |field: &FieldRef, column: &ArrayRef| column.null_count() < rows || field.name() == FileColumn::Path.name();
+    let columns = fields.iter().zip(columns).filter_map(|(field, column)| Some((Arc::clone(field), column?)));
+    let (fields, columns): (Vec<_>, Vec<_>) = columns.filter(|(field, column)| is_used(field, column)).unzip();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
         .map_err(|error| Error::corrupt_log("file actions do not fit their columns").with_source(error))
 }
 
+/// A builder of a column with values of type `V`.
+trait Rows<V: ?Sized>: Sized {
+    fn with_capacity(rows: usize) -> Self;
+    fn append(&mut self, value: Option<&V>) -> Result<()>;
+    fn finish(&mut self) -> ArrayRef;
+}
+
+/// A column that few tables have: begun with its first value.
+struct Sparse<R> {
+    rows: Option<R>,
+    /// How many rows came before.
+    without: usize,
+}
+
+impl<R> Default for Sparse<R> {
+    fn default() -> Self {
+        Self { rows: None, without: 0 }
+    }
+}
+
+impl<R> Sparse<R> {
+    fn append<V: ?Sized>(&mut self, value: Option<&V>) -> Result<()>
+    where
+        R: Rows<V>,
+    {
+        match (&mut self.rows, value) {
+            (Some(rows), value) => rows.append(value),
+            (None, None) => {
+                self.without += 1;
+                Ok(())
+            }
+            (None, value) => {
+                let rows = self.rows.insert(R::with_capacity(self.without + 1));
+                (0..self.without).try_for_each(|_| rows.append(None))?;
+                rows.append(value)
+            }
+        }
+    }
+
+    /// Nothing if no row has a value.
+    fn finish<V: ?Sized>(&mut self) -> Option<ArrayRef>
+    where
+        R: Rows<V>,
+    {
+        self.rows.as_mut().map(R::finish)
+    }
+}
+
 struct StringMapBuilder(MapBuilder<StringBuilder, StringBuilder>);
 
-impl StringMapBuilder {
+impl<'a> Rows<Pairs<'a>> for StringMapBuilder {
     fn with_capacity(rows: usize) -> Self {
         let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
         Self(MapBuilder::with_capacity(Some(names), StringBuilder::with_capacity(0, 0), StringBuilder::with_capacity(0, 0), rows))
     }
 
-    fn append(&mut self, pairs: Option<&Pairs<'_>>) -> Result<()> {
+    fn append(&mut self, pairs: Option<&Pairs<'a>>) -> Result<()> {
         for (key, value) in pairs.iter().flat_map(|pairs| &pairs.0) {
             self.0.keys().append_value(&key.0);
             self.0.values().append_option(value.as_ref().map(|value| &value.0));
@@ -188,7 +248,7 @@ struct DeletionVectorRows {
     valid: Vec<bool>,
 }
 
-impl DeletionVectorRows {
+impl Rows<DeletionVectorDescriptor> for DeletionVectorRows {
     fn with_capacity(rows: usize) -> Self {
         Self {
             storage_type: StringBuilder::with_capacity(rows, 0),
@@ -200,13 +260,14 @@ impl DeletionVectorRows {
         }
     }
 
-    fn append(&mut self, descriptor: Option<&DeletionVectorDescriptor>) {
+    fn append(&mut self, descriptor: Option<&DeletionVectorDescriptor>) -> Result<()> {
         self.storage_type.append_option(descriptor.map(|dv| dv.storage_type.letter().to_string()));
         self.path_or_inline_dv.append_option(descriptor.map(|dv| &dv.path_or_inline_dv));
         self.offset.append_option(descriptor.and_then(|dv| dv.offset));
         self.size_in_bytes.append_option(descriptor.map(|dv| dv.size_in_bytes));
         self.cardinality.append_option(descriptor.map(|dv| dv.cardinality));
         self.valid.push(descriptor.is_some());
+        Ok(())
     }
 
     fn finish(&mut self) -> ArrayRef {

@@ -2,7 +2,7 @@
 
 use arrow::array::RecordBatch;
 
-use super::builder::{AddRows, RemoveRows};
+use super::builder::{AddRows, RemoveRows, nothing};
 use super::line::{Line, Text};
 use super::quick;
 use crate::error::{Error, Result};
@@ -86,11 +86,10 @@ impl Commit {
                 .with_hint("its writer died while writing; restore the file, or read a version before it"));
         }
         let count = |prefix: &[u8]| lines.iter().filter(|(_, line)| line.starts_with(prefix)).count();
-        let mut adds = AddRows::with_capacity(count(b"{\"add\""));
-        let mut removes = RemoveRows::with_capacity(count(b"{\"remove\""));
-        let mut commit = CommitParts { kept, ..CommitParts::default() };
+        let (adds, removes) = (count(b"{\"add\""), count(b"{\"remove\""));
+        let mut commit = CommitParts { kept, expected: (adds, removes), ..CommitParts::default() };
         for (number, line) in lines.into_iter().rev() {
-            commit.add_line(line, &mut adds, &mut removes).map_err(|error| error.at_line(number))?;
+            commit.add_line(line).map_err(|error| error.at_line(number))?;
         }
         Ok(Self {
             version,
@@ -101,8 +100,8 @@ impl Commit {
             transactions: commit.transactions,
             domains: commit.domains,
             cdc: commit.cdc,
-            adds: adds.finish()?,
-            removes: removes.finish()?,
+            adds: commit.adds.map_or_else(|| Ok(nothing()), AddRows::finish)?,
+            removes: commit.removes.map_or_else(|| Ok(nothing()), RemoveRows::finish)?,
             statistics_in: None,
             order: commit.order,
         })
@@ -140,6 +139,10 @@ enum KeptStatistics {
 #[derive(Default)]
 struct CommitParts {
     kept: KeptStatistics,
+    /// How many files there are to add and to remove, about.
+    expected: (usize, usize),
+    adds: Option<AddRows>,
+    removes: Option<RemoveRows>,
     protocol: Option<Protocol>,
     metadata: Option<Metadata>,
     commit_info: Option<CommitInfo>,
@@ -150,10 +153,18 @@ struct CommitParts {
 }
 
 impl CommitParts {
-    fn add_line(&mut self, line: &[u8], adds: &mut AddRows, removes: &mut RemoveRows) -> Result<()> {
+    fn adds(&mut self) -> &mut AddRows {
+        self.adds.get_or_insert_with(|| AddRows::with_capacity(self.expected.0))
+    }
+
+    fn removes(&mut self) -> &mut RemoveRows {
+        self.removes.get_or_insert_with(|| RemoveRows::with_capacity(self.expected.1))
+    }
+
+    fn add_line(&mut self, line: &[u8]) -> Result<()> {
         let with_stats = self.kept != KeptStatistics::None;
         if let Some(add) = quick::add_line(line, with_stats) {
-            adds.append(&add)?;
+            self.adds().append(&add)?;
             self.order.push(true);
             return Ok(());
         }
@@ -166,14 +177,14 @@ impl CommitParts {
         })?;
         if let Some(add) = &mut line.add {
             add.stats = add.stats.take().filter(|_| with_stats);
-            adds.append(add)?;
+            self.adds().append(add)?;
             self.order.push(true);
         }
         if let Some(remove) = &line.remove {
             let stats = remove.stats.filter(|_| self.kept == KeptStatistics::OfAll);
             // What is no text says nothing.
             let stats = stats.and_then(|stats| serde_json::from_str::<Option<Text<'_>>>(stats.get()).ok().flatten());
-            removes.append(remove, stats.as_ref().map(|stats| stats.0.as_ref()))?;
+            self.removes().append(remove, stats.as_ref().map(|stats| stats.0.as_ref()))?;
             self.order.push(false);
         }
         self.cdc.extend(line.cdc);
