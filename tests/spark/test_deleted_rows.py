@@ -137,6 +137,17 @@ def test_files_without_vectors_are_read_by_nothing_but_sparks_reader(spark: Spar
         assert sorted(some.toArrow()["n"].to_pylist()) == wanted
 
 
+def test_spark_has_the_places_where_rows_are_numbered(spark: SparkSession) -> None:
+    """Without them a scan is slower and no less right, so nothing else would tell."""
+    jvm: Any = spark.sparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    numbers = jvm.java.lang.Class.forName("io.deltalog.spark.RowNumbers", True, loader)
+    for name in ("READER", "GENERATOR"):
+        place = numbers.getDeclaredField(name)
+        place.setAccessible(True)
+        assert place.get(None) is not None, name
+
+
 def test_a_vector_that_is_gone_or_damaged_is_our_own_error(
     spark: SparkSession, table: tuple[str, list[int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
