@@ -241,3 +241,27 @@ def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(spark: SparkSe
     with pytest.raises(Exception, match="FILE_NOT_EXIST") as caught:
         frame.collect()
     assert not isinstance(caught.value, deltalog.DeltaError)
+
+
+def test_a_filter_counts_in_the_time_zone_it_was_made_in(spark: SparkSession, path: str) -> None:
+    """The zone is in the expression and not in its text: files must not be left out by the zone that the session has later."""
+    setting = "spark.sql.session.timeZone"
+    before = spark.conf.get(setting)
+    spark.conf.set(setting, "UTC")
+    try:
+        for moment in ("2024-01-01 02:00:00", "2022-06-01 12:00:00"):
+            rows = spark.range(3).selectExpr("id", f"TIMESTAMP '{moment}' AS at")
+            rows.coalesce(1).write.format("deltalog").option("delta.enableChangeDataFeed", "true").mode("append").save(path)
+        frames = [
+            spark.read.format("deltalog").load(path).where("year(at) = 2024"),
+            spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", 0).load(path).where("year(at) = 2024"),
+            spark.read.format("deltalog").load(path).where("CAST(at AS date) = DATE'2024-01-01'").groupBy().count(),
+        ]
+        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW of_2024_in_utc AS SELECT * FROM deltalog.`{path}` WHERE year(at) = 2024")
+        spark.conf.set(setting, "America/New_York")
+        frames.append(spark.table("of_2024_in_utc"))
+        assert [len(frame.collect()) for frame in frames] == [3, 3, 1, 3]
+        assert frames[2].collect()[0][0] == 3
+        assert spark.read.format("deltalog").load(path).where("year(at) = 2024").count() == 0
+    finally:
+        spark.conf.set(setting, before)

@@ -109,7 +109,7 @@ impl SparkWrite {
                 base: None,
                 schema: schema_json.to_owned(),
                 mode: mode.to_owned(),
-                options,
+                options: options.of_spark(),
                 directory: environment.uuid().to_string(),
             };
             let Some(pending) = PendingWrite::begin(&storage, token.request()?, &environment)? else { return Ok(None) };

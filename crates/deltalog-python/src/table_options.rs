@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use deltalog::WriteRequest;
 use deltalog::protocol::StructType;
+use deltalog::protocol::properties::spelled;
 use deltalog::transaction::SaveMode;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -18,6 +19,13 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
+    /// With the properties that are meant: Spark hands on the names of options in small letters.
+    pub(crate) fn of_spark(mut self) -> Self {
+        self.configuration =
+            self.configuration.map(|all| all.into_iter().map(|(name, value)| (spelled(&name).to_owned(), value)).collect());
+        self
+    }
+
     /// A write in `mode` of data of `schema`.
     pub(crate) fn request(self, schema: StructType, mode: SaveMode) -> WriteRequest {
         let Self { partition_by, configuration, name, description } = self;

@@ -5,7 +5,7 @@
 use arrow::array::ArrayRef;
 use deltalog::changes::{COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFile, ChangePlan};
 use deltalog::predicate::{ParseMode, parse};
-use deltalog::{Error, Result};
+use deltalog::{Error, ErrorKind, Result};
 
 use super::packer::{Packer, PlannedFile, PlannedPath};
 use super::{Plan, finish};
@@ -16,7 +16,12 @@ pub(crate) fn pack_changes(changes: &ChangePlan, filter_sql: &str, time_zone: &s
         return pack_files(changes, None);
     }
     let total = changes.files()?.try_fold(0, |total, file| file.map(|_| total + 1))?;
-    pack_files(&changes.pruned(parse(filter_sql, time_zone, ParseMode::Pruning)?)?, Some(total))
+    match changes.pruned(parse(filter_sql, time_zone, ParseMode::Pruning)?) {
+        Ok(pruned) => pack_files(&pruned, Some(total)),
+        // The log was cleaned up since the changes were looked up.
+        Err(error) if error.kind() == ErrorKind::VersionNotFound => pack_files(changes, None),
+        Err(error) => Err(error),
+    }
 }
 
 /// `total`: of how many, if these are not all.

@@ -247,7 +247,9 @@ impl ChangePlan {
     pub fn pruned(&self, predicate: Predicate) -> Result<Self> {
         let Some(versions) = &self.versions else { return Ok(self.clone()) };
         let (start, end) = (ChangeBound::Version(*versions.start()), ChangeBound::Version(*versions.end()));
-        ChangeFeed { predicate: Some(Asked::OfFiles(predicate)), ..ChangeFeed::new(&self.snapshot).from(start).to(end) }.plan()
+        let feed = ChangeFeed { predicate: Some(Asked::OfFiles(predicate)), ..ChangeFeed::new(&self.snapshot).from(start).to(end) };
+        // The rows are somebody else's to filter.
+        Ok(Self { predicate: None, ..feed.plan()? })
     }
 
     /// The last version, in whose schema the rows are.

@@ -120,6 +120,11 @@ pub fn check_properties(configuration: &BTreeMap<String, String>) -> Result<()> 
     Ok(())
 }
 
+/// How the property that `name` means is spelled, for callers who do not tell capitals from small letters; `name` itself if it means none.
+pub fn spelled(name: &str) -> &str {
+    KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(name, |(known, _)| known)
+}
+
 fn kind_of(name: &str) -> Option<Kind> {
     let exact = KNOWN.iter().find(|(known, _)| *known == name);
     let family = || FAMILIES.iter().find(|(prefix, _)| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
@@ -128,9 +133,9 @@ fn kind_of(name: &str) -> Option<Kind> {
 
 fn unknown(name: &str) -> Error {
     let error = Error::invalid_argument(format!("there is no table property '{name}'"));
-    match KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)) {
-        Some((known, _)) => error.with_hint(format!("it is spelled '{known}'")),
-        None => error.with_hint("names that begin with 'delta.' are the protocol's; give a property of your own another name"),
+    match spelled(name) {
+        known if known != name => error.with_hint(format!("it is spelled '{known}'")),
+        _ => error.with_hint("names that begin with 'delta.' are the protocol's; give a property of your own another name"),
     }
 }
 

@@ -20,6 +20,7 @@ use parquet::arrow::arrow_reader::RowSelection;
 use super::file::{OpenFile, Opener, Source};
 use super::projected;
 use super::row_ids::RowNumbers;
+use super::selection::SelectedRows;
 use super::shares::{ColumnReader, Columns};
 use super::views;
 use crate::error::{Error, Result};
@@ -106,6 +107,8 @@ impl FileBatches {
                 Some(Reading::All(reader, mut numbers)) => {
                     let whole = self.convert(&read, &stages.rest, &mut numbers)?;
                     self.reading = Some(Reading::All(reader, numbers));
+                    let is_sparse = opener.scan.has_views && !matches!(self.file.rows, SelectedRows::All);
+                    let whole = if is_sparse { compact(&whole)? } else { whole };
                     opener.output(rows, [(&stages.rest, &whole)]).map(Some)
                 }
                 Some(Reading::Filtered(reader, mut numbers)) => {

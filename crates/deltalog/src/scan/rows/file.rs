@@ -261,6 +261,12 @@ impl OpenFile {
         group.map_or(0, |group| (self.bytes_of_row(group) * rows as f64) as usize)
     }
 
+    /// Whether what is not in the predicate is more than one column.
+    pub(super) fn has_several_columns(&self) -> bool {
+        let root = |leaf: &usize| self.metadata.parquet_schema().get_column_root_idx(*leaf);
+        self.rest.first().is_some_and(|first| self.rest.iter().any(|leaf| root(leaf) != root(first)))
+    }
+
     /// The same of all rows of the largest row group that is read.
     pub(super) fn bytes_of_largest_group(&self) -> usize {
         let groups = self.groups.iter().filter_map(|group| self.metadata.metadata().row_groups().get(*group));

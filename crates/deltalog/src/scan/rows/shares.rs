@@ -19,9 +19,10 @@ use super::RowScan;
 use super::batches::{malformed, uneven};
 use super::faults::{WatchedFile, guarded};
 use super::file::OpenFile;
+use super::stream::WAITING_BYTES;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many batches of a thread may wait for the caller.
+/// How many batches of a thread may wait for the caller, if they are not large.
 const WAITING_BATCHES: usize = 4;
 /// So many bytes are worth a thread's start.
 pub(super) const MUCH: u64 = 4 << 20;
@@ -117,10 +118,12 @@ impl Columns<'_> {
     /// Nothing if the system has no threads.
     fn start(&self, shares: &[Vec<usize>]) -> Result<Option<Shares>> {
         let (mut threads, mut fields) = (Vec::with_capacity(shares.len()), Vec::<FieldRef>::new());
+        let bytes = self.groups.iter().map(|group| self.file.bytes_of_rows(*group, self.scan.batch_rows)).max().unwrap_or_default();
+        let waiting = (WAITING_BYTES / bytes.max(1)).clamp(1, WAITING_BATCHES);
         for leaves in shares {
             let mut reader = self.reader(leaves)?;
             fields.extend(arrow::array::RecordBatchReader::schema(&reader).fields().iter().cloned());
-            let (sender, receiver) = sync_channel::<Message>(WAITING_BATCHES);
+            let (sender, receiver) = sync_channel::<Message>(waiting);
             let file = self.file.file.clone();
             let work = move || {
                 loop {

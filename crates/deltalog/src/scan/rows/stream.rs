@@ -11,7 +11,7 @@
 //!
 //! - In order, a worker can only be ahead of the caller by what its task's channel holds, so most of the time one works and the others wait. In any order
 //!   none does. If there are fewer files than threads, their row groups are the tasks, whose order is always kept, and the channels hold more;
-//!   or if those are larger than the channels may hold, or few, the files are the tasks and threads share their columns.
+//!   or if those are larger than the channels may hold, the files are the tasks and threads share their columns.
 //! - A handful of small files is read by the caller, in order: it would be done before the threads are there.
 //! - Plain threads, started at the first batch: a process made by `fork` can read.
 //! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
@@ -34,7 +34,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// How many batches of a worker may wait for the caller.
 const WAITING_BATCHES: usize = 2;
 /// How many bytes of a row group may wait for the caller, about.
-const WAITING_BYTES: usize = 32 << 20;
+pub(super) const WAITING_BYTES: usize = 32 << 20;
 /// So many files with so few bytes together are no work for threads.
 pub(super) const SMALL: (usize, u64) = (16, 1 << 20);
 
@@ -136,26 +136,31 @@ fn start(scan: RowScan, mut files: Files) -> Result<State> {
             None => break first.len() <= most_files && bytes <= most_bytes,
         }
     };
-    let is_few = first.len() < threads;
+    let (count, is_few) = (first.len(), first.len() < threads);
     let all: Files = Box::new(first.into_iter().chain(files));
     match (is_small, is_few) {
         (true, _) => Ok(State::Alone(Alone::new(opener, Box::new(all.map(|file| file.map(Task::File)))))),
-        (false, true) => few_files(opener, all, threads),
+        (false, true) => few_files(opener, all, threads, count),
         (false, false) => Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads, in_any_order)),
     }
 }
 
-/// Fewer files than threads: the row groups are the tasks, or if they are large or few, threads share their columns.
-fn few_files(opener: Arc<Opener>, files: Files, threads: usize) -> Result<State> {
+/// Fewer files than threads, `count`: the row groups are the tasks, and what threads are left share their columns. Of row groups that are too large to be
+/// read ahead one comes after the other, the columns of each shared.
+fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) -> Result<State> {
+    let for_each = (threads / count.max(1)).max(1);
     let split = {
         let opener = Arc::clone(&opener);
         move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
             Ok(Some(file)) => {
                 let file = Arc::new(file);
-                match file.groups.len() < threads || file.bytes_of_largest_group() > WAITING_BYTES {
-                    true => vec![Ok(Task::Groups(Arc::clone(&file), file.groups.clone(), threads))],
-                    false => file.groups.iter().map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group], 1))).collect(),
+                // With a predicate, the groups' columns that it reads are decoded before there is anything to hand out.
+                let are_large = file.first.is_empty() && file.bytes_of_largest_group() > WAITING_BYTES && file.has_several_columns();
+                if are_large {
+                    return vec![Ok(Task::Groups(Arc::clone(&file), file.groups.clone(), for_each))];
                 }
+                let for_each = (for_each / file.groups.len().max(1)).max(1);
+                file.groups.iter().map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group], for_each))).collect()
             }
             Ok(None) => Vec::new(),
             Err(error) => vec![Err(error)],
