@@ -246,7 +246,7 @@ def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(spark: SparkSe
 def test_a_filter_counts_in_the_time_zone_it_was_made_in(spark: SparkSession, path: str) -> None:
     """The zone is in the expression and not in its text: files must not be left out by the zone that the session has later."""
     setting = "spark.sql.session.timeZone"
-    before = spark.conf.get(setting)
+    before = str(spark.conf.get(setting))
     spark.conf.set(setting, "UTC")
     try:
         for moment in ("2024-01-01 02:00:00", "2022-06-01 12:00:00"):
