@@ -265,3 +265,20 @@ def test_a_filter_counts_in_the_time_zone_it_was_made_in(spark: SparkSession, pa
         assert spark.read.format("deltalog").load(path).where("year(at) = 2024").count() == 0
     finally:
         spark.conf.set(setting, before)
+
+
+def test_strings_with_a_collation_are_not_pruned_byte_by_byte(spark: SparkSession, path: str) -> None:
+    """The schema's `__COLLATIONS`, which Spark reads; statistics are of the bytes."""
+    write_deltalake(path, pa.table({"name": ["ABC"], "n": [1]}))
+    write_deltalake(path, pa.table({"name": ["xyz"], "n": [2]}), mode="append")
+    log = Path(path) / "_delta_log" / f"{0:020}.json"
+    schema = '{\\"name\\":\\"name\\",\\"type\\":\\"string\\",\\"nullable\\":true,\\"metadata\\":{'
+    assert schema in log.read_text()
+    log.write_text(log.read_text().replace(schema, schema + '\\"__COLLATIONS\\":{\\"name\\":\\"spark.UTF8_LCASE\\"}'))
+    frame = spark.read.format("deltalog").load(path)
+    assert "UTF8_LCASE" in frame.schema["name"].dataType.simpleString()
+    assert [row.n for row in frame.where("name = 'abc'").collect()] == [1]
+    assert frame.where("name = 'abc'").count() == 1
+    assert [row.n for row in frame.where("name >= 'XYZ'").collect()] == [2]
+    plain = spark.read.format("deltalog").load(path).where("name COLLATE UTF8_BINARY = 'abc'")
+    assert plain.count() == 0

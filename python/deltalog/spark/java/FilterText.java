@@ -4,6 +4,8 @@ import org.apache.spark.sql.catalyst.expressions.AttributeReference;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.TimeZoneAwareExpression;
 import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.StringType;
 import scala.Function1;
 import scala.Option;
 import scala.collection.Iterator;
@@ -13,8 +15,9 @@ import scala.collection.immutable.Seq;
  * The pushed filters as one SQL text, for planners that read it in the session's time zone. Names lose the qualifiers of the query, because the planner
  * knows only the table's columns.
  *
- * The text does not say in which zone an expression counts, and that need not be the session's: the query was made when there was another one, or the
- * filter is in a view, which keeps the zone of the session that made it. Such a filter has no text and prunes nothing.
+ * Two things a text does not say, and a filter that depends on them has none and prunes nothing. In which zone an expression counts: not the session's if
+ * the query was made when there was another one, or if the filter is in a view, which keeps the zone of the session that made it. And by which collation
+ * strings are compared, if not byte by byte.
  */
 public class FilterText extends scala.runtime.AbstractPartialFunction {
 
@@ -29,11 +32,11 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     Iterator all = filters.iterator();
     while (all.hasNext()) {
       Expression filter = (Expression) all.next();
-      if (!isOfZone(filter, SQLConf.get().sessionLocalTimeZone())) {
-        continue;
-      }
       String sql;
       try {
+        if (!saysAll(filter, SQLConf.get().sessionLocalTimeZone())) {
+          continue;
+        }
         sql = ((Expression) filter.transform(new FilterText())).sql();
       } catch (RuntimeException e) {
         continue; // an expression without SQL form prunes nothing; Spark applies it to the rows itself
@@ -45,7 +48,11 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     }
   }
 
-  private static boolean isOfZone(Expression expression, String zone) {
+  private static boolean saysAll(Expression expression, String zone) {
+    DataType type = expression.dataType();
+    if (type instanceof StringType && !((StringType) type).isUTF8BinaryCollation()) {
+      return false;
+    }
     if (expression instanceof TimeZoneAwareExpression) {
       Option own = ((TimeZoneAwareExpression) expression).timeZoneId();
       if (own.isDefined() && !zone.equals(own.get())) {
@@ -54,7 +61,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     }
     Iterator children = expression.children().iterator();
     while (children.hasNext()) {
-      if (!isOfZone((Expression) children.next(), zone)) {
+      if (!saysAll((Expression) children.next(), zone)) {
         return false;
       }
     }
