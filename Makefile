@@ -1,4 +1,5 @@
-# The one vocabulary of commands; CI uses it too. Everything lands inside the repository: .venv, .venvs/, .cache/, dist/, target/.
+# The one vocabulary of commands; CI uses it too. Everything lands inside the repository: .venv, .venvs/,
+# .cache/, dist/, target/.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
@@ -9,7 +10,8 @@ SPARKS := 4.0 4.1 4.2 4.3
 # The Spark minor that the JVM connector of scripts/jvm_connector.py is built for.
 JVM_SPARK := 4.2
 
-# PySpark comes as a source archive, of which uv keeps the download, the wheel and the unpacked wheel: 1.5 GB a version, so only what is installed is kept.
+# PySpark comes as a source archive, of which uv keeps the download, the wheel and the unpacked wheel: 1.5 GB
+# a version, so only what is installed is kept.
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 bin := .venv/bin

@@ -1,4 +1,7 @@
-"""What is measured: each case is an operation on a table, its contenders, and the ratios and limits to be reached."""
+"""What is measured:
+
+each case is an operation on a table, its contenders, and the ratios and limits to be reached.
+"""
 
 from __future__ import annotations
 
@@ -31,12 +34,17 @@ SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
 
 Setup = Callable[[TableSpec, Path, Path], Mapping[str, Any]]
-"""Makes the arguments of one measurement from the specification of the table, its directory, and an empty directory for the measurement alone."""
+"""Makes the arguments of one measurement from the specification of the table, its directory, and an empty
+directory for the measurement alone.
+"""
 
 
 @dataclass(frozen=True)
 class Ratio:
-    """`subject` divided by `peer`, round by round; `time` and `memory` are the most that they may be, None: only shown."""
+    """`subject` divided by `peer`, round by round; `time` and `memory` are the most that they may be, None:
+
+    only shown.
+    """
 
     measure: str
     subject: str
@@ -84,7 +92,10 @@ def _table_alone(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, An
 def _with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
     """A month by partition values, a hundredth of the files by statistics."""
     assert isinstance(spec, Checkpointed)
-    return {"table": str(table), "predicate": f"month = '{MONTHS[4]}' AND i0 < {spec.files * ROWS_PER_FILE // 100}"}
+    return {
+        "table": str(table),
+        "predicate": f"month = '{MONTHS[4]}' AND i0 < {spec.files * ROWS_PER_FILE // 100}",
+    }
 
 
 def _with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
@@ -94,14 +105,22 @@ def _with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[st
     shutil.copytree(table, copy, copy_function=os.link)
     text = scratch / "commit"
     text.write_text(commit(version, spec.files, []))
-    return {"table": str(copy), "commit": str(text), "commit_to": str(copy / "_delta_log" / f"{version:020}.json")}
+    return {
+        "table": str(copy),
+        "commit": str(text),
+        "commit_to": str(copy / "_delta_log" / f"{version:020}.json"),
+    }
 
 
 def _with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
     return {"table": str(table), "target": str(scratch / "written")}
 
 
-_MANY_FILES: Mapping[str, TableSpec] = {"small": Checkpointed(10_000), "medium": Checkpointed(100_000), "full": Checkpointed(1_000_000)}
+_MANY_FILES: Mapping[str, TableSpec] = {
+    "small": Checkpointed(10_000),
+    "medium": Checkpointed(100_000),
+    "full": Checkpointed(1_000_000),
+}
 _ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
 _DELETED_ROWS: Mapping[str, TableSpec] = {
     scale: Data(spec.rows, deleted_percent=10) for scale, spec in _ROWS.items() if isinstance(spec, Data)
@@ -195,7 +214,10 @@ CASES = (
                 for peer in (DELTALAKE, POLARS, DUCKDB, ARROW_DATASET)
             ),
             # Plain strings must be copied; deltalake and Polars hand out views.
-            *(Ratio("all columns, plain strings", "ours", peer.name, peer_measure="all columns") for peer in (DELTALAKE, POLARS)),
+            *(
+                Ratio("all columns, plain strings", "ours", peer.name, peer_measure="all columns")
+                for peer in (DELTALAKE, POLARS)
+            ),
             *(
                 Ratio("all columns, plain strings", "ours", peer.name, time=1.0, peer_measure="all columns")
                 for peer in (DUCKDB, ARROW_DATASET)
@@ -233,8 +255,16 @@ CASES = (
             for ratio in (
                 # Files without a vector, in a table that has vectors, must not pay.
                 Ratio(f"{measure}, without vectors", "ours", "parquet", time=1.05),
-                Ratio(f"{measure}, with vectors", "jvm", "parquet", peer_measure=f"{measure}, without vectors"),
-                Ratio(f"{measure}, with vectors", "ours", "ours", time=1.25, peer_measure=f"{measure}, without vectors"),
+                Ratio(
+                    f"{measure}, with vectors", "jvm", "parquet", peer_measure=f"{measure}, without vectors"
+                ),
+                Ratio(
+                    f"{measure}, with vectors",
+                    "ours",
+                    "ours",
+                    time=1.25,
+                    peer_measure=f"{measure}, without vectors",
+                ),
                 Ratio(f"{measure}, with vectors", "jvm", "jvm", peer_measure=f"{measure}, without vectors"),
                 Ratio(f"{measure}, with vectors", "ours", "jvm", time=0.4),
             )
@@ -248,7 +278,11 @@ CASES = (
         setup=_with_target,
         tables=_ROWS,
         contenders=(SPARK_OURS, SPARK_PARQUET, SPARK_JVM, JVM_PARQUET),
-        ratios=(Ratio("write", "ours", "parquet", time=1.10), Ratio("write", "jvm", "parquet beside jvm"), Ratio("write", "ours", "jvm")),
+        ratios=(
+            Ratio("write", "ours", "parquet", time=1.10),
+            Ratio("write", "jvm", "parquet beside jvm"),
+            Ratio("write", "ours", "jvm"),
+        ),
         warm_up=1,
     ),
     Case(

@@ -1,4 +1,8 @@
-"""The command line: which cases, how large, how often. Ends with 1 when something could not be run; a target that is missed is not an error."""
+"""The command line:
+
+which cases, how large, how often. Ends with 1 when something could not be run; a target that is missed is not
+an error.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +63,9 @@ def _list() -> None:
     for case in CASES:
         tables = ", ".join(spec.name for spec in case.tables.values())
         names = ", ".join(contender.name for contender in case.contenders)
-        console.print(f"[bold]{case.name}[/]  {case.about}\n  [dim]{names}; tables {tables}[/]", soft_wrap=True)
+        console.print(
+            f"[bold]{case.name}[/]  {case.about}\n  [dim]{names}; tables {tables}[/]", soft_wrap=True
+        )
 
 
 def _at_least_one(text: str) -> int:
@@ -71,16 +77,64 @@ def _at_least_one(text: str) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     places = Places()
-    parser = argparse.ArgumentParser(prog="benches/run.py", description="Ours against its peers, in one run, on the same tables.")
-    parser.add_argument("cases", nargs="*", default=["all"], help="names of cases, `all` (the default), or `list`")
-    parser.add_argument("--scale", choices=SCALES, default=TARGET_SCALE, help="the size of the tables (default: %(default)s)")
-    parser.add_argument("--rounds", type=_at_least_one, default=5, help="measurements of each contender (default: %(default)s)")
-    parser.add_argument("--contender", action="append", default=[], metavar="NAME", help="only this one; may be given several times")
-    parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="the most for one measurement (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="benches/run.py", description="Ours against its peers, in one run, on the same tables."
+    )
+    parser.add_argument(
+        "cases", nargs="*", default=["all"], help="names of cases, `all` (the default), or `list`"
+    )
+    parser.add_argument(
+        "--scale", choices=SCALES, default=TARGET_SCALE, help="the size of the tables (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--rounds",
+        type=_at_least_one,
+        default=5,
+        help="measurements of each contender (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--contender",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this one; may be given several times",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600,
+        metavar="SECONDS",
+        help="the most for one measurement (default: %(default)s)",
+    )
     cache = Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench"))
-    parser.add_argument("--cache", type=Path, default=cache, metavar="DIRECTORY", help="where the tables are kept (DELTALOG_BENCH_CACHE)")
-    parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="DIRECTORY", help="where the JSON goes")
-    parser.add_argument("--jvm-python", type=Path, default=places.jvm_python, help="a Python with the PySpark of the JVM connector")
-    parser.add_argument("--jars", type=Path, default=places.jars, metavar="DIRECTORY", help="the jars of the JVM connector")
-    parser.add_argument("--kernel", type=Path, default=places.kernel, metavar="PROGRAM", help="the program that `benches/kernel` makes")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=cache,
+        metavar="DIRECTORY",
+        help="where the tables are kept (DELTALOG_BENCH_CACHE)",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=ROOT / "benches" / "results",
+        metavar="DIRECTORY",
+        help="where the JSON goes",
+    )
+    parser.add_argument(
+        "--jvm-python",
+        type=Path,
+        default=places.jvm_python,
+        help="a Python with the PySpark of the JVM connector",
+    )
+    parser.add_argument(
+        "--jars", type=Path, default=places.jars, metavar="DIRECTORY", help="the jars of the JVM connector"
+    )
+    parser.add_argument(
+        "--kernel",
+        type=Path,
+        default=places.kernel,
+        metavar="PROGRAM",
+        help="the program that `benches/kernel` makes",
+    )
     return parser

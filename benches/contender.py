@@ -1,6 +1,7 @@
 """Names of the contenders: who they are and in which process they run.
 
-A peer that is no Python package is a program: its module starts it, and the laps that it took of itself count.
+A peer that is no Python package is a program: its module starts it, and the laps that it took of itself
+count.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ JVM_SESSION = "jvm"
 
 @dataclass(frozen=True)
 class Contender:
-    """`session` names the process that is shared for a whole case; None: each measurement is a process of its own."""
+    """`session` names the process that is shared for a whole case; None:
+
+    each measurement is a process of its own.
+    """
 
     name: str
     module: str

@@ -1,6 +1,7 @@
 """How time and memory grow with the number of files: `benches/run.py curve`; the same tables, processes and clocks as the cases.
 
-- Tables of 10,000, 100,000 and 1,000,000 files; `--largest 10000000` adds one that takes 3 GB of disk and minutes to make.
+- Tables of 10,000, 100,000 and 1,000,000 files; `--largest 10000000` adds one that takes 3 GB of disk and
+  minutes to make.
 - Two lines: open and list everything; open and list what survives a predicate that leaves a 2,400th.
 - The numbers go to standard output and, with every sample, to `results/`; the picture to `curve.png`.
 """
@@ -63,7 +64,11 @@ def main(options: Sequence[str]) -> int:
                 case = replace(named(name)[0], tables={TARGET_SCALE: Checkpointed(files)})
                 outcomes = run(case, settings, status.update)
             points += _points(name, measure, files, outcomes)
-            failures |= {f"{outcome.contender.name}, {name}, {files:,} files": outcome.failure for outcome in outcomes if outcome.failure}
+            failures |= {
+                f"{outcome.contender.name}, {name}, {files:,} files": outcome.failure
+                for outcome in outcomes
+                if outcome.failure
+            }
     console.print(_table(points))
     console.print(f"[dim]{_save(points, facts, arguments.results)}[/]", soft_wrap=True)
     if points:
@@ -76,7 +81,10 @@ def main(options: Sequence[str]) -> int:
 
 def _points(name: str, measure: str, files: int, outcomes: Sequence[Outcome]) -> Iterator[Point]:
     for outcome in outcomes:
-        seconds, peak = Spread.of(outcome.series(measure, "seconds")), Spread.of(outcome.series(measure, "peak_bytes"))
+        seconds, peak = (
+            Spread.of(outcome.series(measure, "seconds")),
+            Spread.of(outcome.series(measure, "peak_bytes")),
+        )
         if seconds and peak:
             yield Point(name, outcome.contender.name, files, seconds, peak, outcome.samples)
 
@@ -94,7 +102,10 @@ def _save(points: Sequence[Point], facts: dict[str, Any], directory: Path) -> Pa
     directory.mkdir(parents=True, exist_ok=True)
     now = datetime.now(timezone.utc)
     path = directory / f"{now:%Y%m%dT%H%M%S}-curve.json"
-    shown = [{**vars(point), "seconds": vars(point.seconds), "peak_bytes": vars(point.peak_bytes)} for point in points]
+    shown = [
+        {**vars(point), "seconds": vars(point.seconds), "peak_bytes": vars(point.peak_bytes)}
+        for point in points
+    ]
     path.write_text(json.dumps({"at": now.isoformat(), "machine": facts, "points": shown}, indent=1) + "\n")
     return path
 
@@ -106,11 +117,18 @@ def _plot(points: Sequence[Point], picture: Path) -> None:
     import matplotlib.pyplot as plt
 
     figure, (time, memory) = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
-    colours = {who: f"C{number}" for number, who in enumerate(dict.fromkeys(point.contender for point in points))}
+    colours = {
+        who: f"C{number}" for number, who in enumerate(dict.fromkeys(point.contender for point in points))
+    }
     for who, case in dict.fromkeys((point.contender, point.case) for point in points):
         own = [point for point in points if (point.contender, point.case) == (who, case)]
         files = [point.files for point in own]
-        style = {"linestyle": "-" if case == "open-list" else "--", "marker": "o", "color": colours[who], "label": f"{who}, {case}"}
+        style = {
+            "linestyle": "-" if case == "open-list" else "--",
+            "marker": "o",
+            "color": colours[who],
+            "label": f"{who}, {case}",
+        }
         time.plot(files, [point.seconds.median for point in own], **style)
         memory.plot(files, [point.peak_bytes.median / (1 << 20) for point in own], **style)
     for axes, title in ((time, "seconds"), (memory, "peak memory, MiB")):
@@ -121,13 +139,53 @@ def _plot(points: Sequence[Point], picture: Path) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benches/run.py curve", description="How time and memory grow with the number of files.")
-    parser.add_argument("--largest", type=int, default=1_000_000, metavar="FILES", help="up to this many files (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=3, help="measurements of each contender (default: %(default)s)")
-    parser.add_argument("--contender", action="append", default=[], metavar="NAME", help=f"instead of {' and '.join(CONTENDERS)}")
-    parser.add_argument("--timeout", type=float, default=600, metavar="SECONDS", help="the most for one measurement (default: %(default)s)")
+    parser = argparse.ArgumentParser(
+        prog="benches/run.py curve", description="How time and memory grow with the number of files."
+    )
+    parser.add_argument(
+        "--largest",
+        type=int,
+        default=1_000_000,
+        metavar="FILES",
+        help="up to this many files (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--rounds", type=int, default=3, help="measurements of each contender (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--contender",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help=f"instead of {' and '.join(CONTENDERS)}",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600,
+        metavar="SECONDS",
+        help="the most for one measurement (default: %(default)s)",
+    )
     cache = Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench"))
-    parser.add_argument("--cache", type=Path, default=cache, metavar="DIRECTORY", help="where the tables are kept (DELTALOG_BENCH_CACHE)")
-    parser.add_argument("--results", type=Path, default=ROOT / "benches" / "results", metavar="DIRECTORY", help="where the JSON goes")
-    parser.add_argument("--picture", type=Path, default=ROOT / "benches" / "curve.png", metavar="FILE", help="where the picture goes")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=cache,
+        metavar="DIRECTORY",
+        help="where the tables are kept (DELTALOG_BENCH_CACHE)",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=ROOT / "benches" / "results",
+        metavar="DIRECTORY",
+        help="where the JSON goes",
+    )
+    parser.add_argument(
+        "--picture",
+        type=Path,
+        default=ROOT / "benches" / "curve.png",
+        metavar="FILE",
+        help="where the picture goes",
+    )
     return parser

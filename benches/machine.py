@@ -42,6 +42,8 @@ def _locked(package: str) -> str | None:
 def _git(*arguments: str) -> str | None:
     """None where this is no git checkout."""
     try:
-        return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        return subprocess.run(
+            ["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return None

@@ -1,4 +1,7 @@
-"""Starts the processes of the contenders and asks them: one for each measurement, or one for each Spark session."""
+"""Starts the processes of the contenders and asks them:
+
+one for each measurement, or one for each Spark session.
+"""
 
 from __future__ import annotations
 
@@ -91,7 +94,9 @@ class Worker:
             timer.cancel()
         if not line:
             last = self._log.read_text(errors="replace").strip().splitlines()[-1:]
-            raise CouldNotRun("the process ended: " + " ".join(last) if in_time else f"took more than {seconds:.0f} s")
+            raise CouldNotRun(
+                "the process ended: " + " ".join(last) if in_time else f"took more than {seconds:.0f} s"
+            )
         answer: dict[str, Any] = json.loads(line)
         if "error" in answer:
             raise CouldNotRun(" ".join(answer["error"].split())[:300])
@@ -148,6 +153,8 @@ class Pool:
     def __enter__(self) -> Pool:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         for worker in self._sessions.values():
             worker.close()

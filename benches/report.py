@@ -36,7 +36,12 @@ def save(directory: Path, summary: Summary, outcomes: Sequence[Outcome], machine
     now = datetime.now(timezone.utc)
     samples = {outcome.contender.name: outcome.samples for outcome in outcomes}
     path = directory / f"{now:%Y%m%dT%H%M%S}-{summary.case.name.replace('/', '-')}.json"
-    path.write_text(json.dumps({"at": now.isoformat(), "machine": machine, **summary.as_json(), "samples": samples}, indent=1) + "\n")
+    path.write_text(
+        json.dumps(
+            {"at": now.isoformat(), "machine": machine, **summary.as_json(), "samples": samples}, indent=1
+        )
+        + "\n"
+    )
     return path
 
 
@@ -47,7 +52,9 @@ def _times(summary: Summary) -> Table:
         if each.failure:
             table.add_row(each.measure, each.contender, "not run")
         else:
-            quantities = ((each.seconds, _seconds), (each.peak_bytes, _bytes), (each.heap_bytes, _bytes))[: 3 if with_heap else 2]
+            quantities = ((each.seconds, _seconds), (each.peak_bytes, _bytes), (each.heap_bytes, _bytes))[
+                : 3 if with_heap else 2
+            ]
             table.add_row(each.measure, each.contender, *(_text(*quantity) for quantity in quantities))
     return table
 
@@ -58,10 +65,21 @@ def _comparisons(summary: Summary) -> Table:
         # A ratio of memory that nobody has set a target for says little.
         if each.quantity == "memory" and each.at_most is None:
             continue
-        show_number = {"seconds": _seconds, "peak_bytes": _bytes, "heap_bytes": _bytes}.get(each.quantity, _plain)
+        show_number = {"seconds": _seconds, "peak_bytes": _bytes, "heap_bytes": _bytes}.get(
+            each.quantity, _plain
+        )
         target = "" if each.at_most is None else f"≤ {show_number(each.at_most)}"
-        quantity = {"seconds": "time", "peak_bytes": "memory", "heap_bytes": "heap"}.get(each.quantity, each.quantity)
-        table.add_row(each.measure, each.what, quantity, _text(each.found, show_number) or "not run", target, _verdict(summary, each))
+        quantity = {"seconds": "time", "peak_bytes": "memory", "heap_bytes": "heap"}.get(
+            each.quantity, each.quantity
+        )
+        table.add_row(
+            each.measure,
+            each.what,
+            quantity,
+            _text(each.found, show_number) or "not run",
+            target,
+            _verdict(summary, each),
+        )
     return table
 
 
@@ -75,7 +93,9 @@ def _verdict(summary: Summary, each: Compared) -> str:
 def _new(*titles: str) -> Table:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     for title in titles:
-        table.add_column(title.removeprefix("-"), justify="right" if title.startswith("-") else "left", no_wrap=True)
+        table.add_column(
+            title.removeprefix("-"), justify="right" if title.startswith("-") else "left", no_wrap=True
+        )
     return table
 
 

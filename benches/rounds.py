@@ -31,7 +31,9 @@ class Outcome:
     failure: str | None = None
 
     def series(self, measure: str, quantity: str) -> list[float]:
-        """A quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap, by round; empty where the lap does not have it."""
+        """A quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap, by round; empty where the lap does not
+        have it.
+        """
         laps = [] if self.failure else [sample["laps"].get(measure, {}) for sample in self.samples]
         return [lap[quantity] for lap in laps if quantity in lap]
 
@@ -58,10 +60,16 @@ def run(case: Case, settings: Settings, tell: Callable[[str], None]) -> list[Out
     tell(f"{case.name}: table {spec.name}")
     settings.cache.mkdir(parents=True, exist_ok=True)
     table = build(settings.cache, spec)
-    outcomes = [Outcome(each) for each in case.contenders if not settings.contenders or each.name in settings.contenders]
+    outcomes = [
+        Outcome(each)
+        for each in case.contenders
+        if not settings.contenders or each.name in settings.contenders
+    ]
     # Beside the tables, so that a copy of a log can be made of links.
     with (
-        tempfile.TemporaryDirectory(dir=settings.cache, prefix=".run-", ignore_cleanup_errors=True) as directory,
+        tempfile.TemporaryDirectory(
+            dir=settings.cache, prefix=".run-", ignore_cleanup_errors=True
+        ) as directory,
         Pool(settings.places, Path(directory), settings.seconds) as pool,
     ):
         for number in range(-case.warm_up, settings.rounds):
@@ -98,7 +106,9 @@ def _warm(table: Path) -> None:
 
 
 def _compare_answers(outcomes: Sequence[Outcome]) -> None:
-    """Fails the contenders whose answers differ from those of the last one, which is a peer wherever there is one."""
+    """Fails the contenders whose answers differ from those of the last one, which is a peer wherever there is
+    one.
+    """
     able = [outcome for outcome in outcomes if outcome.failure is None]
     for outcome in able:
         expected = able[-1].samples[0]["answer"]

@@ -1,4 +1,6 @@
-"""The program that `make bench` runs; `python benches/run.py list` says what there is, `… curve` draws a picture."""
+"""The program that `make bench` runs; `python benches/run.py list` says what there is, `… curve` draws a
+picture.
+"""
 
 from __future__ import annotations
 

@@ -34,7 +34,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Compared:
-    """A ratio or a limit, what was found, and what it may be at most. Ratios are taken within a round, then their median."""
+    """A ratio or a limit, what was found, and what it may be at most.
+
+    Ratios are taken within a round, then their median.
+    """
 
     what: str
     measure: str
@@ -60,14 +63,22 @@ class Summary:
     def as_json(self) -> dict[str, Any]:
         compared = [{**asdict(each), "reached": each.reached} for each in self.compared]
         measured = [asdict(each) for each in self.measured]
-        own = {"case": self.case.name, "about": self.case.about, "table": self.table, "scale": self.scale, "rounds": self.rounds}
+        own = {
+            "case": self.case.name,
+            "about": self.case.about,
+            "table": self.table,
+            "scale": self.scale,
+            "rounds": self.rounds,
+        }
         return {**own, "measured": measured, "compared": compared, "failures": self.failures}
 
 
 def summarise(case: Case, scale: str, rounds: int, outcomes: Sequence[Outcome]) -> Summary:
     by_name = {outcome.contender.name: outcome for outcome in outcomes}
     of_peers = [ratio.peer_measure for ratio in case.ratios if ratio.peer_measure]
-    measures = dict.fromkeys([ratio.measure for ratio in case.ratios] + of_peers + [limit.measure for limit in case.limits])
+    measures = dict.fromkeys(
+        [ratio.measure for ratio in case.ratios] + of_peers + [limit.measure for limit in case.limits]
+    )
     measured = [
         Measured(
             measure,
@@ -94,7 +105,10 @@ def _ratio(ratio: Ratio, by_name: dict[str, Outcome]) -> list[Compared]:
     peer_measure = ratio.peer_measure or ratio.measure
     what = f"{ratio.subject} / {ratio.peer}" + (f", {ratio.peer_measure}" if ratio.peer_measure else "")
     for quantity, title, at_most in (("seconds", "time", ratio.time), ("peak_bytes", "memory", ratio.memory)):
-        subject, peer = by_name[ratio.subject].series(ratio.measure, quantity), by_name[ratio.peer].series(peer_measure, quantity)
+        subject, peer = (
+            by_name[ratio.subject].series(ratio.measure, quantity),
+            by_name[ratio.peer].series(peer_measure, quantity),
+        )
         spread = Spread.of([one / two for one, two in zip(subject, peer, strict=False)])
         found.append(Compared(what, ratio.measure, title, spread, at_most))
     return found
@@ -104,9 +118,19 @@ def _limit(limit: Limit, by_name: dict[str, Outcome]) -> list[Compared]:
     if limit.contender not in by_name:
         return []
     outcome = by_name[limit.contender]
-    quantities = (("seconds", limit.seconds), ("peak_bytes", limit.peak_bytes), ("heap_bytes", limit.heap_bytes))
+    quantities = (
+        ("seconds", limit.seconds),
+        ("peak_bytes", limit.peak_bytes),
+        ("heap_bytes", limit.heap_bytes),
+    )
     return [
-        Compared(limit.contender, limit.measure, quantity, Spread.of(outcome.series(limit.measure, quantity)), at_most)
+        Compared(
+            limit.contender,
+            limit.measure,
+            quantity,
+            Spread.of(outcome.series(limit.measure, quantity)),
+            at_most,
+        )
         for quantity, at_most in quantities
         if at_most is not None
     ]

@@ -1,4 +1,7 @@
-"""Time and memory, taken inside the process that does the work. Standard library only: every contender's process imports this."""
+"""Time and memory, taken inside the process that does the work.
+
+Standard library only: every contender's process imports this.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,10 @@ class Watch:
         self._also.append(process)
 
     def took(self, measure: str, seconds: float, peak_bytes: int) -> None:
-        """Takes over a lap that a program has taken of itself: its clock, and its memory without that of the process that started it."""
+        """Takes over a lap that a program has taken of itself:
+
+        its clock, and its memory without that of the process that started it.
+        """
         self.laps[measure] = {"seconds": seconds, "peak_bytes": peak_bytes}
 
     def note(self, measure: str, quantity: str, number: float) -> None:

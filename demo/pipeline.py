@@ -2,8 +2,8 @@
 
     python -m demo.pipeline [--output DIRECTORY]
 
-Every table is opened again by an independent reader, `deltalake`, which must find the same counts and sums. Runs as often as you like: the
-output directory is made anew.
+Every table is opened again by an independent reader, `deltalake`, which must find the same counts and sums.
+Runs as often as you like: the output directory is made anew.
 """
 
 from __future__ import annotations
@@ -85,9 +85,14 @@ def new_table(title: str, **columns: str) -> Table:
 
 def show(frame: DataFrame, title: str) -> None:
     """Prints a small result as a compact table."""
-    table = new_table(title, **{name: "left" if type_ in ("string", "timestamp") else "right" for name, type_ in frame.dtypes})
+    table = new_table(
+        title,
+        **{name: "left" if type_ in ("string", "timestamp") else "right" for name, type_ in frame.dtypes},
+    )
     for row in frame.collect():
-        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else "" if cell is None else str(cell) for cell in row))
+        table.add_row(
+            *(f"{cell:,}" if isinstance(cell, int) else "" if cell is None else str(cell) for cell in row)
+        )
     console.print(table)
 
 
@@ -111,7 +116,9 @@ def load_bronze(raw: DataFrame, places: Places) -> DataFrame:
 def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
     """Two writers at once: Spark here, and a process that knows no Spark."""
     command = [sys.executable, "-m", "demo.second_writer", places.bronze, str(csv)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent) as second:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent
+    ) as second:
         assert second.stdin is not None  # noqa: S101 (for the type checker)
         assert second.stdout is not None  # noqa: S101
         if second.stdout.readline() != "ready\n":
@@ -122,13 +129,17 @@ def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
         output, _ = second.communicate(timeout=120)
     if second.returncode != 0:
         raise SystemExit(f"the second writer failed with exit code {second.returncode}")
-    console.print(f"the second writer committed version {' and '.join(output.split())}; Spark committed at the same time")
+    console.print(
+        f"the second writer committed version {' and '.join(output.split())}; Spark committed at the same time"
+    )
 
 
 def build_silver(spark: SparkSession, places: Places) -> None:
     """Flights that arrived, with proper times, in files that each cover a range of days."""
     bronze = spark.read.format("deltalog").load(places.bronze)
-    airlines = spark.read.csv(str(flights.data_directory() / "airlines.csv"), header=True).withColumnRenamed("name", "airline")
+    airlines = spark.read.csv(str(flights.data_directory() / "airlines.csv"), header=True).withColumnRenamed(
+        "name", "airline"
+    )
     (
         bronze.where(F.col("dep_delay").isNotNull() & F.col("arr_delay").isNotNull())
         .join(F.broadcast(airlines), "carrier")
@@ -183,7 +194,13 @@ def build_gold(spark: SparkSession, places: Places) -> None:
 def show_skipping(spark: SparkSession, places: Places) -> None:
     """How many files a filter leaves: by partition in bronze, by statistics in silver."""
     table = new_table(
-        "files that a filter leaves", table="left", filter="left", read="right", skipped="right", of="right", rows_found="right"
+        "files that a filter leaves",
+        table="left",
+        filter="left",
+        read="right",
+        skipped="right",
+        of="right",
+        rows_found="right",
     )
     for name, path, predicate in (
         ("bronze", places.bronze, "month = 7 AND dep_delay > 120"),
@@ -199,15 +216,29 @@ def show_skipping(spark: SparkSession, places: Places) -> None:
 
 
 def show_time_travel(spark: SparkSession, places: Places) -> None:
-    before, after = version_of(spark, places.bronze, 11).count(), spark.read.format("deltalog").load(places.bronze).count()
-    console.print(f"bronze at version 11: {before:,} rows; now: {after:,}; the late day brought {after - before:,}")
+    before, after = (
+        version_of(spark, places.bronze, 11).count(),
+        spark.read.format("deltalog").load(places.bronze).count(),
+    )
+    console.print(
+        f"bronze at version 11: {before:,} rows; now: {after:,}; the late day brought {after - before:,}"
+    )
     if after != flights.ROWS:
-        raise SystemExit(f"bronze has {after:,} rows instead of {flights.ROWS:,}: an append was lost or doubled")
+        raise SystemExit(
+            f"bronze has {after:,} rows instead of {flights.ROWS:,}: an append was lost or doubled"
+        )
 
 
 def check_with_deltalake(spark: SparkSession, places: Places) -> None:
     """An independent reader must find the same counts and sums."""
-    table = new_table("the same tables, read by deltalake", table="left", rows="right", sum_of="left", Spark="right", deltalake="right")
+    table = new_table(
+        "the same tables, read by deltalake",
+        table="left",
+        rows="right",
+        sum_of="left",
+        Spark="right",
+        deltalake="right",
+    )
     unequal = []
     for name, path, column in (
         ("bronze", places.bronze, "distance"),
@@ -230,9 +261,17 @@ def rows_per_commit(spark: SparkSession, places: Places) -> list[plot.Commit]:
     """What each commit of bronze added, and by whom."""
     commits = []
     rows = 0
-    for entry in deltalog.spark.DeltaTable.forPath(spark, places.bronze).history().orderBy("version").collect():
+    for entry in (
+        deltalog.spark.DeltaTable.forPath(spark, places.bronze).history().orderBy("version").collect()
+    ):
         total = version_of(spark, places.bronze, entry["version"]).count()
-        commits.append(plot.Commit(entry["version"], total - rows, "Spark" if "Spark" in (entry["engineInfo"] or "") else "second writer"))
+        commits.append(
+            plot.Commit(
+                entry["version"],
+                total - rows,
+                "Spark" if "Spark" in (entry["engineInfo"] or "") else "second writer",
+            )
+        )
         rows = total
     return commits
 
@@ -269,7 +308,9 @@ def run(places: Places) -> None:
     step("History")
     history = deltalog.spark.DeltaTable.forPath(spark, places.bronze).history(4)
     show(
-        history.select("version", F.date_format("timestamp", "HH:mm:ss").alias("time"), "operation", "engineInfo"),
+        history.select(
+            "version", F.date_format("timestamp", "HH:mm:ss").alias("time"), "operation", "engineInfo"
+        ),
         "the last commits of bronze",
     )
 
@@ -278,7 +319,11 @@ def run(places: Places) -> None:
 
     step("Plot")
     delays = spark.read.format("deltalog").load(places.delays).orderBy("month", "origin").collect()
-    plot.draw([(row["month"], row["origin"], row["mean_delay"]) for row in delays], rows_per_commit(spark, places), places.plot)
+    plot.draw(
+        [(row["month"], row["origin"], row["mean_delay"]) for row in delays],
+        rows_per_commit(spark, places),
+        places.plot,
+    )
     spark.stop()
 
     step("Done; everything lies here")
@@ -295,10 +340,17 @@ def run(places: Places) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Run the demo pipeline.")
-    parser.add_argument("--output", type=Path, default=Path("demo-output"), help="where everything is written; made anew (%(default)s)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("demo-output"),
+        help="where everything is written; made anew (%(default)s)",
+    )
     root = parser.parse_args().output.resolve()
     if root.exists() and any(root.iterdir()) and not (root / ".deltalog-demo").is_file():
-        raise SystemExit(f"{root} holds something that is not a demo's output; name another directory with --output")
+        raise SystemExit(
+            f"{root} holds something that is not a demo's output; name another directory with --output"
+        )
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
     (root / ".deltalog-demo").touch()

@@ -31,12 +31,21 @@ def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
     ends = {}
     for code, (name, colour) in AIRPORTS.items():
         line = sorted((month, delay) for month, origin, delay in points if origin == code)
-        axes.plot([month for month, _ in line], [delay for _, delay in line], color=colour, linewidth=2, marker="o", markersize=4)
+        axes.plot(
+            [month for month, _ in line],
+            [delay for _, delay in line],
+            color=colour,
+            linewidth=2,
+            marker="o",
+            markersize=4,
+        )
         ends[name] = (line[-1], colour)
     height = None
     for name, ((month, delay), colour) in sorted(ends.items(), key=lambda end: end[1][0][1]):
         height = delay if height is None else max(delay, height + 1.6)  # Names that would touch move apart.
-        axes.annotate(name, (month, delay), xytext=(month + 0.2, height), color=colour, va="center", fontweight="bold")
+        axes.annotate(
+            name, (month, delay), xytext=(month + 0.2, height), color=colour, va="center", fontweight="bold"
+        )
     axes.set_xticks(range(1, 13), MONTHS)
     axes.set_xlim(0.6, 13.6)
     axes.set_ylim(bottom=0)
@@ -47,7 +56,9 @@ def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
 def commits(axes: Axes, history: list[Commit]) -> None:
     """Rows added by each commit, each bar in the colour of its writer."""
     bars = axes.bar(
-        [commit.version for commit in history], [commit.rows for commit in history], color=[WRITERS[commit.writer] for commit in history]
+        [commit.version for commit in history],
+        [commit.rows for commit in history],
+        color=[WRITERS[commit.writer] for commit in history],
     )
     for bar, commit in zip(bars, history, strict=True):
         axes.annotate(

@@ -2,7 +2,8 @@
 
     python -m demo.second_writer TABLE CSV
 
-It says `ready` when it has its rows at hand, waits for a line on its standard input, and prints the versions that it committed.
+It says `ready` when it has its rows at hand, waits for a line on its standard input, and prints the versions
+that it committed.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python scripts/jvm_connector.py DIRECTORY
 
-Needs Java and a Python with PySpark, nothing else: Spark ships Ivy, and Ivy resolves the artifacts with its own defaults (or with the settings
-file that the environment variable DELTALOG_IVY_SETTINGS names, for those behind a mirror). The directory appears only when it is complete.
+Needs Java and a Python with PySpark, nothing else: Spark ships Ivy, and Ivy resolves the artifacts with its
+own defaults (or with the settings file that the environment variable DELTALOG_IVY_SETTINGS names, for those
+behind a mirror). The directory appears only when it is complete.
 """
 
 from __future__ import annotations
@@ -17,12 +18,24 @@ import tempfile
 from pathlib import Path
 
 VERSION = "4.4.0"
-ARTIFACTS = ("delta-spark_4.2_2.13", "delta-storage", "delta-kernel-api", "delta-kernel-defaults", "delta-kernel-unitycatalog")
+ARTIFACTS = (
+    "delta-spark_4.2_2.13",
+    "delta-storage",
+    "delta-kernel-api",
+    "delta-kernel-defaults",
+    "delta-kernel-unitycatalog",
+)
 
 
 def ivy_module() -> str:
-    """The Ivy file that asks for our artifacts and for nothing that they depend on: the rest is on Spark's own class path."""
-    wanted = "\n".join(f'    <dependency org="io.delta" name="{name}" rev="{VERSION}" transitive="false"/>' for name in ARTIFACTS)
+    """The Ivy file that asks for our artifacts and for nothing that they depend on:
+
+    the rest is on Spark's own class path.
+    """
+    wanted = "\n".join(
+        f'    <dependency org="io.delta" name="{name}" rev="{VERSION}" transitive="false"/>'
+        for name in ARTIFACTS
+    )
     return f"""<ivy-module version="2.0">
   <info organisation="deltalog" module="jvm-connector"/>
   <configurations><conf name="default"/></configurations>
@@ -45,7 +58,9 @@ def spark_jars() -> Path:
     try:
         import pyspark
     except ImportError:
-        raise SystemExit(f"jvm_connector: {sys.executable} has no PySpark, whose jars hold Ivy; run it by `make`") from None
+        raise SystemExit(
+            f"jvm_connector: {sys.executable} has no PySpark, whose jars hold Ivy; run it by `make`"
+        ) from None
     return Path(pyspark.__file__).parent / "jars"
 
 
@@ -56,14 +71,24 @@ def fetch(target: Path) -> list[Path]:
         module = Path(scratch, "ivy.xml")
         module.write_text(ivy_module())
         jars = Path(scratch, "jars")
-        command = [java(), f"-Divy.default.ivy.user.dir={scratch}/ivy", "-cp", f"{spark_jars()}/*", "org.apache.ivy.Main"]
+        command = [
+            java(),
+            f"-Divy.default.ivy.user.dir={scratch}/ivy",
+            "-cp",
+            f"{spark_jars()}/*",
+            "org.apache.ivy.Main",
+        ]
         settings = os.environ.get("DELTALOG_IVY_SETTINGS")
         command += ["-settings", settings] if settings else []
         command += ["-ivy", str(module), "-retrieve", f"{jars}/[artifact]-[revision].[ext]", "-types", "jar"]
-        ran = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, check=False)
+        ran = subprocess.run(
+            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, check=False
+        )
         missing = [name for name in ARTIFACTS if not (jars / f"{name}-{VERSION}.jar").is_file()]
         if ran.returncode != 0 or missing:
-            raise SystemExit(f"{ran.stdout}\njvm_connector: could not fetch {', '.join(missing) or 'the jars'} {VERSION}")
+            raise SystemExit(
+                f"{ran.stdout}\njvm_connector: could not fetch {', '.join(missing) or 'the jars'} {VERSION}"
+            )
         if target.exists():
             shutil.rmtree(target)
         jars.rename(target)

@@ -23,5 +23,7 @@ def test_the_examples_run(root: Path, tmp_path: Path) -> None:
     script.write_text(program)
     work = tmp_path / "work"
     work.mkdir()
-    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=work, timeout=280, check=False)
+    ran = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, cwd=work, timeout=280, check=False
+    )
     assert ran.returncode == 0, ran.stdout + ran.stderr

@@ -13,7 +13,9 @@ import pytest
 def prerequisites(root: Path, directory: Path, **programs: str) -> subprocess.CompletedProcess[str]:
     """Runs the check where only `programs` (name to shell text) and the plainest system tools exist."""
     for name in ("bash", "cut", "dirname", "head", "sed", "sort", "uname"):
-        found = next(path for path in (Path(folder, name) for folder in ("/usr/bin", "/bin")) if path.exists())
+        found = next(
+            path for path in (Path(folder, name) for folder in ("/usr/bin", "/bin")) if path.exists()
+        )
         (directory / name).symlink_to(found)
     for name, text in programs.items():
         program = directory / name
@@ -47,7 +49,12 @@ def test_names_all_that_is_missing_with_the_command_that_installs_it(root: Path,
     ran = prerequisites(root, tmp_path)
     assert ran.returncode == 1
     said = ran.stderr.splitlines()
-    assert [line.split()[1] for line in said if line.startswith("missing:")] == ["a", "cargo,", "Python", "Java"]
+    assert [line.split()[1] for line in said if line.startswith("missing:")] == [
+        "a",
+        "cargo,",
+        "Python",
+        "Java",
+    ]
     assert len([line for line in said if line.startswith("    install: ")]) == 4
 
 
@@ -68,7 +75,9 @@ def test_names_what_is_too_old(root: Path, tmp_path: Path, program: str, text: s
 
 def test_the_connector_without_pyspark_says_so(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-S", "-I", str(root / "scripts" / "jvm_connector.py"), str(tmp_path / "jars")]
-    ran = subprocess.run(command, capture_output=True, text=True, env=dict(os.environ), timeout=60, check=False)
+    ran = subprocess.run(
+        command, capture_output=True, text=True, env=dict(os.environ), timeout=60, check=False
+    )
     assert ran.returncode != 0
     assert "no PySpark" in ran.stderr
     assert not (tmp_path / "jars").exists()

@@ -12,7 +12,9 @@ from benches.watch import Watch
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
     with watch("filter"):
-        some = rows.take(ds.dataset(table).scanner(columns=[rows.COLUMN], filter=ds.field("i1") < rows.LIMIT).to_reader())
+        some = rows.take(
+            ds.dataset(table).scanner(columns=[rows.COLUMN], filter=ds.field("i1") < rows.LIMIT).to_reader()
+        )
     with watch("all columns"):
         everything = rows.take(ds.dataset(table).scanner().to_reader())
     return rows.answer(some, everything)

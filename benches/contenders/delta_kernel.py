@@ -1,4 +1,7 @@
-"""The Rust crate `delta_kernel` with its default engine: `scan_metadata` as it is, run by the program of `benches/kernel`, which times itself."""
+"""The Rust crate `delta_kernel` with its default engine:
+
+`scan_metadata` as it is, run by the program of `benches/kernel`, which times itself.
+"""
 
 from __future__ import annotations
 

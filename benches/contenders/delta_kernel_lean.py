@@ -1,4 +1,7 @@
-"""The same, without statistics and row transforms: all that a caller who lists files and nothing else can switch off."""
+"""The same, without statistics and row transforms:
+
+all that a caller who lists files and nothing else can switch off.
+"""
 
 from __future__ import annotations
 

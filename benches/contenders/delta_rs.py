@@ -1,4 +1,7 @@
-"""The Python package `deltalake` (delta-rs): the table is loaded whole, then listed as Arrow with everything it knows of a file."""
+"""The Python package `deltalake` (delta-rs):
+
+the table is loaded whole, then listed as Arrow with everything it knows of a file.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,9 @@ def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, 
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
-    """With the engine that the package has built in (DataFusion), which is faster than its dataset for pyarrow."""
+    """With the engine that the package has built in (DataFusion), which is faster than its dataset for
+    pyarrow.
+    """
     with watch("filter"):
         some = rows.take(DeltaTable(table).scan(columns=[rows.COLUMN], predicate=rows.PREDICATE))
     with watch("all columns"):

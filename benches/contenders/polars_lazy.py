@@ -1,4 +1,8 @@
-"""Polars: `scan_delta` (which learns the files from `deltalake` and reads them itself), by its streaming engine, in batches."""
+"""Polars:
+
+`scan_delta` (which learns the files from `deltalake` and reads them itself), by its streaming engine, in
+batches.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,9 @@ from benches.watch import Watch
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
     with watch("filter"):
-        some = rows.take_batches(_batches(pl.scan_delta(table).filter(pl.col("i1") < rows.LIMIT).select(rows.COLUMN)))
+        some = rows.take_batches(
+            _batches(pl.scan_delta(table).filter(pl.col("i1") < rows.LIMIT).select(rows.COLUMN))
+        )
     with watch("all columns"):
         everything = rows.take_batches(_batches(pl.scan_delta(table)))
     return rows.answer(some, everything)

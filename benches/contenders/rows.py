@@ -1,4 +1,7 @@
-"""What every contender does with the rows that it reads: take the Arrow batches one after the other, count, add up a column, keep nothing."""
+"""What every contender does with the rows that it reads:
+
+take the Arrow batches one after the other, count, add up a column, keep nothing.
+"""
 
 from __future__ import annotations
 

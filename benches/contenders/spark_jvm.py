@@ -23,4 +23,5 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
 def plan(watch: Watch, table: str) -> dict[str, Any]:
     """The connector keeps snapshots, and is made to forget them."""
     spark = spark_session.session()
-    return spark_session.plan(watch, spark, "delta", table, spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache)  # type: ignore[union-attr]
+    log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    return spark_session.plan(watch, spark, "delta", table, log.clearCache)

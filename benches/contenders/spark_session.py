@@ -16,7 +16,9 @@ from pyspark.sql import functions as F  # noqa: N812 (Spark's own convention)
 from benches.watch import Watch
 
 JARS = "DELTALOG_BENCH_JARS"
-"""Names the jars of the JVM connector, separated by commas, in the environment of a process whose session shall have it."""
+"""Names the jars of the JVM connector, separated by commas, in the environment of a process whose session
+shall have it.
+"""
 
 CONNECTOR = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -59,7 +61,11 @@ def with_jvm(watch: Watch, spark: SparkSession) -> Watch:
 
 
 def scan(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
-    """Two queries. The frames exist before, so that a lap holds planning and execution, but not what a reader may do to learn the schema."""
+    """Two queries.
+
+    The frames exist before, so that a lap holds planning and execution, but not what a reader may do to learn
+    the schema.
+    """
     with_jvm(watch, spark)
     frame = spark.read.format(format_).load(table)
     query = frame.where("i1 < 500000").agg(F.sum("d3"), F.count("*"))
@@ -81,7 +87,9 @@ def write(watch: Watch, spark: SparkSession, format_: str, table: str, target: s
     return {"rows": sum(pq.read_metadata(path).num_rows for path in files)}
 
 
-def plan(watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]) -> dict[str, Any]:
+def plan(
+    watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]
+) -> dict[str, Any]:
     """From the path to the files that Spark makes tasks of, all of them, and from the path to the tasks. Nothing is read, for there are no data files.
 
     Each is a first plan: `forget` drops what the format keeps of a table.
@@ -104,7 +112,9 @@ def plan(watch: Watch, spark: SparkSession, format_: str, table: str, forget: Ca
 
 
 def scan_vectors(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
-    """The two queries of `scan`, of version 0, where no file has a deletion vector, and of version 1, where each has one."""
+    """The two queries of `scan`, of version 0, where no file has a deletion vector, and of version 1, where
+    each has one.
+    """
     with_jvm(watch, spark)
     answer: dict[str, Any] = {}
     for version, which in enumerate(("without vectors", "with vectors")):
@@ -116,11 +126,15 @@ def scan_vectors(watch: Watch, spark: SparkSession, format_: str, table: str) ->
 def scan_files(watch: Watch, spark: SparkSession, table: str) -> dict[str, Any]:
     """The same of the table's data files, without a table."""
     with_jvm(watch, spark)
-    return _two_queries(watch, lambda: spark.read.option("pathGlobFilter", "*.parquet").parquet(table), "without vectors")
+    return _two_queries(
+        watch, lambda: spark.read.option("pathGlobFilter", "*.parquet").parquet(table), "without vectors"
+    )
 
 
 def _two_queries(watch: Watch, load: Callable[[], DataFrame], which: str) -> dict[str, Any]:
-    """All columns go to Spark's rows and no further, for the JVM connector refuses to copy a table with deletion vectors into the `noop` sink."""
+    """All columns go to Spark's rows and no further, for the JVM connector refuses to copy a table with
+    deletion vectors into the `noop` sink.
+    """
     query = load().where("i1 < 500000").agg(F.sum("d3"), F.count("*"))
     with watch(f"filter + sum, {which}"):
         total, count = query.collect()[0]
@@ -133,7 +147,8 @@ def _two_queries(watch: Watch, load: Callable[[], DataFrame], which: str) -> dic
 def heap_bytes(spark: SparkSession) -> int:
     """What lives on the driver's heap after collections, when that has stopped falling.
 
-    What Python has let go py4j tells the JVM at its leisure, and what the JVM has let go Spark cleans up in a thread of its own.
+    What Python has let go py4j tells the JVM at its leisure, and what the JVM has let go Spark cleans up in a
+    thread of its own.
     """
     jvm: Any = spark._jvm
     memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()

@@ -1,7 +1,8 @@
 """Actions of tables that have no data files: protocol, metaData, and any number of `add`s, column by column (protocol: "Actions").
 
-A file `k` lies in one of 24 months and 8 regions and says that it holds 1,000 rows. Its column `i0` is clustered, rows `1000 * k` to `1000 * k + 999`,
-so that a range of `i0` selects files by statistics; all other bounds are random. Texts are made with Arrow's kernels: a million adds take seconds.
+A file `k` lies in one of 24 months and 8 regions and says that it holds 1,000 rows. Its column `i0` is
+clustered, rows `1000 * k` to `1000 * k + 999`, so that a range of `i0` selects files by statistics; all other
+bounds are random. Texts are made with Arrow's kernels: a million adds take seconds.
 """
 
 from __future__ import annotations
@@ -31,7 +32,11 @@ class Shape:
     strings: int
 
     def columns(self) -> Iterator[tuple[str, str]]:
-        for count, prefix, type_ in ((self.longs, "i", "long"), (self.doubles, "d", "double"), (self.strings, "s", "string")):
+        for count, prefix, type_ in (
+            (self.longs, "i", "long"),
+            (self.doubles, "d", "double"),
+            (self.strings, "s", "string"),
+        ):
             yield from ((f"{prefix}{number}", type_) for number in range(count))
 
 
@@ -67,7 +72,13 @@ def lines(*actions: dict[str, Any]) -> str:
 
 
 def commit_info(version: int) -> dict[str, Any]:
-    return {"commitInfo": {"timestamp": CREATED_MS + version * 1_000, "operation": "WRITE", "operationParameters": {"mode": "Append"}}}
+    return {
+        "commitInfo": {
+            "timestamp": CREATED_MS + version * 1_000,
+            "operation": "WRITE",
+            "operationParameters": {"mode": "Append"},
+        }
+    }
 
 
 @dataclass(frozen=True)
@@ -93,7 +104,9 @@ class Files:
             region=region,
             size=pa.array(random.integers(50_000_000, 150_000_000, count)),
             modification_time=pa.array(CREATED_MS + np.arange(first, first + count)),
-            bounds=tuple((name, type_, *_bounds(random, name, type_, first, count)) for name, type_ in shape.columns()),
+            bounds=tuple(
+                (name, type_, *_bounds(random, name, type_, first, count)) for name, type_ in shape.columns()
+            ),
         )
 
     def __len__(self) -> int:
@@ -114,15 +127,31 @@ class Files:
 
     def json_lines(self) -> list[str]:
         """The `add` actions as lines of commits, without line ends."""
-        parts: list[str | pa.Array] = ['{"add":{"path":"', self.path, '","partitionValues":{"month":"', pa.array(MONTHS).take(self.month)]
-        parts += ['","region":"', pa.array(REGIONS).take(self.region), '"},"size":', self.size.cast(pa.string())]
-        parts += [',"modificationTime":', self.modification_time.cast(pa.string()), ',"dataChange":true,"stats":"']
+        parts: list[str | pa.Array] = [
+            '{"add":{"path":"',
+            self.path,
+            '","partitionValues":{"month":"',
+            pa.array(MONTHS).take(self.month),
+        ]
+        parts += [
+            '","region":"',
+            pa.array(REGIONS).take(self.region),
+            '"},"size":',
+            self.size.cast(pa.string()),
+        ]
+        parts += [
+            ',"modificationTime":',
+            self.modification_time.cast(pa.string()),
+            ',"dataChange":true,"stats":"',
+        ]
         parts += [self.statistics('\\"'), '"}}']
         texts: list[str] = _join(parts).to_pylist()
         return texts
 
 
-def _paths(random: np.random.Generator, month: np.ndarray[Any, Any], region: np.ndarray[Any, Any]) -> list[str]:
+def _paths(
+    random: np.random.Generator, month: np.ndarray[Any, Any], region: np.ndarray[Any, Any]
+) -> list[str]:
     digits = random.bytes(16 * len(month)).hex()
     paths = []
     for number, (in_month, in_region) in enumerate(zip(month.tolist(), region.tolist(), strict=True)):
@@ -133,7 +162,9 @@ def _paths(random: np.random.Generator, month: np.ndarray[Any, Any], region: np.
     return paths
 
 
-def _bounds(random: np.random.Generator, name: str, type_: str, first: int, count: int) -> tuple[pa.StringArray, pa.StringArray]:
+def _bounds(
+    random: np.random.Generator, name: str, type_: str, first: int, count: int
+) -> tuple[pa.StringArray, pa.StringArray]:
     low: np.ndarray[Any, Any]
     high: np.ndarray[Any, Any]
     if name == "i0":
@@ -148,4 +179,6 @@ def _bounds(random: np.random.Generator, name: str, type_: str, first: int, coun
 
 def _join(parts: list[str | pa.Array]) -> pa.StringArray:
     """Element-wise concatenation of constants and columns."""
-    return pc.binary_join_element_wise(*(pa.scalar(part) if isinstance(part, str) else part for part in parts), "")
+    return pc.binary_join_element_wise(
+        *(pa.scalar(part) if isinstance(part, str) else part for part in parts), ""
+    )

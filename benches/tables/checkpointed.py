@@ -1,8 +1,10 @@
 """A table of many files behind a classic checkpoint, with a few commits after it (protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File").
 
-- Checkpoint at version 100, written as Spark writes it: Snappy, row groups of about 128 MiB, page index, JSON statistics, no parsed columns, files in
-  no useful order (there by hash of the path, here by a random partition), tombstones in between.
-- Five commits after it, each with as many adds as removes of files of the checkpoint, so that the table has exactly `files` files.
+- Checkpoint at version 100, written as Spark writes it: Snappy, row groups of about 128 MiB, page index, JSON
+  statistics, no parsed columns, files in no useful order (there by hash of the path, here by a random
+  partition), tombstones in between.
+- Five commits after it, each with as many adds as removes of files of the checkpoint, so that the table has
+  exactly `files` files.
 - The commits before the checkpoint are gone, as after a clean-up. There are no data files.
 """
 
@@ -95,7 +97,12 @@ class Checkpointed:
         log.mkdir()
         checkpoint = log / f"{VERSION:020}.checkpoint.parquet"
         rows, removable = self._write_checkpoint(checkpoint)
-        pointer = {"version": VERSION, "size": rows, "sizeInBytes": checkpoint.stat().st_size, "numOfAddFiles": self.files}
+        pointer = {
+            "version": VERSION,
+            "size": rows,
+            "sizeInBytes": checkpoint.stat().st_size,
+            "numOfAddFiles": self.files,
+        }
         (log / "_last_checkpoint").write_text(json.dumps(pointer, separators=(",", ":")))
         for number in range(TAIL):
             version = VERSION + 1 + number
@@ -122,18 +129,26 @@ def commit(version: int, files: int, removed: list[str]) -> str:
     """The text of a commit after the checkpoint: new files, and removes of as many old ones as are given."""
     number = version - VERSION - 1
     added = Files.make(WIDE, files + number * CHANGES_PER_COMMIT, CHANGES_PER_COMMIT)
-    removes = [{"remove": {"path": path, "deletionTimestamp": CREATED_MS + version * 1_000, "dataChange": True}} for path in removed]
+    removes = [
+        {"remove": {"path": path, "deletionTimestamp": CREATED_MS + version * 1_000, "dataChange": True}}
+        for path in removed
+    ]
     return lines(commit_info(version), *removes) + "".join(line + "\n" for line in added.json_lines())
 
 
 def _others(tombstones: int) -> pa.Table:
     """What is in a checkpoint besides adds."""
-    gone = [{"path": f"month=2022-12/region=asia/part-{number:05}-gone.c000.snappy.parquet"} for number in range(tombstones)]
+    gone = [
+        {"path": f"month=2022-12/region=asia/part-{number:05}-gone.c000.snappy.parquet"}
+        for number in range(tombstones)
+    ]
     meta = partitioned_metadata(WIDE)
     meta["format"] = {"provider": "parquet", "options": []}
     meta["configuration"] = []
     actions: list[dict[str, Any]] = [{"protocol": protocol()}, {"metaData": meta}]
-    actions += [{"remove": {**remove, "deletionTimestamp": CREATED_MS, "dataChange": True}} for remove in gone]
+    actions += [
+        {"remove": {**remove, "deletionTimestamp": CREATED_MS, "dataChange": True}} for remove in gone
+    ]
     return pa.Table.from_pylist(actions, SCHEMA)
 
 
@@ -153,4 +168,7 @@ def _adds(files: Files) -> pa.Table:
         "stats": files.statistics(),
     }
     add = pa.StructArray.from_arrays(list(of_add.values()), fields=list(SCHEMA.field("add").type))
-    return pa.table({field.name: add if field.name == "add" else pa.nulls(count, field.type) for field in SCHEMA}, schema=SCHEMA)
+    return pa.table(
+        {field.name: add if field.name == "add" else pa.nulls(count, field.type) for field in SCHEMA},
+        schema=SCHEMA,
+    )

@@ -1,7 +1,8 @@
 """A table with data: eight Parquet files of 16 columns (six longs, six doubles, four strings), one commit; a second one may delete rows.
 
-The directory is a Delta table and, for readers that pass over names with an underscore, a directory of Parquet files: every contender reads the same
-bytes. No predicate on the random columns skips a file, so a scan measures the scan. The files of a table with deletions are links to those without.
+The directory is a Delta table and, for readers that pass over names with an underscore, a directory of
+Parquet files: every contender reads the same bytes. No predicate on the random columns skips a file, so a
+scan measures the scan. The files of a table with deletions are links to those without.
 """
 
 from __future__ import annotations
@@ -25,14 +26,19 @@ FILES = 8
 
 @dataclass(frozen=True)
 class Data:
-    """`rows` rows in eight files. Version 1, if there is one, deletes some of every file's rows, at random, by deletion vectors."""
+    """`rows` rows in eight files.
+
+    Version 1, if there is one, deletes some of every file's rows, at random, by deletion vectors.
+    """
 
     rows: int
     deleted_percent: int = 0
 
     @property
     def name(self) -> str:
-        return f"data-{self.rows}x16" + (f"-{self.deleted_percent}-percent-deleted" if self.deleted_percent else "")
+        return f"data-{self.rows}x16" + (
+            f"-{self.deleted_percent}-percent-deleted" if self.deleted_percent else ""
+        )
 
     def parameters(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value}
@@ -53,11 +59,20 @@ class Data:
                 "modificationTime": CREATED_MS,
                 "dataChange": True,
             }
-            adds.append({"add": {**add, "stats": json.dumps(_statistics(pq.read_metadata(path)), separators=(",", ":"))}})
+            adds.append(
+                {
+                    "add": {
+                        **add,
+                        "stats": json.dumps(_statistics(pq.read_metadata(path)), separators=(",", ":")),
+                    }
+                }
+            )
         log = table / "_delta_log"
         log.mkdir()
         features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
-        new = {"minReaderVersion": 3, "minWriterVersion": 7, **features} if self.deleted_percent else protocol()
+        new = (
+            {"minReaderVersion": 3, "minWriterVersion": 7, **features} if self.deleted_percent else protocol()
+        )
         start = ({"protocol": new}, {"metaData": metadata(list(WIDE.columns()))})
         (log / f"{0:020}.json").write_text(lines(commit_info(0), *start, *adds))
         if self.deleted_percent:
@@ -65,12 +80,19 @@ class Data:
 
     def _deletions(self, table: Path, adds: list[dict[str, Any]]) -> list[dict[str, Any]]:
         random = np.random.default_rng(0)
-        deleted = [np.flatnonzero(random.random(self.rows // FILES) * 100 < self.deleted_percent) for _ in adds]
+        deleted = [
+            np.flatnonzero(random.random(self.rows // FILES) * 100 < self.deleted_percent) for _ in adds
+        ]
         descriptors = vectors.write(table, deleted)
         actions = []
         for action, descriptor in zip(adds, descriptors, strict=True):
             add = action["add"]
-            gone = {"path": add["path"], "deletionTimestamp": CREATED_MS, "dataChange": True, "extendedFileMetadata": True}
+            gone = {
+                "path": add["path"],
+                "deletionTimestamp": CREATED_MS,
+                "dataChange": True,
+                "extendedFileMetadata": True,
+            }
             actions.append({"remove": {**gone, "partitionValues": {}, "size": add["size"]}})
             loose = json.dumps({**json.loads(add["stats"]), "tightBounds": False}, separators=(",", ":"))
             actions.append({"add": {**add, "stats": loose, "deletionVector": descriptor}})
@@ -100,4 +122,9 @@ def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
             name, of_column = column.path_in_schema, column.statistics
             low[name] = min(low.get(name, of_column.min), of_column.min)
             high[name] = max(high.get(name, of_column.max), of_column.max)
-    return {"numRecords": footer.num_rows, "minValues": low, "maxValues": high, "nullCount": dict.fromkeys(low, 0)}
+    return {
+        "numRecords": footer.num_rows,
+        "minValues": low,
+        "maxValues": high,
+        "nullCount": dict.fromkeys(low, 0),
+    }

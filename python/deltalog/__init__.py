@@ -6,8 +6,8 @@
     table = DeltaTable("/data/flights")
     rows = pyarrow.table(table.to_arrow(columns=["carrier", "delay"], predicate="month = 7"))
 
-Data goes in and out by the Arrow PyCapsule interface: pyarrow, polars, pandas, duckdb and others take it, and none of them is required.
-For PySpark see `deltalog.spark`.
+Data goes in and out by the Arrow PyCapsule interface: pyarrow, polars, pandas, duckdb and others take it, and
+none of them is required. For PySpark see `deltalog.spark`.
 """
 
 from deltalog._internal import __version__

@@ -84,10 +84,15 @@ class Snapshot:
         """When this version was committed, milliseconds since the epoch."""
     @property
     def schema_json(self) -> str:
-        """The table's schema as the log holds it (Delta's `schemaString`, which is also Spark's JSON form of a `StructType`)."""
+        """The table's schema as the log holds it (Delta's `schemaString`, which is also Spark's JSON form of
+        a `StructType`).
+        """
     @property
     def column_mapping_mode(self) -> str:
-        """How the columns of data files are found: `none`, `name` or `id`; `none` also where the protocol does not ask readers to map them."""
+        """How the columns of data files are found:
+
+        `none`, `name` or `id`; `none` also where the protocol does not ask readers to map them.
+        """
     @property
     def physical_schema_json(self) -> str:
         """The schema by the names that data files, partition values and statistics have for the columns: field for field that of `schema_json`.
@@ -95,7 +100,9 @@ class Snapshot:
         Without column mapping the same as the schema."""
     @property
     def row_tracking_columns(self) -> tuple[str, str] | None:
-        """The hidden columns of data files for row ids and row commit versions; None where row tracking is not enabled."""
+        """The hidden columns of data files for row ids and row commit versions; None where row tracking is
+        not enabled.
+        """
     @property
     def table_id(self) -> str: ...
     @property
@@ -123,27 +130,38 @@ class Snapshot:
     def num_files(self) -> int: ...
     def size_in_bytes(self) -> int: ...
     def history_json(self, limit: int | None = None) -> list[str]:
-        """One JSON object a commit, newest first: `version`, `timestamp` (milliseconds) and the fields of its `commitInfo` as they stand there."""
+        """One JSON object a commit, newest first:
+
+        `version`, `timestamp` (milliseconds) and the fields of its `commitInfo` as they stand there.
+        """
     def history(self, limit: int | None = None) -> ArrowStream:
         """The same as Arrow; see `DeltaTable.history_arrow`."""
     def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
         """The actions of each version; see `DeltaTable.changes`."""
     def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
-        """The checksum file, the fields that were compared, and of those that differ name, checksum and replay; see `DeltaTable.verify`."""
+        """The checksum file, the fields that were compared, and of those that differ name, checksum and
+        replay; see `DeltaTable.verify`.
+        """
     def domain_metadata(self) -> dict[str, str]: ...
     def transaction_versions(self) -> dict[str, int]: ...
     def files(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
         """The live files, a row a file; see `DeltaTable.files`."""
     def file_uris(self, predicate: str | None = None) -> list[str]: ...
     def scan(
-        self, columns: Sequence[str] | None = None, predicate: str | None = None, row_ids: bool = False, view_types: bool = False
+        self,
+        columns: Sequence[str] | None = None,
+        predicate: str | None = None,
+        row_ids: bool = False,
+        view_types: bool = False,
     ) -> ArrowStream:
         """The rows; see `DeltaTable.to_arrow`."""
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
         """How many rows; see `DeltaTable.count`. Times without a zone are of `time_zone`, here and below."""
     def count_by_partition(self, predicate: str | None = None, time_zone: str = "UTC") -> ArrowStream:
         """How many rows each partition has; see `DeltaTable.count_by_partition`."""
-    def min_max(self, column: str, predicate: str | None = None, time_zone: str = "UTC") -> tuple[Any, Any] | None:
+    def min_max(
+        self, column: str, predicate: str | None = None, time_zone: str = "UTC"
+    ) -> tuple[Any, Any] | None:
         """The least and the greatest value of a column, if the log tells; see `DeltaTable.min_max`."""
     def changes(
         self,
@@ -194,7 +212,9 @@ def schema_from_arrow(schema: Any) -> str:
     """The Delta schema, as JSON, of anything with `__arrow_c_schema__`."""
 
 def read_fragment(fragment: bytes) -> ArrowStream:
-    """The rows of one piece of a scan, as an object with `__arrow_c_stream__`; the columns are those of the table, in its order. For Spark's workers."""
+    """The rows of one piece of a scan, as an object with `__arrow_c_stream__`; the columns are those of the
+    table, in its order. For Spark's workers.
+    """
 
 def write_fragment(token: bytes, stream: Any) -> bytes:
     """Writes an Arrow stream as data files of the write that `token` stands for (columns by name, fitted to the table as an append does), and
@@ -202,7 +222,10 @@ def write_fragment(token: bytes, stream: Any) -> bytes:
 
 @final
 class SparkChanges:
-    """The files of a change data feed for Spark's scan. Their partition values are those of the table, then `_commit_version` and `_commit_timestamp`."""
+    """The files of a change data feed for Spark's scan.
+
+    Their partition values are those of the table, then `_commit_version` and `_commit_timestamp`.
+    """
 
     @property
     def snapshot(self) -> Snapshot:
@@ -232,7 +255,10 @@ class SparkPlan:
 
 @final
 class SparkWrite:
-    """A write that Spark carries out: checked before, committed after. `begin` raises before any file is written."""
+    """A write that Spark carries out:
+
+    checked before, committed after. `begin` raises before any file is written.
+    """
 
     @staticmethod
     def begin(
@@ -255,13 +281,22 @@ class SparkWrite:
     def table_schema_json(self) -> str | None:
         """The existing table's schema, None when the write creates the table."""
     def commit(self, operation: str, parameters: Mapping[str, str], engine_info: str) -> int:
-        """Reads the footers of what was written (nothing, or no directory at all, is a commit without files), commits, and returns the version."""
+        """Reads the footers of what was written (nothing, or no directory at all, is a commit without files),
+        commits, and returns the version.
+        """
     def abort(self) -> None:
         """Deletes what was written. Never called after `commit` was."""
     def token(self) -> bytes:
-        """This write for other processes: for `write_fragment` in the workers, and for `resume`. Holds no credentials."""
+        """This write for other processes:
+
+        for `write_fragment` in the workers, and for `resume`. Holds no credentials.
+        """
     @staticmethod
     def resume(token: bytes) -> SparkWrite:
-        """The write that `token` stands for, to be committed or aborted in another process than the one that began it."""
-    def commit_fragments(self, fragments: Sequence[bytes], operation: str, parameters: Mapping[str, str], engine_info: str) -> int:
+        """The write that `token` stands for, to be committed or aborted in another process than the one that
+        began it.
+        """
+    def commit_fragments(
+        self, fragments: Sequence[bytes], operation: str, parameters: Mapping[str, str], engine_info: str
+    ) -> int:
         """Commits what `write_fragment` returned, and returns the version."""

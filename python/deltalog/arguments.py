@@ -27,7 +27,10 @@ StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 
 
 class ChangeRange(NamedTuple):
-    """Which changes of a table: from a version or a time to another, both included; times in milliseconds since the epoch."""
+    """Which changes of a table:
+
+    from a version or a time to another, both included; times in milliseconds since the epoch.
+    """
 
     start_version: int | None = None
     end_version: int | None = None
@@ -103,7 +106,10 @@ def options_argument(options: Mapping[str, str] | None, what: str) -> dict[str, 
 
 
 def table_options(
-    partition_by: Sequence[str] | str | None, configuration: Mapping[str, str] | None, name: str | None, description: str | None
+    partition_by: Sequence[str] | str | None,
+    configuration: Mapping[str, str] | None,
+    name: str | None,
+    description: str | None,
 ) -> TableOptions:
     """What users say of a new table; one column to partition by may be given as it is."""
     columns = columns_argument([partition_by] if isinstance(partition_by, str) else partition_by)
@@ -120,11 +126,18 @@ def staged_argument(staged_commits: Iterable[StagedCommit] | None) -> "list[str 
 
 
 def _staged(commit: StagedCommit) -> "str | tuple[int, bytes]":
-    if isinstance(commit, tuple) and len(commit) == 2 and _is_count(commit[0]) and isinstance(commit[1], bytes):
+    if (
+        isinstance(commit, tuple)
+        and len(commit) == 2
+        and _is_count(commit[0])
+        and isinstance(commit[1], bytes)
+    ):
         return commit
     path = os.fspath(commit) if isinstance(commit, (str, os.PathLike)) else None
     if not isinstance(path, str):
-        raise InvalidArgumentError(f"a staged commit is the name of its file, or a version and bytes, not {commit!r}")
+        raise InvalidArgumentError(
+            f"a staged commit is the name of its file, or a version and bytes, not {commit!r}"
+        )
     return path
 
 
@@ -137,9 +150,13 @@ def timestamp_argument(timestamp: datetime | str | None, *, round_up: bool = Fal
             # Python 3.10 does not know Z.
             timestamp = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
         except ValueError as error:
-            raise InvalidArgumentError(f"'{timestamp}' is no time in ISO 8601, such as 2024-05-01T12:30:00Z") from error
+            raise InvalidArgumentError(
+                f"'{timestamp}' is no time in ISO 8601, such as 2024-05-01T12:30:00Z"
+            ) from error
     if not isinstance(timestamp, datetime):
-        raise InvalidArgumentError(f"a timestamp is a datetime, or text in ISO 8601 such as 2024-05-01T12:30:00Z, not {timestamp!r}")
+        raise InvalidArgumentError(
+            f"a timestamp is a datetime, or text in ISO 8601 such as 2024-05-01T12:30:00Z, not {timestamp!r}"
+        )
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=timezone.utc)
     since_epoch = timestamp - datetime(1970, 1, 1, tzinfo=timezone.utc)

@@ -1,6 +1,7 @@
 """What can go wrong: one class a kind, all below `DeltaError`, each with the standard class as second parent where there is one.
 
-Every error says what happened, and carries what is known of the place: `table`, `version`, `path`, `line`, and a `hint` what to do.
+Every error says what happened, and carries what is known of the place: `table`, `version`, `path`, `line`,
+and a `hint` what to do.
 """
 
 __all__ = [

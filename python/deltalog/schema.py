@@ -25,7 +25,9 @@ class Schema:
     def from_arrow(cls, schema: Any) -> "Schema":
         """The schema of anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`."""
         if not hasattr(schema, "__arrow_c_schema__"):
-            raise InvalidArgumentError(f"a schema is anything with __arrow_c_schema__, such as a pyarrow.Schema, not {schema!r}")
+            raise InvalidArgumentError(
+                f"a schema is anything with __arrow_c_schema__, such as a pyarrow.Schema, not {schema!r}"
+            )
         return cls(schema_from_arrow(schema))
 
     def to_json(self) -> str:
@@ -48,7 +50,10 @@ class Schema:
 
     def __repr__(self) -> str:
         fields = json.loads(self._text).get("fields", ())
-        shown = ", ".join(f"{field['name']}: {_type(field['type'])}{'' if field['nullable'] else ' not null'}" for field in fields)
+        shown = ", ".join(
+            f"{field['name']}: {_type(field['type'])}{'' if field['nullable'] else ' not null'}"
+            for field in fields
+        )
         return f"Schema({shown})"
 
 

@@ -42,5 +42,8 @@ class Verification:
     def of(cls, snapshot: _internal.Snapshot) -> "Verification":
         """Compares the version of `snapshot`."""
         file, checked, differences = snapshot.verify()
-        parsed = [Difference(field, json.loads(checksum), json.loads(replay)) for field, checksum, replay in differences]
+        parsed = [
+            Difference(field, json.loads(checksum), json.loads(replay))
+            for field, checksum, replay in differences
+        ]
         return cls(snapshot.version, file, checked, parsed)

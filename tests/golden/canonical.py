@@ -1,7 +1,8 @@
 """The canonical form of rows, in which tables of any reader are compared: one line of JSON a row, lines sorted, SHA-256 over them.
 
-The form is the one that the README of the golden tables lays down: floats as shortest round-trip doubles, decimals as text with their full
-scale, binary in hex, both kinds of timestamp without a zone, maps as sorted pairs, a variant as `{"__variant__": value}`.
+The form is the one that the README of the golden tables lays down: floats as shortest round-trip doubles,
+decimals as text with their full scale, binary in hex, both kinds of timestamp without a zone, maps as sorted
+pairs, a variant as `{"__variant__": value}`.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ def dumps(value: Any) -> str:
 def rows(table: pa.Table) -> list[str]:
     """The rows of `table` as sorted lines."""
     columns = {name: _with_variants(table.schema.field(name)) for name in table.column_names}
-    lines = [dumps({name: value(columns[name](cell)) for name, cell in row.items()}) for row in table.to_pylist(maps_as_pydicts=None)]
+    lines = [
+        dumps({name: value(columns[name](cell)) for name, cell in row.items()})
+        for row in table.to_pylist(maps_as_pydicts=None)
+    ]
     return sorted(lines, key=lambda line: line.encode())
 
 
@@ -38,9 +42,13 @@ def sha256(lines: list[str]) -> str:
 
 
 def _with_variants(field: pa.Field) -> Callable[[Any], Any]:
-    """What replaces the variants in a value of `field` by what they stand for; Spark's own decoder says what that is."""
+    """What replaces the variants in a value of `field` by what they stand for; Spark's own decoder says what
+    that is.
+    """
     if (field.metadata or {}).get(b"ARROW:extension:name") == b"arrow.parquet.variant":
-        return lambda cell: None if cell is None else {"__variant__": VariantUtils.to_python(cell["value"], cell["metadata"])}
+        return lambda cell: (
+            None if cell is None else {"__variant__": VariantUtils.to_python(cell["value"], cell["metadata"])}
+        )
     if pa.types.is_struct(field.type):
         parts = {child.name: _with_variants(child) for child in field.type}
         return lambda cell: None if cell is None else {name: part(cell[name]) for name, part in parts.items()}
@@ -59,7 +67,15 @@ def value(cell: Any) -> Any:
         case None | bool() | int() | str():
             return cell
         case float():
-            return cell if math.isfinite(cell) else "NaN" if math.isnan(cell) else "Infinity" if cell > 0 else "-Infinity"
+            return (
+                cell
+                if math.isfinite(cell)
+                else "NaN"
+                if math.isnan(cell)
+                else "Infinity"
+                if cell > 0
+                else "-Infinity"
+            )
         case decimal.Decimal():
             return format(cell, "f")
         case bytes():

@@ -32,7 +32,10 @@ class Golden:
         protocol = self.expected.get("protocol") or {}
         used = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
         configuration = (self.expected.get("metadata") or {}).get("configuration") or {}
-        if protocol.get("minReaderVersion") == 2 or configuration.get("delta.columnMapping.mode", "none") != "none":
+        if (
+            protocol.get("minReaderVersion") == 2
+            or configuration.get("delta.columnMapping.mode", "none") != "none"
+        ):
             used.add("columnMapping")
         return used
 

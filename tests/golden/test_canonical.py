@@ -24,7 +24,11 @@ from tests.golden import canonical
         (pa.string(), "é\n", '"é\\n"'),
         (pa.binary(), b"\x00\xff", '"00ff"'),
         (pa.date32(), dt.date(1, 1, 1), '"0001-01-01"'),
-        (pa.timestamp("us", "UTC"), dt.datetime(9999, 12, 31, tzinfo=dt.timezone.utc), '"9999-12-31T00:00:00.000000"'),
+        (
+            pa.timestamp("us", "UTC"),
+            dt.datetime(9999, 12, 31, tzinfo=dt.timezone.utc),
+            '"9999-12-31T00:00:00.000000"',
+        ),
         (pa.timestamp("us"), dt.datetime(1970, 1, 1, 0, 0, 0, 1), '"1970-01-01T00:00:00.000001"'),
         (pa.list_(pa.int32()), [2, None, 1], "[2,null,1]"),
         (pa.struct({"b": pa.int32(), "a": pa.int32()}), {"b": 1, "a": None}, '{"a":null,"b":1}'),

@@ -1,7 +1,7 @@
 """Tables written by other implementations are read as their expected results say, or refused by the name of a feature.
 
-A refusal counts only when the table uses the feature it names and the feature stands in `REFUSED`: opening the gate for a feature means
-removing its line there.
+A refusal counts only when the table uses the feature it names and the feature stands in `REFUSED`: opening
+the gate for a feature means removing its line there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class RefusedError(Exception):
 
 @contextmanager
 def refusal(golden: Golden) -> Iterator[None]:
-    """Turns an `UnsupportedFeatureError` for the right reason into `RefusedError`; any other stays the failure it is."""
+    """Turns an `UnsupportedFeatureError` for the right reason into `RefusedError`; any other stays the
+    failure it is.
+    """
     try:
         yield
     except deltalog.UnsupportedFeatureError as error:
@@ -78,10 +80,14 @@ def check_log(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
     assert metadata.partition_columns == wanted["partitionColumns"]
     assert metadata.configuration == wanted.get("configuration", {})
     assert json.loads(table.schema().to_json()) == expected["schema"]
-    assert table.transaction_versions() == {app: txn["version"] for app, txn in (expected.get("txns") or {}).items()}
+    assert table.transaction_versions() == {
+        app: txn["version"] for app, txn in (expected.get("txns") or {}).items()
+    }
     assert table.domain_metadata() == (expected.get("domain_metadata") or {})
     assert table.verify().ok
-    stamps = {str(entry["version"]): entry["timestamp"] for entry in table.history() if "inCommitTimestamp" in entry}
+    stamps = {
+        str(entry["version"]): entry["timestamp"] for entry in table.history() if "inCommitTimestamp" in entry
+    }
     assert stamps == (expected.get("in_commit_timestamps") or {})
 
 
@@ -104,7 +110,10 @@ def check_readable(golden: Golden, path: Path) -> None:
         check_state(table, golden.expected)
         if "rows_sha256" in golden.expected:
             check_pieces(table, golden.expected)
-            assert rows_sha256(table, view_types=True) == (golden.expected["num_rows"], golden.expected["rows_sha256"])
+            assert rows_sha256(table, view_types=True) == (
+                golden.expected["num_rows"],
+                golden.expected["rows_sha256"],
+            )
         if "cdf" in golden.expected:
             check_changes(table, golden.expected["cdf"])
         for version in golden.expected.get("versions", ()):
@@ -150,7 +159,10 @@ def run(golden: Golden, path: Path) -> str:
                 deltalog.DeltaTable(path)
             staged = sorted((path / "_delta_log" / "_staged_commits").iterdir())
             for commits, state in ((staged, "with_staged_commits"), ([], "published_only")):
-                table, wanted = deltalog.DeltaTable(path, staged_commits=commits), golden.expected["catalog_managed"][state]
+                table, wanted = (
+                    deltalog.DeltaTable(path, staged_commits=commits),
+                    golden.expected["catalog_managed"][state],
+                )
                 assert table.version() == wanted["version"]
                 assert pa.table(table.files()).num_rows == wanted["num_files"]
                 assert rows_sha256(table) == (wanted["num_rows"], wanted["rows_sha256"])
@@ -187,7 +199,9 @@ def test_golden(golden: Golden | None, tmp_path: Path, outcomes: Counter[str]) -
         raise
 
 
-TRACKED = [golden for golden in TABLES if "rowTracking" in golden.features and golden.expected.get("num_rows")]
+TRACKED = [
+    golden for golden in TABLES if "rowTracking" in golden.features and golden.expected.get("num_rows")
+]
 
 
 @pytest.mark.parametrize("golden", TRACKED or [None], ids=lambda golden: golden.name if golden else "absent")

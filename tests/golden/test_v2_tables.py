@@ -33,7 +33,10 @@ def theirs(table: Path) -> pa.Table:
 
 
 def leave_only(table: Path, version: int) -> None:
-    """Takes away what the checkpoint of `version` stands for, and all other checkpoints. A commit must follow it."""
+    """Takes away what the checkpoint of `version` stands for, and all other checkpoints.
+
+    A commit must follow it.
+    """
     log = table / "_delta_log"
     for file in log.iterdir():
         if (
@@ -52,10 +55,16 @@ def test_appends_a_checkpoint_and_an_overwrite(golden: Golden, tmp_path: Path) -
     opened = deltalog.DeltaTable(table)
     if "identityColumns" in golden.features:
         # Refused for that, and for that alone.
-        with pytest.raises(deltalog.UnsupportedFeatureError, match="the table feature 'identityColumns' is not"):
+        with pytest.raises(
+            deltalog.UnsupportedFeatureError, match="the table feature 'identityColumns' is not"
+        ):
             deltalog.write_deltalake(table, opened, mode="append")
         return
-    before, start, configuration = pa.table(opened.to_arrow()), opened.version(), opened.metadata().configuration
+    before, start, configuration = (
+        pa.table(opened.to_arrow()),
+        opened.version(),
+        opened.metadata().configuration,
+    )
     # Checkpoints with statistics as structs are not written, which the log of the process says; commits are.
     is_due = configuration.get("delta.checkpoint.writeStatsAsStruct") != "true"
     interval = int(configuration.get("delta.checkpointInterval", 10))
@@ -74,15 +83,27 @@ def test_appends_a_checkpoint_and_an_overwrite(golden: Golden, tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("policy", "versions"), [("v2", [2]), ("classic", None)])
-def test_a_table_gets_the_checkpoints_of_its_policy(policy: str, versions: list[int] | None, tmp_path: Path) -> None:
-    configuration = {"delta.checkpointPolicy": policy, "delta.feature.v2Checkpoint": "supported", "delta.checkpointInterval": "2"}
+def test_a_table_gets_the_checkpoints_of_its_policy(
+    policy: str, versions: list[int] | None, tmp_path: Path
+) -> None:
+    configuration = {
+        "delta.checkpointPolicy": policy,
+        "delta.feature.v2Checkpoint": "supported",
+        "delta.checkpointInterval": "2",
+    }
     for number in range(4):
-        deltalog.write_deltalake(tmp_path, pa.table({"id": [number]}), mode="append", configuration=configuration)
+        deltalog.write_deltalake(
+            tmp_path, pa.table({"id": [number]}), mode="append", configuration=configuration
+        )
     protocol = deltalog.DeltaTable(tmp_path).protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (3, 7)
     assert "v2Checkpoint" in (protocol.reader_features or ())
     checkpoint = pq.read_table(tmp_path / "_delta_log" / f"{2:020}.checkpoint.parquet")
-    found = [entry["version"] for entry in checkpoint["checkpointMetadata"].to_pylist() if entry] if versions else None
+    found = (
+        [entry["version"] for entry in checkpoint["checkpointMetadata"].to_pylist() if entry]
+        if versions
+        else None
+    )
     assert found == versions
     assert versions or "checkpointMetadata" not in checkpoint.column_names
     leave_only(tmp_path, 2)

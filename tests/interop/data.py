@@ -1,4 +1,7 @@
-"""Rows that writers tend to get wrong: every type, nulls at every level, the ends of ranges, partition values that must be escaped."""
+"""Rows that writers tend to get wrong:
+
+every type, nulls at every level, the ends of ranges, partition values that must be escaped.
+"""
 
 from __future__ import annotations
 
@@ -19,23 +22,40 @@ TYPES = pa.table(
         "float": pa.array([float("inf"), -0.1, None], pa.float32()),
         "double": pa.array([float("nan"), 1e300, None], pa.float64()),
         "small": pa.array([Decimal("-1.50"), Decimal("9.99"), None], pa.decimal128(3, 2)),
-        "large": pa.array([Decimal("1E-10"), Decimal("9" * 28 + "." + "9" * 10), None], pa.decimal128(38, 10)),
+        "large": pa.array(
+            [Decimal("1E-10"), Decimal("9" * 28 + "." + "9" * 10), None], pa.decimal128(38, 10)
+        ),
         "boolean": pa.array([True, False, None]),
         "string": pa.array(["", "é\U0001f600\n'\"", None]),
         "binary": pa.array([b"", b"\x00\xff", None]),
         "date": pa.array([dt.date(1, 1, 1), dt.date(9999, 12, 31), None]),
         "timestamp": pa.array(
-            [dt.datetime(1900, 1, 1, tzinfo=UTC), dt.datetime(2261, 1, 1, 0, 0, 0, 1, tzinfo=UTC), None], pa.timestamp("us", "UTC")
+            [dt.datetime(1900, 1, 1, tzinfo=UTC), dt.datetime(2261, 1, 1, 0, 0, 0, 1, tzinfo=UTC), None],
+            pa.timestamp("us", "UTC"),
         ),
         "struct": pa.array(
-            [{"a": 1, "b": {"c": None}}, {"a": None, "b": None}, None], pa.struct({"a": pa.int32(), "b": pa.struct({"c": pa.string()})})
+            [{"a": 1, "b": {"c": None}}, {"a": None, "b": None}, None],
+            pa.struct({"a": pa.int32(), "b": pa.struct({"c": pa.string()})}),
         ),
         "array": pa.array([[], [1, None], None], pa.list_(pa.int32())),
         "map": pa.array([[], [("k", 1), ("l", None)], None], pa.map_(pa.string(), pa.int32())),
     }
 )
 
-STRINGS = ("plain", "a b", "a/b", "a=b", "100%", "%20", "é\U0001f600", "c:\\d", "x'y\"z", "[*]?#", "__HIVE_DEFAULT_PARTITION__x", None)
+STRINGS = (
+    "plain",
+    "a b",
+    "a/b",
+    "a=b",
+    "100%",
+    "%20",
+    "é\U0001f600",
+    "c:\\d",
+    "x'y\"z",
+    "[*]?#",
+    "__HIVE_DEFAULT_PARTITION__x",
+    None,
+)
 PARTITIONS = pa.table(
     {
         "value": pa.array(range(len(STRINGS)), pa.int64()),

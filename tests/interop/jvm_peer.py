@@ -1,7 +1,7 @@
 """A Spark session with the JVM connector, in a process of its own, that carries out SQL.
 
-One request a line on standard input: `{"sql": TEXT, "to": FILE or null}`; with `to`, the result goes there as an Arrow file. One answer a line on
-standard output: `ok` or `error: …`. The jars are the arguments.
+One request a line on standard input: `{"sql": TEXT, "to": FILE or null}`; with `to`, the result goes there as
+an Arrow file. One answer a line on standard output: `ok` or `error: …`. The jars are the arguments.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ def main() -> None:
             frame = spark.sql(request["sql"])
             if request["to"] is not None:
                 table = frame.toArrow()
-                with pa.OSFile(request["to"], "wb") as sink, pyarrow.ipc.new_file(sink, table.schema) as writer:
+                with (
+                    pa.OSFile(request["to"], "wb") as sink,
+                    pyarrow.ipc.new_file(sink, table.schema) as writer,
+                ):
                     writer.write_table(table)
             answer = "ok"
         except Exception as error:  # noqa: BLE001 (the other side raises it)

@@ -14,7 +14,10 @@ from tests.golden.canonical import rows
 from tests.interop.data import PARTITION_BY, PARTITIONS, TYPES
 
 # The two packages share their verbs, so that each test runs with the parts swapped.
-PAIRS = [pytest.param(deltalog, deltalake, id="ours to theirs"), pytest.param(deltalake, deltalog, id="theirs to ours")]
+PAIRS = [
+    pytest.param(deltalog, deltalake, id="ours to theirs"),
+    pytest.param(deltalake, deltalog, id="theirs to ours"),
+]
 
 
 def read(package: Any, path: Path, version: int | None = None) -> pa.Table:
@@ -49,11 +52,18 @@ def test_both_write_in_turn(writer: Any, reader: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 def test_checkpoint_without_the_commits_before_it(writer: Any, reader: Any, tmp_path: Path) -> None:
-    """The checkpoint alone carries the state: the commits that it covers are removed before the other reads."""
+    """The checkpoint alone carries the state:
+
+    the commits that it covers are removed before the other reads.
+    """
     data = PARTITIONS.take([0, 1, 2])
-    writer.write_deltalake(tmp_path, data, partition_by=PARTITION_BY, configuration={"delta.checkpointInterval": "5"})
+    writer.write_deltalake(
+        tmp_path, data, partition_by=PARTITION_BY, configuration={"delta.checkpointInterval": "5"}
+    )
     for number in range(1, 8):
-        writer.write_deltalake(tmp_path, data, mode="overwrite" if number == 3 else "append", partition_by=PARTITION_BY)
+        writer.write_deltalake(
+            tmp_path, data, mode="overwrite" if number == 3 else "append", partition_by=PARTITION_BY
+        )
     if writer is deltalake:
         deltalake.DeltaTable(tmp_path, version=5).create_checkpoint()
     log = tmp_path / "_delta_log"
@@ -65,30 +75,42 @@ def test_checkpoint_without_the_commits_before_it(writer: Any, reader: Any, tmp_
 
 def test_metadata_that_we_write(tmp_path: Path) -> None:
     configuration = {"delta.appendOnly": "false", "owner": "é"}
-    deltalog.write_deltalake(tmp_path, PARTITIONS, partition_by=["int"], name="n", description="d", configuration=configuration)
+    deltalog.write_deltalake(
+        tmp_path, PARTITIONS, partition_by=["int"], name="n", description="d", configuration=configuration
+    )
     theirs = deltalake.DeltaTable(tmp_path).metadata()
     assert (theirs.name, theirs.description, theirs.partition_columns) == ("n", "d", ["int"])
     assert configuration.items() <= theirs.configuration.items()
 
 
 def test_change_data_feeds(tmp_path: Path) -> None:
-    """Theirs as they and we read it, with changes recorded and inferred; and what we write to it, as they read it."""
+    """Theirs as they and we read it, with changes recorded and inferred; and what we write to it, as they
+    read it.
+    """
     theirs = deltalake.DeltaTable.create(
         tmp_path,
         schema=deltalake.Schema.from_arrow(pa.schema([("id", pa.int64()), ("p", pa.string())])),
         partition_by=["p"],
         configuration={"delta.enableChangeDataFeed": "true"},
     )
-    deltalake.write_deltalake(theirs, pa.table({"id": range(20), "p": [f"p{number % 3}" for number in range(20)]}), mode="append")
+    deltalake.write_deltalake(
+        theirs, pa.table({"id": range(20), "p": [f"p{number % 3}" for number in range(20)]}), mode="append"
+    )
     theirs.update(updates={"id": "id + 100"}, predicate="id % 5 = 1")
     theirs.delete("id < 4")
     theirs.delete("p = 'p2'")
     source = pa.table({"id": [6, 9, 300], "p": ["p0", "p0", "new"]})
     merge = theirs.merge(source, "s.id = t.id", source_alias="s", target_alias="t")
-    merge.when_matched_delete("s.id = 6").when_matched_update({"p": "'moved'"}).when_not_matched_insert_all().execute()
+    merge.when_matched_delete("s.id = 6").when_matched_update(
+        {"p": "'moved'"}
+    ).when_not_matched_insert_all().execute()
     theirs.optimize.compact()
-    deltalog.write_deltalake(tmp_path, pa.table({"id": pa.array([400], pa.int64()), "p": [None]}), mode="append")
-    deltalog.write_deltalake(tmp_path, pa.table({"id": pa.array([500], pa.int64()), "p": ["p0"]}), mode="overwrite")
+    deltalog.write_deltalake(
+        tmp_path, pa.table({"id": pa.array([400], pa.int64()), "p": [None]}), mode="append"
+    )
+    deltalog.write_deltalake(
+        tmp_path, pa.table({"id": pa.array([500], pa.int64()), "p": ["p0"]}), mode="overwrite"
+    )
 
     def comparable(table: Any) -> list[str]:
         return rows(pa.table(table).drop_columns(["_commit_timestamp"]))

@@ -53,7 +53,9 @@ def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
     directory = tmp_path_factory.mktemp("jvm")
     with (directory / "log").open("w") as log:
         command = [str(PYTHON), str(Path(__file__).with_name("jvm_peer.py")), *jars]
-        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=directory)
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=directory
+        )
         with process:
             yield Jvm(process, directory)
             assert process.stdin is not None
@@ -72,7 +74,9 @@ def test_they_read_every_type_of_ours(jvm: Jvm, tmp_path: Path) -> None:
 def test_they_read_our_partitions_and_skip_by_our_statistics(jvm: Jvm, tmp_path: Path) -> None:
     deltalog.write_deltalake(tmp_path, PARTITIONS, partition_by=PARTITION_BY)
     assert rows(jvm.query(f"SELECT * FROM delta.`{tmp_path}`")) == rows(PARTITIONS)
-    assert jvm.query(f"SELECT string FROM delta.`{tmp_path}` WHERE value = 2 AND string = 'a/b'").num_rows == 1
+    assert (
+        jvm.query(f"SELECT string FROM delta.`{tmp_path}` WHERE value = 2 AND string = 'a/b'").num_rows == 1
+    )
 
 
 def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> None:
@@ -95,7 +99,9 @@ def test_they_write_on_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> None:
     table = f"delta.`{tmp_path}`"
     data = pa.table({"id": pa.array(range(10), pa.int64())})
     for _ in range(4):
-        deltalog.write_deltalake(tmp_path, data, mode="append", configuration={"delta.checkpointInterval": "2"})
+        deltalog.write_deltalake(
+            tmp_path, data, mode="append", configuration={"delta.checkpointInterval": "2"}
+        )
     jvm.run(f"INSERT INTO {table} SELECT 100")
     jvm.run(f"DELETE FROM {table} WHERE id < 5")
     deltalog.write_deltalake(tmp_path, data, mode="append")
@@ -107,7 +113,10 @@ def test_they_write_on_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mapping", ["none", "id"])
 def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """Rows deleted twice, updated, merged, purged and restored: some versions, and the changes of every range that ends at the newest."""
+    """Rows deleted twice, updated, merged, purged and restored:
+
+    some versions, and the changes of every range that ends at the newest.
+    """
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} (id BIGINT, p BIGINT, s STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '4',
@@ -135,17 +144,25 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
     assert vectors.null_count < len(vectors)
     theirs = jvm.query(f"SELECT * FROM table_changes_by_path('{tmp_path}', 0)")
     for version in (3, 5, 10, newest.version()):
-        assert ours(tmp_path, version) == rows(jvm.query(f"SELECT * FROM {table} VERSION AS OF {version}")), version
+        assert ours(tmp_path, version) == rows(jvm.query(f"SELECT * FROM {table} VERSION AS OF {version}")), (
+            version
+        )
     for version in range(newest.version() + 1):
         since = theirs.filter(pc.greater_equal(theirs.column("_commit_version"), version))
         assert rows(pa.table(newest.load_cdf(version))) == rows(since), version
 
 
 def test_we_write_on_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: Path) -> None:
-    """A table that we make with both, rows that they delete and update in it, then our append, checkpoint and overwrite."""
+    """A table that we make with both, rows that they delete and update in it, then our append, checkpoint and
+    overwrite.
+    """
     table = f"delta.`{tmp_path}`"
     data = pa.table({"id": pa.array(range(100), pa.int64()), "p": [number % 2 for number in range(100)]})
-    properties = {"delta.enableDeletionVectors": "true", "delta.enableChangeDataFeed": "true", "delta.checkpointInterval": "4"}
+    properties = {
+        "delta.enableDeletionVectors": "true",
+        "delta.enableChangeDataFeed": "true",
+        "delta.checkpointInterval": "4",
+    }
     deltalog.write_deltalake(tmp_path, data, partition_by=["p"], configuration=properties)
     jvm.run(f"DELETE FROM {table} WHERE id % 10 = 1")
     jvm.run(f"UPDATE {table} SET id = id + 1000 WHERE id % 10 = 2")
@@ -156,6 +173,8 @@ def test_we_write_on_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: 
     deltalog.write_deltalake(tmp_path, data.slice(50, 2), mode="overwrite")
     jvm.run(f"DELETE FROM {table} WHERE id = 50")
     for version in (4, 5, 6):
-        assert ours(tmp_path, version) == rows(jvm.query(f"SELECT * FROM {table} VERSION AS OF {version}")), version
+        assert ours(tmp_path, version) == rows(jvm.query(f"SELECT * FROM {table} VERSION AS OF {version}")), (
+            version
+        )
     changes = pa.table(deltalog.DeltaTable(tmp_path).load_cdf())
     assert rows(changes) == rows(jvm.query(f"SELECT * FROM table_changes_by_path('{tmp_path}', 0)"))

@@ -1,4 +1,7 @@
-"""Tables that are damaged, forged or too new: each an error of its kind that says table, version, file and what to do."""
+"""Tables that are damaged, forged or too new:
+
+each an error of its kind that says table, version, file and what to do.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +69,9 @@ def test_no_table(tmp_path: Path) -> None:
 def test_a_missing_commit(table: Path) -> None:
     commit_file(table, 1).unlink()
     for options in ({}, {"version": 2}):
-        with pytest.raises(deltalog.CorruptLogError, match=r"version 1 is missing.*restore the file") as caught:
+        with pytest.raises(
+            deltalog.CorruptLogError, match=r"version 1 is missing.*restore the file"
+        ) as caught:
             read(table, **options)
         error = caught.value
         assert isinstance(error, ValueError)
@@ -82,7 +87,9 @@ def torn(text: bytes) -> bytes:
 
 
 def without(kind: str) -> Callable[[bytes], bytes]:
-    return lambda text: b"".join(line for line in text.splitlines(keepends=True) if not line.startswith(f'{{"{kind}"'.encode()))
+    return lambda text: b"".join(
+        line for line in text.splitlines(keepends=True) if not line.startswith(f'{{"{kind}"'.encode())
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,12 +144,17 @@ def test_a_protocol_of_the_future(table: Path) -> None:
         read(table)
 
 
-@pytest.mark.parametrize("path", ["../t.parquet", "a/../../t.parquet", "%2E%2E/t.parquet", "%2e%2e%2ft.parquet", "a%00b", "a%zz", ""])
+@pytest.mark.parametrize(
+    "path",
+    ["../t.parquet", "a/../../t.parquet", "%2E%2E/t.parquet", "%2e%2e%2ft.parquet", "a%00b", "a%zz", ""],
+)
 def test_a_path_that_no_writer_may_write(table: Path, path: str) -> None:
     edit(table, 2, lambda action: action.get("add", {}).update(path=path))
     opened = DeltaTable(table)
     for ask in (opened.to_arrow, opened.files, opened.file_uris):
-        with pytest.raises(deltalog.CorruptLogError, match=r"path in the log.*read an older version") as caught:
+        with pytest.raises(
+            deltalog.CorruptLogError, match=r"path in the log.*read an older version"
+        ) as caught:
             ask()
         assert (caught.value.table, caught.value.version, caught.value.path) == (table.as_uri(), 2, path)
 
@@ -222,7 +234,11 @@ def test_a_file_without_the_rights_to_read_it(table: Path) -> None:
 
 
 def test_every_error_is_below_the_base() -> None:
-    kinds = {name: kind for name, kind in vars(deltalog).items() if isinstance(kind, type) and issubclass(kind, Exception)}
+    kinds = {
+        name: kind
+        for name, kind in vars(deltalog).items()
+        if isinstance(kind, type) and issubclass(kind, Exception)
+    }
     assert len(kinds) == 14
     parents = {
         "NotATableError": FileNotFoundError,

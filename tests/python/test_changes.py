@@ -51,7 +51,10 @@ def test_columns_and_types(table: DeltaTable) -> None:
         ]
     )
     times = {row["_commit_version"]: row["_commit_timestamp"] for row in found.to_pylist()}
-    history = {entry["version"]: dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.timezone.utc) for entry in table.history()}
+    history = {
+        entry["version"]: dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.timezone.utc)
+        for entry in table.history()
+    }
     assert times == history
 
 
@@ -65,7 +68,10 @@ def test_ranges_are_inclusive(table: DeltaTable) -> None:
 
 
 def test_ranges_by_time(table: DeltaTable) -> None:
-    times = {entry["version"]: dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.timezone.utc) for entry in table.history()}
+    times = {
+        entry["version"]: dt.datetime.fromtimestamp(entry["timestamp"] / 1000, dt.timezone.utc)
+        for entry in table.history()
+    }
     assert changes(table, starting_timestamp=times[1]) == V1 + V2
     assert changes(table, starting_timestamp=times[1].isoformat(), ending_timestamp=times[1]) == V1
     # Less than a millisecond after a version is after it.
@@ -75,7 +81,9 @@ def test_ranges_by_time(table: DeltaTable) -> None:
 
 
 def test_columns_and_predicates(table: DeltaTable) -> None:
-    found = pa.table(table.load_cdf(columns=["_change_type", "p"], predicate="_commit_version = 2 AND p = 'p1'"))
+    found = pa.table(
+        table.load_cdf(columns=["_change_type", "p"], predicate="_commit_version = 2 AND p = 'p1'")
+    )
     assert found.to_pylist() == [{"_change_type": "delete", "p": "p1"}] * 2
     assert changes(table, predicate="_change_type = 'delete' AND id > 1") == V2[1:3]
 
@@ -103,7 +111,9 @@ def test_files_that_cannot_match_are_not_opened(tmp_path: Path) -> None:
         ({"starting_version": 2, "ending_version": 1}, deltalog.InvalidArgumentError, "before they begin"),
     ],
 )
-def test_out_of_range(table: DeltaTable, arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+def test_out_of_range(
+    table: DeltaTable, arguments: dict[str, Any], error: type[Exception], words: str
+) -> None:
     with pytest.raises(error, match=words):
         table.load_cdf(**arguments)
     assert changes(table, **arguments, allow_out_of_range=True) == []

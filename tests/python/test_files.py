@@ -118,7 +118,9 @@ def test_files_that_cannot_match_are_skipped(table: DeltaTable, predicate: str |
     assert pa.table(table.files(predicate, columns=["size"])).num_rows == left
 
 
-@pytest.mark.parametrize("predicate", ["nothing = 1", "id =", "id = 'x'", "", "s > 1", "id = 1; DROP TABLE t", "\x00"])
+@pytest.mark.parametrize(
+    "predicate", ["nothing = 1", "id =", "id = 'x'", "", "s > 1", "id = 1; DROP TABLE t", "\x00"]
+)
 def test_a_predicate_that_is_none(table: DeltaTable, predicate: str) -> None:
     for ask in (table.file_uris, table.files, lambda text: table.to_arrow(predicate=text)):
         with pytest.raises(deltalog.InvalidArgumentError):
@@ -129,5 +131,7 @@ def test_uris_open(table: DeltaTable) -> None:
     for uri in table.file_uris():
         assert uri.startswith(table.table_uri + "/")
         assert (Path(unquote(urlparse(uri).path))).is_file()
-    decoded = {os.fspath(root(table) / path) for path in pa.table(table.files(columns=["path"]))["path"].to_pylist()}
+    decoded = {
+        os.fspath(root(table) / path) for path in pa.table(table.files(columns=["path"]))["path"].to_pylist()
+    }
     assert decoded == {unquote(urlparse(uri).path) for uri in table.file_uris()}

@@ -28,14 +28,33 @@ ROWS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "single": (pa.float32(), [1.5, None, float("inf"), -0.0]),
     "double": (pa.float64(), [0.1, None, float("-inf"), 1e-300]),
     "dec9": (pa.decimal128(9, 2), [Decimal("-1.23"), None, Decimal("9999999.99"), Decimal("0.00")]),
-    "dec18": (pa.decimal128(18, 4), [Decimal("-1.2345"), None, Decimal("12345678901234.5678"), Decimal("0.0000")]),
-    "dec38": (pa.decimal128(38, 10), [Decimal("-1.2345678901"), None, Decimal("1234567890123456789012345678.0123456789"), Decimal(0)]),
+    "dec18": (
+        pa.decimal128(18, 4),
+        [Decimal("-1.2345"), None, Decimal("12345678901234.5678"), Decimal("0.0000")],
+    ),
+    "dec38": (
+        pa.decimal128(38, 10),
+        [Decimal("-1.2345678901"), None, Decimal("1234567890123456789012345678.0123456789"), Decimal(0)],
+    ),
     "day": (pa.date32(), [dt.date(1, 1, 1), None, dt.date(9999, 12, 31), dt.date(1970, 1, 1)]),
     "moment": (
         pa.timestamp("us", "UTC"),
-        [dt.datetime(1900, 1, 1, tzinfo=UTC), None, dt.datetime(2024, 2, 29, 23, 59, 59, 123000, UTC), dt.datetime(1970, 1, 1, tzinfo=UTC)],
+        [
+            dt.datetime(1900, 1, 1, tzinfo=UTC),
+            None,
+            dt.datetime(2024, 2, 29, 23, 59, 59, 123000, UTC),
+            dt.datetime(1970, 1, 1, tzinfo=UTC),
+        ],
     ),
-    "local": (pa.timestamp("us"), [dt.datetime(1900, 1, 1), None, dt.datetime(2024, 2, 29, 23, 59, 59, 123000), dt.datetime(1970, 1, 1)]),
+    "local": (
+        pa.timestamp("us"),
+        [
+            dt.datetime(1900, 1, 1),
+            None,
+            dt.datetime(2024, 2, 29, 23, 59, 59, 123000),
+            dt.datetime(1970, 1, 1),
+        ],
+    ),
     "text": (pa.string(), ["é", None, "", "a" * 300]),
     "bytes": (pa.binary(), [b"\xff\x00", None, b"", b"x" * 300]),
     "list": (pa.list_(pa.int64()), [[1, None, 3], None, [], [4]]),
@@ -84,7 +103,9 @@ def foreign(path: Path, schema: pa.Schema, write: Callable[[Path], None]) -> del
             }
         },
     ]
-    (path / "_delta_log" / f"{0:020}.json").write_text("".join(json.dumps(action) + "\n" for action in actions))
+    (path / "_delta_log" / f"{0:020}.json").write_text(
+        "".join(json.dumps(action) + "\n" for action in actions)
+    )
     return deltalog.DeltaTable(path)
 
 
@@ -94,7 +115,9 @@ def arrow(**options: Any) -> Write:
 
 def required(table: pa.Table, file: Path) -> None:
     """A column without nulls that the writer says cannot have any, and parts of which it says they can."""
-    fields = [pa.field(field.name, field.type, nullable=table[field.name].null_count > 0) for field in table.schema]
+    fields = [
+        pa.field(field.name, field.type, nullable=table[field.name].null_count > 0) for field in table.schema
+    ]
     pq.write_table(table.cast(pa.schema(fields)), file)
 
 
@@ -103,7 +126,9 @@ def polars(table: pa.Table, file: Path) -> None:
 
 
 def duck(table: pa.Table, file: Path) -> None:
-    duckdb.connect().execute(f"SET timezone = 'UTC'; COPY (SELECT * FROM \"table\") TO '{file}' (FORMAT parquet)")
+    duckdb.connect().execute(
+        f"SET timezone = 'UTC'; COPY (SELECT * FROM \"table\") TO '{file}' (FORMAT parquet)"
+    )
 
 
 WRITERS: dict[str, Write] = {
@@ -135,7 +160,12 @@ def delta(table: pa.Table) -> list[dict[str, Any]]:
 def test_every_type_in_every_encoding(writer: str, tmp_path: Path) -> None:
     table = foreign(tmp_path, DATA.schema, lambda file: WRITERS[writer](DATA, file))
     assert delta(pa.table(table.to_arrow())) == delta(DATA)
-    for predicate, left in [("big = 0", [3]), ("dec18 > 1.5", [2]), ("text IS NULL", [1]), ("record.x < 2", [0])]:
+    for predicate, left in [
+        ("big = 0", [3]),
+        ("dec18 > 1.5", [2]),
+        ("text IS NULL", [1]),
+        ("record.x < 2", [0]),
+    ]:
         assert delta(pa.table(table.to_arrow(predicate=predicate))) == delta(DATA.take(left)), predicate
 
 
@@ -163,13 +193,17 @@ def test_encodings(column: str, encoding: str, tmp_path: Path) -> None:
     data = DATA.select([column])
 
     def write(file: Path) -> None:
-        pq.write_table(data, file, use_dictionary=False, column_encoding={column: encoding}, data_page_version="2.0")
+        pq.write_table(
+            data, file, use_dictionary=False, column_encoding={column: encoding}, data_page_version="2.0"
+        )
 
     assert delta(pa.table(foreign(tmp_path, data.schema, write).to_arrow())) == delta(data)
 
 
 def test_schemas_that_grew_apart(tmp_path: Path) -> None:
-    """Columns that the table does not know, in another order, in another case, and columns that the file does not have, nested ones too."""
+    """Columns that the table does not know, in another order, in another case, and columns that the file does
+    not have, nested ones too.
+    """
     stored = pa.table(
         {
             "OTHER": [1, 2],
@@ -191,7 +225,9 @@ def test_schemas_that_grew_apart(tmp_path: Path) -> None:
         {"id": 1, "late": None, "s": {"a": None, "b": "x"}, "l": [{"new": None, "k": 1}]},
         {"id": 2, "late": None, "s": None, "l": []},
     ]
-    assert delta(pa.table(table.to_arrow(columns=["late"], predicate="s.b = 'x' AND late IS NULL"))) == [{"late": None}]
+    assert delta(pa.table(table.to_arrow(columns=["late"], predicate="s.b = 'x' AND late IS NULL"))) == [
+        {"late": None}
+    ]
 
 
 def test_a_value_that_does_not_fit_is_an_error(tmp_path: Path) -> None:

@@ -23,7 +23,13 @@ DATA = pa.table(
     {
         "id": pa.array([1, 2, None], pa.int64()),
         "name": ["a", "\u00e9\U0001f600 and more than twelve bytes", None],
-        "when": pa.array([dt.datetime(2024, 1, 1, tzinfo=UTC), dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC), None]),
+        "when": pa.array(
+            [
+                dt.datetime(2024, 1, 1, tzinfo=UTC),
+                dt.datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+                None,
+            ]
+        ),
         "flag": [True, None, False],
         "list": [[1], [], None],
     }
@@ -32,7 +38,12 @@ DATA = pa.table(
 
 def pandas_frame() -> pd.DataFrame:
     # Of its own, pandas makes floats of numbers with gaps.
-    return pd.DataFrame({name: pd.array(DATA[name].to_pylist(), dtype=pd.ArrowDtype(DATA[name].type)) for name in DATA.column_names})
+    return pd.DataFrame(
+        {
+            name: pd.array(DATA[name].to_pylist(), dtype=pd.ArrowDtype(DATA[name].type))
+            for name in DATA.column_names
+        }
+    )
 
 
 SOURCES = {
@@ -74,7 +85,12 @@ def test_a_table_is_overwritten_by_its_own_rows(tmp_path: Path) -> None:
 
 def test_pandas_of_its_own_types(tmp_path: Path) -> None:
     frame = pd.DataFrame(
-        {"n": [1, 2], "f": [1.5, float("nan")], "s": ["a", "b"], "t": pd.to_datetime(["2024-01-01", "2024-01-02"], utc=True)}
+        {
+            "n": [1, 2],
+            "f": [1.5, float("nan")],
+            "s": ["a", "b"],
+            "t": pd.to_datetime(["2024-01-01", "2024-01-02"], utc=True),
+        }
     )
     write_deltalake(tmp_path, frame)
     read = pa.table(DeltaTable(tmp_path).to_arrow())
@@ -103,7 +119,9 @@ def test_out_to_pandas(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [[1, 2], {"a": [1]}, "a", None, pa.array([1]), pa.schema([("a", pa.int8())]), pa.chunked_array([[1]])], ids=repr
+    "data",
+    [[1, 2], {"a": [1]}, "a", None, pa.array([1]), pa.schema([("a", pa.int8())]), pa.chunked_array([[1]])],
+    ids=repr,
 )
 def test_what_is_no_data(data: Any, tmp_path: Path) -> None:
     with pytest.raises(deltalog.InvalidArgumentError):

@@ -38,17 +38,24 @@ def test_changes_are_the_actions_of_each_version(table: Path) -> None:
     opened = DeltaTable(table)
     changes = pa.table(opened.changes(3, 5))
     rows = changes.to_pylist()
-    expected = [(version, name) for version in (3, 4, 5) for action in actions(table, version) for name in action]
+    expected = [
+        (version, name) for version in (3, 4, 5) for action in actions(table, version) for name in action
+    ]
     assert [(row["version"], row["action"]) for row in rows] == expected
     for row in rows:
-        (action,) = (action[row["action"]] for action in actions(table, row["version"]) if row["action"] in action)
+        (action,) = (
+            action[row["action"]] for action in actions(table, row["version"]) if row["action"] in action
+        )
         assert json.loads(row["json"]) == action
         if row["action"] == "add":
             assert (row["path"], row["size"], row["data_change"]) == (action["path"], action["size"], True)
     assert set(pa.table(opened.changes(11))["version"].to_pylist()) == {11}
 
 
-@pytest.mark.parametrize(("start", "end", "error"), [(12, None, deltalog.InvalidArgumentError), (3, 40, deltalog.VersionNotFoundError)])
+@pytest.mark.parametrize(
+    ("start", "end", "error"),
+    [(12, None, deltalog.InvalidArgumentError), (3, 40, deltalog.VersionNotFoundError)],
+)
 def test_changes_of_no_version(table: Path, start: int, end: int | None, error: type[Exception]) -> None:
     with pytest.raises(error):
         DeltaTable(table).changes(start, end)
@@ -59,7 +66,9 @@ def test_changes_of_no_version(table: Path, start: int, end: int | None, error: 
 def test_the_history_is_arrow_too(table: Path) -> None:
     opened = DeltaTable(table)
     history, rows = opened.history(), pa.table(opened.history_arrow()).to_pylist()
-    assert [entry["version"] for entry in history] == [row["version"] for row in rows] == list(range(11, -1, -1))
+    assert (
+        [entry["version"] for entry in history] == [row["version"] for row in rows] == list(range(11, -1, -1))
+    )
     for entry, row in zip(history, rows, strict=True):
         assert (entry["operation"], entry["txnId"]) == (row["operation"], row["txn_id"])
         assert entry["timestamp"] == row["timestamp"].timestamp() * 1000
@@ -80,8 +89,19 @@ def test_domains_and_transactions(table: Path) -> None:
 def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
     opened = DeltaTable(table)
     assert opened.verify() == Verification(11, None, [], [])
-    size = sum(action["add"]["size"] for version in range(12) for action in actions(table, version) if "add" in action)
-    checksum = {"tableSizeBytes": size, "numFiles": 12, "numMetadata": 1, "numProtocol": 1, "setTransactions": []}
+    size = sum(
+        action["add"]["size"]
+        for version in range(12)
+        for action in actions(table, version)
+        if "add" in action
+    )
+    checksum = {
+        "tableSizeBytes": size,
+        "numFiles": 12,
+        "numMetadata": 1,
+        "numProtocol": 1,
+        "setTransactions": [],
+    }
     file = table / "_delta_log" / f"{11:020}.crc"
     file.write_text(json.dumps(checksum))
     found = DeltaTable(table).verify()
@@ -110,7 +130,12 @@ def test_a_table_that_a_catalog_manages(table: Path) -> None:
 
     def managed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         features = ["catalogManaged"]
-        protocol = {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}
+        protocol = {
+            "minReaderVersion": 3,
+            "minWriterVersion": 7,
+            "readerFeatures": features,
+            "writerFeatures": features,
+        }
         return [*lines, {"protocol": protocol}]
 
     rewritten(table, 11, managed)

@@ -1,4 +1,6 @@
-"""What the core warns of reaches Python's `logging`, whichever thread it happens on, and whoever holds the interpreter."""
+"""What the core warns of reaches Python's `logging`, whichever thread it happens on, and whoever holds the
+interpreter.
+"""
 
 from __future__ import annotations
 
@@ -64,10 +66,15 @@ def spoil_hint(table: Path) -> None:
 
 
 def spoil_paths(table: Path) -> None:
-    """The checkpoint tells protocol and metadata, but not which files there are: found out when the first of its rows is asked for."""
+    """The checkpoint tells protocol and metadata, but not which files there are:
+
+    found out when the first of its rows is asked for.
+    """
     file = table / "_delta_log" / f"{10:020}.checkpoint.parquet"
     columns = pq.ParquetFile(file).metadata.row_group(0)
-    chunk = next(c for i in range(columns.num_columns) if (c := columns.column(i)).path_in_schema == "add.path")
+    chunk = next(
+        c for i in range(columns.num_columns) if (c := columns.column(i)).path_in_schema == "add.path"
+    )
     start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
     data = bytearray(file.read_bytes())
     data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
@@ -78,10 +85,19 @@ def test_a_warning_is_a_record(table: Path, records: Records) -> None:
     spoil_hint(table)
     DeltaTable(table)
     (record,) = records.records
-    assert (record.name, record.levelno, record.levelname) == ("deltalog.log.last_checkpoint", logging.WARNING, "WARNING")
+    assert (record.name, record.levelno, record.levelname) == (
+        "deltalog.log.last_checkpoint",
+        logging.WARNING,
+        "WARNING",
+    )
     assert record.threadName == "MainThread"
     message = record.getMessage()
-    for part in ("the hint is passed over", f'table="{table.as_uri()}"', 'file="_delta_log/_last_checkpoint"', "error="):
+    for part in (
+        "the hint is passed over",
+        f'table="{table.as_uri()}"',
+        'file="_delta_log/_last_checkpoint"',
+        "error=",
+    ):
         assert part in message, message
 
 
@@ -91,7 +107,12 @@ def test_a_damaged_checkpoint_is_told_with_its_version(table: Path, records: Rec
     (record,) = records.records
     assert record.name == "deltalog.replay.checkpoint"
     message = record.getMessage()
-    for part in ("reading the commits alone instead", table.as_uri(), "version=10", f"{10:020}.checkpoint.parquet"):
+    for part in (
+        "reading the commits alone instead",
+        table.as_uri(),
+        "version=10",
+        f"{10:020}.checkpoint.parquet",
+    ):
         assert part in message, message
 
 
@@ -151,11 +172,15 @@ def test_streams_on_many_threads(table: Path, records: Records) -> None:
     streams = [DeltaTable(table).files() for _ in range(16)]
     with ThreadPoolExecutor(16) as pool:
         takers = [holding_the_interpreter, without_the_interpreter] * 8
-        assert list(pool.map(lambda take, stream: take(stream), takers, streams, timeout=120)) == [VERSIONS] * 16
+        assert (
+            list(pool.map(lambda take, stream: take(stream), takers, streams, timeout=120)) == [VERSIONS] * 16
+        )
     assert len(records.wait_for(16)) == 16
 
 
-def test_a_filter_that_fails_changes_nothing(table: Path, records: Records, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_filter_that_fails_changes_nothing(
+    table: Path, records: Records, monkeypatch: pytest.MonkeyPatch
+) -> None:
     raised: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", raised.append)
 
@@ -204,7 +229,9 @@ def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 def test_nothing_is_lost_at_the_end_of_the_process(table: Path) -> None:
     """And without any configuration, Python tells warnings on stderr."""
     spoil_paths(table)
-    ran = run("import sys, deltalog, polars\npolars.DataFrame(deltalog.DeltaTable(sys.argv[1]).files())", table)
+    ran = run(
+        "import sys, deltalog, polars\npolars.DataFrame(deltalog.DeltaTable(sys.argv[1]).files())", table
+    )
     assert ran.returncode == 0
     assert ran.stderr.count("a checkpoint cannot be read") == 1, ran.stderr
 

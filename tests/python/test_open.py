@@ -87,7 +87,15 @@ def test_a_version_and_a_time_are_not_both_obeyed(table: Path) -> None:
 
 def test_every_spelling_of_the_place(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(table)
-    for spelling in (table, str(table), f"{table}/", table.as_uri(), ".", "../my table", f"{table}/_delta_log/.."):
+    for spelling in (
+        table,
+        str(table),
+        f"{table}/",
+        table.as_uri(),
+        ".",
+        "../my table",
+        f"{table}/_delta_log/..",
+    ):
         assert DeltaTable(spelling).table_uri == table.as_uri()
 
 
@@ -131,9 +139,16 @@ def test_update_goes_to_the_newest(table: Path) -> None:
 
 
 def test_create(tmp_path: Path) -> None:
-    schema = pa.schema([pa.field("id", pa.int64(), nullable=False), ("day", pa.date32()), ("list", pa.list_(pa.string()))])
+    schema = pa.schema(
+        [pa.field("id", pa.int64(), nullable=False), ("day", pa.date32()), ("list", pa.list_(pa.string()))]
+    )
     made = DeltaTable.create(
-        tmp_path, schema, partition_by="day", name="n\u00e4me", description="d", configuration={"delta.checkpointInterval": "3", "o": ""}
+        tmp_path,
+        schema,
+        partition_by="day",
+        name="n\u00e4me",
+        description="d",
+        configuration={"delta.checkpointInterval": "3", "o": ""},
     )
     assert (made.version(), rows(made), made.file_uris()) == (0, 0, [])
     metadata = made.metadata()
@@ -169,10 +184,17 @@ def test_create_does_not_replace(tmp_path: Path) -> None:
 
 
 def test_schema(tmp_path: Path) -> None:
-    nested = pa.struct([pa.field("a", pa.int32(), nullable=False), ("m", pa.map_(pa.string(), pa.list_(pa.float64())))])
-    schema = Schema.from_arrow(pa.schema([pa.field("id", pa.int64(), nullable=False), ("s", nested), ("d", pa.decimal128(9, 2))]))
+    nested = pa.struct(
+        [pa.field("a", pa.int32(), nullable=False), ("m", pa.map_(pa.string(), pa.list_(pa.float64())))]
+    )
+    schema = Schema.from_arrow(
+        pa.schema([pa.field("id", pa.int64(), nullable=False), ("s", nested), ("d", pa.decimal128(9, 2))])
+    )
     assert schema.names == ["id", "s", "d"]
-    assert repr(schema) == "Schema(id: long not null, s: struct<a: integer, m: map<string, array<double>>>, d: decimal(9,2))"
+    assert (
+        repr(schema)
+        == "Schema(id: long not null, s: struct<a: integer, m: map<string, array<double>>>, d: decimal(9,2))"
+    )
     assert Schema.from_json(schema.to_json()) == schema
     assert Schema.from_arrow(pa.schema(schema)) == schema
     assert schema != Schema.from_arrow(pa.schema([("id", pa.int64())]))

@@ -23,7 +23,14 @@ VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "b": (pa.bool_(), st.booleans()),
     "p": (pa.string(), st.sampled_from(["", "x", "y z", "%2F/"])),
 }
-COMPARISONS = {"=": pc.equal, "<>": pc.not_equal, "<": pc.less, "<=": pc.less_equal, ">": pc.greater, ">=": pc.greater_equal}
+COMPARISONS = {
+    "=": pc.equal,
+    "<>": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
 
 # The SQL text, and the same in terms of pyarrow.
 Pair = tuple[str, pc.Expression]
@@ -31,13 +38,18 @@ Pair = tuple[str, pc.Expression]
 
 def literal(value: Any) -> str:
     return (
-        str(value).upper() if isinstance(value, bool) else "'" + value.replace("'", "''") + "'" if isinstance(value, str) else repr(value)
+        str(value).upper()
+        if isinstance(value, bool)
+        else "'" + value.replace("'", "''") + "'"
+        if isinstance(value, str)
+        else repr(value)
     )
 
 
 @st.composite
 def leaves(draw: st.DrawFn) -> Pair:
-    # NaN is greater than everything in SQL and unordered in pyarrow, and zero has a sign for neither: see test_nan.
+    # NaN is greater than everything in SQL and unordered in pyarrow, and zero has a sign for neither: see
+    # test_nan.
     name = draw(st.sampled_from(["i", "t", "b", "p"]))
     field = pc.field(name)
     kind = draw(st.sampled_from(["compare", "null", "not null", "in"]))
@@ -59,8 +71,12 @@ def leaves(draw: st.DrawFn) -> Pair:
 
 def combined(inner: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
     return st.one_of(
-        st.tuples(inner, inner).map(lambda both: (f"({both[0][0]} AND {both[1][0]})", both[0][1] & both[1][1])),
-        st.tuples(inner, inner).map(lambda both: (f"({both[0][0]} OR {both[1][0]})", both[0][1] | both[1][1])),
+        st.tuples(inner, inner).map(
+            lambda both: (f"({both[0][0]} AND {both[1][0]})", both[0][1] & both[1][1])
+        ),
+        st.tuples(inner, inner).map(
+            lambda both: (f"({both[0][0]} OR {both[1][0]})", both[0][1] | both[1][1])
+        ),
         inner.map(lambda one: (f"NOT ({one[0]})", ~one[1])),
     )
 
@@ -68,7 +84,10 @@ def combined(inner: st.SearchStrategy[Pair]) -> st.SearchStrategy[Pair]:
 @st.composite
 def tables(draw: st.DrawFn) -> pa.Table:
     length = draw(st.integers(1, 12))
-    column = {name: st.lists(st.none() | values, min_size=length, max_size=length) for name, (_, values) in VALUES.items()}
+    column = {
+        name: st.lists(st.none() | values, min_size=length, max_size=length)
+        for name, (_, values) in VALUES.items()
+    }
     # '' of a partition column is NULL: protocol, "Partition Value Serialization".
     made = {name: draw(values) for name, values in column.items()}
     made["p"] = [value or None for value in made["p"]]
@@ -76,10 +95,17 @@ def tables(draw: st.DrawFn) -> pa.Table:
 
 
 @given(
-    tables(), tables(), st.booleans(), st.recursive(leaves(), combined, max_leaves=5), st.permutations(sorted(VALUES)), st.integers(0, 5)
+    tables(),
+    tables(),
+    st.booleans(),
+    st.recursive(leaves(), combined, max_leaves=5),
+    st.permutations(sorted(VALUES)),
+    st.integers(0, 5),
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-def test_as_pyarrow_filters(first: pa.Table, second: pa.Table, partitioned: bool, predicate: Pair, order: list[str], count: int) -> None:
+def test_as_pyarrow_filters(
+    first: pa.Table, second: pa.Table, partitioned: bool, predicate: Pair, order: list[str], count: int
+) -> None:
     sql, expression = predicate
     with tempfile.TemporaryDirectory() as path:
         for data in (first, second):
@@ -109,7 +135,10 @@ def test_nan(tmp_path: Any) -> None:
 
 
 def test_names_of_columns(tmp_path: Any) -> None:
-    write_deltalake(tmp_path, pa.table({"Id": [1, 2], "select": ["a", "b"], "a.b": [1.0, 2.0], "\u00e9`\U0001f600": [True, None]}))
+    write_deltalake(
+        tmp_path,
+        pa.table({"Id": [1, 2], "select": ["a", "b"], "a.b": [1.0, 2.0], "\u00e9`\U0001f600": [True, None]}),
+    )
     table = DeltaTable(tmp_path)
     assert pa.table(table.to_arrow(["select"], "id = 2"))["select"].to_pylist() == ["b"]
     assert pa.table(table.to_arrow(["Id"], "`select` = 'a' AND `a.b` = 1"))["Id"].to_pylist() == [1]

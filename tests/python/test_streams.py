@@ -36,7 +36,9 @@ def test_a_source_that_fails_leaves_nothing(after: int, mode: str, tmp_path: Pat
         # Small files, so that some are finished when the source fails.
         DeltaTable.create(table, SCHEMA, configuration={"delta.targetFileSize": "1kb"})
     before = tree(tmp_path)
-    with pytest.raises(deltalog.InvalidArgumentError, match=r"(?s)nothing was committed.*KeyError: 'my own words'"):
+    with pytest.raises(
+        deltalog.InvalidArgumentError, match=r"(?s)nothing was committed.*KeyError: 'my own words'"
+    ):
         write_deltalake(table, failing(KeyError("my own words"), after), mode=mode)  # type: ignore[arg-type]
     assert tree(tmp_path) == before
 

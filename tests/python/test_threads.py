@@ -118,7 +118,13 @@ assert rows(begun) == 4000
 table.update()
 assert rows(table.to_arrow()) == 5000
 """
-    ran = subprocess.run([sys.executable, "-c", script, tmp_path / "t"], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script, tmp_path / "t"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
     assert ran.returncode == 0, ran.stderr
 
 
@@ -131,7 +137,9 @@ took = time.perf_counter() - start
 print(*[name for name in ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "deltalog.spark") if name in sys.modules])
 assert took < 1, took
 """
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False
+    )
     assert (ran.returncode, ran.stdout.strip()) == (0, ""), ran.stdout + ran.stderr
 
 

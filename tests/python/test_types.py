@@ -40,22 +40,41 @@ LOSSLESS = {
     "binary view": (pa.array([b"\x00", b"longer than twelve bytes"], pa.binary_view()), pa.binary()),
     "large binary": (pa.array([b""], pa.large_binary()), pa.binary()),
     "fixed binary": (pa.array([b"ab"], pa.binary(2)), pa.binary()),
-    "large list": (pa.array([[1], [], None], pa.large_list(pa.int8())), pa.list_(pa.field("element", pa.int8()))),
-    "fixed list": (pa.array([[1, None], None], pa.list_(pa.int8(), 2)), pa.list_(pa.field("element", pa.int8()))),
+    "large list": (
+        pa.array([[1], [], None], pa.large_list(pa.int8())),
+        pa.list_(pa.field("element", pa.int8())),
+    ),
+    "fixed list": (
+        pa.array([[1, None], None], pa.list_(pa.int8(), 2)),
+        pa.list_(pa.field("element", pa.int8())),
+    ),
     "list view": (pa.array([[1, 2], [3]], pa.list_view(pa.int8())), pa.list_(pa.field("element", pa.int8()))),
-    "large list view": (pa.array([[1, 2], [3]], pa.large_list_view(pa.int8())), pa.list_(pa.field("element", pa.int8()))),
+    "large list view": (
+        pa.array([[1, 2], [3]], pa.large_list_view(pa.int8())),
+        pa.list_(pa.field("element", pa.int8())),
+    ),
     "decimal32": (pa.array([Decimal("1.5")], pa.decimal32(5, 1)), pa.decimal128(5, 1)),
     "decimal64": (pa.array([Decimal("1.5")], pa.decimal64(15, 1)), pa.decimal128(15, 1)),
     "small decimal256": (pa.array([Decimal("-1.5")], pa.decimal256(38, 1)), pa.decimal128(38, 1)),
     "negative scale": (pa.array([Decimal("1E+3")], pa.decimal128(5, -2)), pa.decimal128(7, 0)),
-    "map": (pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int8())), pa.map_(pa.string(), pa.int8())),
+    "map": (
+        pa.array([[("a", 1), ("b", None)], [], None], pa.map_(pa.string(), pa.int8())),
+        pa.map_(pa.string(), pa.int8()),
+    ),
     "map of maps": (
         pa.array([[(1, [("k", None)])]], pa.map_(pa.int32(), pa.map_(pa.string(), pa.int8()))),
         pa.map_(pa.int32(), pa.map_(pa.string(), pa.int8())),
     ),
     "nested": (
-        pa.array([[{"a": [{"b": "x"}, None]}], None], pa.list_(pa.struct({"a": pa.list_(pa.struct({"b": DICTIONARY}))}))),
-        pa.list_(pa.field("element", pa.struct({"a": pa.list_(pa.field("element", pa.struct({"b": pa.string()})))}))),
+        pa.array(
+            [[{"a": [{"b": "x"}, None]}], None],
+            pa.list_(pa.struct({"a": pa.list_(pa.struct({"b": DICTIONARY}))})),
+        ),
+        pa.list_(
+            pa.field(
+                "element", pa.struct({"a": pa.list_(pa.field("element", pa.struct({"b": pa.string()})))})
+            )
+        ),
     ),
     "extension": (pa.array(['{"a":1}'], pa.json_()), pa.string()),
 }
@@ -66,7 +85,9 @@ def test_stored_without_loss(name: str, tmp_path: Path) -> None:
     array, stored = LOSSLESS[name]
     # Twice, the second time fitted to the table; a slice, because its offsets do not begin at 0.
     write_deltalake(tmp_path, pa.table({"c": array}))
-    write_deltalake(tmp_path, pa.table({"c": pa.concat_arrays([array, array]).slice(len(array))}), mode="append")
+    write_deltalake(
+        tmp_path, pa.table({"c": pa.concat_arrays([array, array]).slice(len(array))}), mode="append"
+    )
     read = pa.table(DeltaTable(tmp_path).to_arrow())["c"]
     assert read.type == stored
     assert read.to_pylist() == array.to_pylist() * 2
@@ -96,7 +117,9 @@ REFUSED = {
 def test_refused_by_name(name: str, tmp_path: Path) -> None:
     array, said = REFUSED[name]
     path = tmp_path / "t"
-    with pytest.raises((deltalog.UnsupportedFeatureError, deltalog.SchemaMismatchError), match=f"'c'.*{said}") as caught:
+    with pytest.raises(
+        (deltalog.UnsupportedFeatureError, deltalog.SchemaMismatchError), match=f"'c'.*{said}"
+    ) as caught:
         write_deltalake(path, pa.table({"id": range(len(array)), "c": array}))
     assert caught.value.table == path.as_uri()
     assert not path.exists()
@@ -105,7 +128,9 @@ def test_refused_by_name(name: str, tmp_path: Path) -> None:
 def test_null_is_a_value_of_every_type_that_there_is(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1], "b": ["x"], "c": [[1]]}))
     write_deltalake(tmp_path, pa.table({"a": [2], "b": pa.nulls(1), "c": pa.nulls(1)}), mode="append")
-    assert pa.table(DeltaTable(tmp_path).to_arrow(predicate="a = 2")).to_pylist() == [{"a": 2, "b": None, "c": None}]
+    assert pa.table(DeltaTable(tmp_path).to_arrow(predicate="a = 2")).to_pylist() == [
+        {"a": 2, "b": None, "c": None}
+    ]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +152,9 @@ def test_null_is_a_value_of_every_type_that_there_is(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_value_that_does_not_fit_is_never_changed(stored: pa.DataType, given: pa.Array, tmp_path: Path) -> None:
+def test_a_value_that_does_not_fit_is_never_changed(
+    stored: pa.DataType, given: pa.Array, tmp_path: Path
+) -> None:
     DeltaTable.create(tmp_path, pa.schema([("c", stored)]))
     with pytest.raises(deltalog.SchemaMismatchError, match="'c"):
         write_deltalake(tmp_path, pa.table({"c": given}), mode="append")
@@ -141,10 +168,15 @@ def test_not_null_is_kept(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path, schema)
     assert pa.schema(DeltaTable(tmp_path).schema()) == schema
     good: dict[str, Any] = {"id": [1], "s": pa.array([{"x": 1}])}
-    for bad in ({"id": pa.array([None], pa.int64())}, {"s": pa.array([{"x": None}], pa.struct({"x": pa.int32()}))}):
+    for bad in (
+        {"id": pa.array([None], pa.int64())},
+        {"s": pa.array([{"x": None}], pa.struct({"x": pa.int32()}))},
+    ):
         with pytest.raises(deltalog.SchemaMismatchError, match="NOT NULL"):
             write_deltalake(tmp_path, pa.table({**good, **bad}), mode="append")
     with pytest.raises(deltalog.SchemaMismatchError, match="'id' is required"):
         write_deltalake(tmp_path, pa.table({"s": good["s"]}), mode="append")
-    write_deltalake(tmp_path, pa.table({**good, "s": pa.array([None], pa.struct({"x": pa.int32()}))}), mode="append")
+    write_deltalake(
+        tmp_path, pa.table({**good, "s": pa.array([None], pa.struct({"x": pa.int32()}))}), mode="append"
+    )
     assert len(data_files(tmp_path)) == 1

@@ -67,7 +67,21 @@ def test_partition_by(partition_by: Any, tmp_path: Path) -> None:
 
 
 CHARACTERS = [chr(code) for code in range(1, 0x7F)]
-ODD = [None, "", "\U0001f600", "\u00e9", "e\u0301", "%41", "a" * 300, "..", ".", " ", "a/../b", "__HIVE_DEFAULT_PARTITION__x", "null"]
+ODD = [
+    None,
+    "",
+    "\U0001f600",
+    "\u00e9",
+    "e\u0301",
+    "%41",
+    "a" * 300,
+    "..",
+    ".",
+    " ",
+    "a/../b",
+    "__HIVE_DEFAULT_PARTITION__x",
+    "null",
+]
 
 
 def test_every_partition_value(tmp_path: Path) -> None:
@@ -76,7 +90,9 @@ def test_every_partition_value(tmp_path: Path) -> None:
     data = pa.table({"id": range(len(values)), "p": pa.array(values, pa.string())})
     path = tmp_path / "a" / "b" / "t"
     write_deltalake(path, data, partition_by="p")
-    wanted = rows(pa.table({"id": data["id"], "p": pa.array([value or None for value in values], pa.string())}))
+    wanted = rows(
+        pa.table({"id": data["id"], "p": pa.array([value or None for value in values], pa.string())})
+    )
     table = DeltaTable(path)
     assert rows(pa.table(table.to_arrow())) == wanted
     assert rows(deltalake.DeltaTable(path).to_pyarrow_table()) == wanted
@@ -120,7 +136,10 @@ def test_checkpoint_interval(tmp_path: Path) -> None:
 
 BAD = {
     "another type": ({"id": ["x"], "p": ["x"]}, "'id' is of type"),
-    "another type, no rows": ({"id": pa.array([], pa.string()), "p": pa.array([], pa.string())}, "'id' is of type"),
+    "another type, no rows": (
+        {"id": pa.array([], pa.string()), "p": pa.array([], pa.string())},
+        "'id' is of type",
+    ),
     "a new column": ({"id": [1], "p": ["x"], "q": [1]}, "no column 'q'"),
     "a name twice": (pa.table([pa.array([1]), pa.array([1])], names=["id", "ID"]), "'ID'"),
     "a partition of another type": ({"id": [1], "p": [1]}, "'p' is of type"),
@@ -161,7 +180,10 @@ def test_a_later_row_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
     ],
 )
 def test_a_table_that_cannot_be(data: Any, partition_by: Any, said: str, tmp_path: Path) -> None:
-    for make in (write_deltalake, lambda path, data, **options: DeltaTable.create(path, data.schema, **options)):
+    for make in (
+        write_deltalake,
+        lambda path, data, **options: DeltaTable.create(path, data.schema, **options),
+    ):
         with pytest.raises(deltalog.SchemaMismatchError, match=said):
             make(tmp_path / "t", pa.table(data), partition_by=partition_by)
         assert not (tmp_path / "t").exists()
@@ -189,7 +211,9 @@ def test_columns_by_name(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1], "b": ["x"]}))
     write_deltalake(tmp_path, pa.table({"B": ["y"], "A": [2]}), mode="append")
     write_deltalake(tmp_path, pa.table({"a": [3]}), mode="append")
-    assert rows(pa.table(DeltaTable(tmp_path).to_arrow())) == rows(pa.table({"a": [1, 2, 3], "b": ["x", "y", None]}))
+    assert rows(pa.table(DeltaTable(tmp_path).to_arrow())) == rows(
+        pa.table({"a": [1, 2, 3], "b": ["x", "y", None]})
+    )
 
 
 def test_what_the_log_says(tmp_path: Path) -> None:

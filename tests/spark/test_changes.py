@@ -1,4 +1,7 @@
-"""The change data feed in native Spark: rows equal to Python's, whose own tests compare them with other implementations."""
+"""The change data feed in native Spark:
+
+rows equal to Python's, whose own tests compare them with other implementations.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -14,13 +17,24 @@ WITH_FEED = [golden for golden in load() if "cdf" in golden.expected and golden.
 
 
 def changes(spark: SparkSession, path: Path | str, **options: Any) -> pa.Table:
-    return spark.read.format("deltalog").option("readChangeFeed", "true").options(**options).load(str(path)).toArrow()
+    return (
+        spark.read.format("deltalog")
+        .option("readChangeFeed", "true")
+        .options(**options)
+        .load(str(path))
+        .toArrow()
+    )
 
 
 def as_set(table: pa.Table) -> list[str]:
     """Rows without their order and without the zone in which timestamps are shown."""
     rows = table.to_pylist(maps_as_pydicts=None)
-    return sorted(str({name: value.timestamp() if name == "_commit_timestamp" else value for name, value in row.items()}) for row in rows)
+    return sorted(
+        str(
+            {name: value.timestamp() if name == "_commit_timestamp" else value for name, value in row.items()}
+        )
+        for row in rows
+    )
 
 
 @pytest.mark.parametrize("golden", WITH_FEED, ids=lambda golden: golden.name)
@@ -33,7 +47,9 @@ def test_rows_are_those_of_python(spark: SparkSession, golden: Golden) -> None:
     assert as_set(found) == as_set(wanted)
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", "false")
     try:
-        assert as_set(changes(spark, golden.table, startingVersion=start, endingVersion=end)) == as_set(wanted)
+        assert as_set(changes(spark, golden.table, startingVersion=start, endingVersion=end)) == as_set(
+            wanted
+        )
     finally:
         spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
@@ -50,7 +66,11 @@ def test_filters_and_options(spark: SparkSession) -> None:
         assert frame.where(frame[name] == value).count() == sum(row[name] == value for row in everything)
     assert frame.select("_commit_version").count() == frame.count() == len(everything)
     first = min(row["_commit_timestamp"] for row in everything)
-    by_time = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingTimestamp", first.isoformat(" "))
+    by_time = (
+        spark.read.format("deltalog")
+        .option("readChangeFeed", "true")
+        .option("startingTimestamp", first.isoformat(" "))
+    )
     with pytest.raises(deltalog.DeltaError, match="startingVersion or startingTimestamp"):
         spark.read.format("deltalog").option("readChangeFeed", "true").load(str(golden.table))
     with pytest.raises(deltalog.DeltaError, match="readChangeFeed"):
@@ -60,13 +80,27 @@ def test_filters_and_options(spark: SparkSession) -> None:
 
 
 def test_a_filter_leaves_out_files(spark: SparkSession, tmp_path: Path) -> None:
-    """By statistics, which the three removes of the overwrite have none of, and by what the feed says of all rows of a file."""
+    """By statistics, which the three removes of the overwrite have none of, and by what the feed says of all
+    rows of a file.
+    """
     path = tmp_path / "table"
     for first in (0, 10, 20):
-        rows = pa.table({"id": range(first, first + 10), "text": [f"row {n}" for n in range(first, first + 10)]})
-        deltalog.write_deltalake(path, rows, mode="append", configuration={"delta.enableChangeDataFeed": "true"} if first == 0 else None)
+        rows = pa.table(
+            {"id": range(first, first + 10), "text": [f"row {n}" for n in range(first, first + 10)]}
+        )
+        deltalog.write_deltalake(
+            path,
+            rows,
+            mode="append",
+            configuration={"delta.enableChangeDataFeed": "true"} if first == 0 else None,
+        )
     deltalog.write_deltalake(path, pa.table({"id": [40], "text": ["row 40"]}), mode="overwrite")
-    frame = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", 0).load(str(path))
+    frame = (
+        spark.read.format("deltalog")
+        .option("readChangeFeed", "true")
+        .option("startingVersion", 0)
+        .load(str(path))
+    )
     everything = frame.collect()
     for condition, is_wanted, files in (
         ("id BETWEEN 12 AND 14", lambda row: 12 <= row.id <= 14, 1 + 3),
@@ -79,6 +113,8 @@ def test_a_filter_leaves_out_files(spark: SparkSession, tmp_path: Path) -> None:
         ("length(text) = 5", lambda row: len(row.text) == 5, 7),
     ):
         some = frame.where(condition)
-        assert sorted(map(str, some.collect())) == sorted(str(row) for row in everything if is_wanted(row)), condition
+        assert sorted(map(str, some.collect())) == sorted(str(row) for row in everything if is_wanted(row)), (
+            condition
+        )
         scan: Any = some._jdf.queryExecution().sparkPlan().collectLeaves().head()
         assert f"{files} of 7 files" in scan.relation().location().toString(), condition

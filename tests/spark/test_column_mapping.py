@@ -1,4 +1,7 @@
-"""Mapped columns in Spark's own scan (PROTOCOL, "Reader Requirements for Column Mapping"): filters by the users' names prune and lose nothing."""
+"""Mapped columns in Spark's own scan (PROTOCOL, "Reader Requirements for Column Mapping"):
+
+filters by the users' names prune and lose nothing.
+"""
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,7 +14,8 @@ MAPPED = [
     golden
     for golden in load()
     if golden.outcome == "read"
-    and (golden.expected.get("metadata") or {}).get("configuration", {}).get("delta.columnMapping.mode") in ("name", "id")
+    and (golden.expected.get("metadata") or {}).get("configuration", {}).get("delta.columnMapping.mode")
+    in ("name", "id")
     and golden.expected["num_rows"]
 ]
 SIMPLE = ("string", "bigint", "int", "double", "boolean", "date", "timestamp")
@@ -29,7 +33,9 @@ def leaves(fields: list[StructField], prefix: str = "") -> list[tuple[str, str]]
 
 
 @pytest.mark.parametrize("golden", MAPPED, ids=lambda golden: golden.name)
-def test_filters_by_the_users_names(spark: SparkSession, golden: Golden, capsys: pytest.CaptureFixture[str]) -> None:
+def test_filters_by_the_users_names(
+    spark: SparkSession, golden: Golden, capsys: pytest.CaptureFixture[str]
+) -> None:
     frame = spark.read.format("deltalog").load(str(golden.table))
     names = [name for name, _ in leaves(frame.schema.fields)][:4]
     rows = frame.selectExpr(*(f"{name} AS c{number}" for number, name in enumerate(names))).collect()

@@ -16,10 +16,17 @@ pytest.importorskip("pandas")
 
 def test_read_and_write(tmp_path: Path) -> None:
     path = str(tmp_path / "a table")
-    deltalake.write_deltalake(path, pa.table({"a": pa.array([1, 2], pa.int64()), "p": ["x", "y"]}), partition_by=["p"])
+    deltalake.write_deltalake(
+        path, pa.table({"a": pa.array([1, 2], pa.int64()), "p": ["x", "y"]}), partition_by=["p"]
+    )
     changed = f"{path} 6"
     for number in (1, 3, 4):
-        deltalake.write_deltalake(changed, pa.table({"id": [number]}), mode="append", configuration={"delta.enableChangeDataFeed": "true"})
+        deltalake.write_deltalake(
+            changed,
+            pa.table({"id": [number]}),
+            mode="append",
+            configuration={"delta.enableChangeDataFeed": "true"},
+        )
     code = textwrap.dedent(
         f"""
         from pyspark.sql import SparkSession
@@ -57,7 +64,14 @@ def test_read_and_write(tmp_path: Path) -> None:
         """
     )
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=240, check=False, env=environment)
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=240,
+        check=False,
+        env=environment,
+    )
     wanted = [
         "first [(1, 'x'), (2, 'y')]",
         "appended [(1, 'x'), (2, 'y'), (3, 'z')]",

@@ -1,4 +1,7 @@
-"""Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors"): which rows are left depends on nothing but file and vector."""
+"""Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors"):
+
+which rows are left depends on nothing but file and vector.
+"""
 
 import json
 import re
@@ -19,7 +22,10 @@ ROWS = 70_000
 SCHEMA = [
     ("n", "long"),
     ("text", "string"),
-    ("pair", {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]}),
+    (
+        "pair",
+        {"type": "struct", "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}]},
+    ),
     ("list", {"type": "array", "elementType": "long", "containsNull": True}),
     ("map", {"type": "map", "keyType": "string", "valueType": "long", "valueContainsNull": True}),
 ]
@@ -38,7 +44,10 @@ def data(first: int) -> pa.Table:
 
 
 def deleted_rows() -> list[Any]:
-    """Of the files in turn: a tenth at random, a dense middle beyond one container, first and last, nothing, everything."""
+    """Of the files in turn:
+
+    a tenth at random, a dense middle beyond one container, first and last, nothing, everything.
+    """
     random = np.random.default_rng(5)
     return [
         np.flatnonzero(random.random(ROWS) < 0.1),
@@ -67,10 +76,22 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
     for number, rows in enumerate(deleted):
         file = path / f"part-{number}.parquet"
         first = number * ROWS
-        pq.write_table(data(first), file, row_group_size=6_000 + number, data_page_size=4096, write_page_index=number % 2 == 1)
+        pq.write_table(
+            data(first),
+            file,
+            row_group_size=6_000 + number,
+            data_page_size=4096,
+            write_page_index=number % 2 == 1,
+        )
         bounds = {"minValues": {"n": first}, "maxValues": {"n": first + ROWS - 1}}
         statistics = {"numRecords": ROWS, "tightBounds": False, **bounds}
-        add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 0, "dataChange": True}
+        add = {
+            "path": file.name,
+            "partitionValues": {},
+            "size": file.stat().st_size,
+            "modificationTime": 0,
+            "dataChange": True,
+        }
         actions.append({"add": {**add, "stats": json.dumps(statistics)}})
         if rows is not None:
             actions[-1]["add"]["deletionVector"] = next(descriptors)
@@ -97,11 +118,16 @@ def test_rows_do_not_depend_on_splits_row_groups_or_batches(
         frame = spark.read.format("deltalog").load(path)
         found = frame.select("n", sf.col("_metadata.row_index").alias("row")).toArrow()
         assert sorted(found["n"].to_pylist()) == left
-        assert all(n % ROWS == row for n, row in zip(found["n"].to_pylist(), found["row"].to_pylist(), strict=True))
+        assert all(
+            n % ROWS == row for n, row in zip(found["n"].to_pylist(), found["row"].to_pylist(), strict=True)
+        )
         # Row groups and pages are left out by statistics.
         for condition, wanted in (
             ("n BETWEEN 88500 AND 91999", [n for n in left if 88500 <= n <= 91999]),
-            ("n IN (39999, 89999, 90000, 138000, 210000)", [n for n in left if n in (39999, 89999, 90000, 138000, 210000)]),
+            (
+                "n IN (39999, 89999, 90000, 138000, 210000)",
+                [n for n in left if n in (39999, 89999, 90000, 138000, 210000)],
+            ),
         ):
             assert sorted(row.n for row in frame.where(condition).select("n").collect()) == wanted
         whole = frame.where("n % 1000 = 1").orderBy("n").toArrow()
@@ -114,7 +140,9 @@ def test_rows_do_not_depend_on_splits_row_groups_or_batches(
             spark.conf.unset(name)
 
 
-def test_the_plan_is_that_of_plain_files(spark: SparkSession, table: tuple[str, list[int]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_plan_is_that_of_plain_files(
+    spark: SparkSession, table: tuple[str, list[int]], capsys: pytest.CaptureFixture[str]
+) -> None:
     spark.read.format("deltalog").load(table[0]).where("n > 5").select("n").explain()
     plan = capsys.readouterr().out
     assert "FileScan parquet" in plan
@@ -123,7 +151,9 @@ def test_the_plan_is_that_of_plain_files(spark: SparkSession, table: tuple[str, 
     assert "row_index" not in plan
 
 
-def test_files_without_vectors_are_read_by_nothing_but_sparks_reader(spark: SparkSession, table: tuple[str, list[int]]) -> None:
+def test_files_without_vectors_are_read_by_nothing_but_sparks_reader(
+    spark: SparkSession, table: tuple[str, list[int]]
+) -> None:
     frame = spark.read.format("deltalog").load(table[0])
     for condition, reader in (
         (f"n >= {3 * ROWS} AND n < {4 * ROWS}", "ParquetFileFormat"),
@@ -174,5 +204,9 @@ def test_the_portable_source_reads_the_same(table: tuple[str, list[int]]) -> Non
     from deltalog._internal import Snapshot, read_fragment
 
     pieces = Snapshot.open(Path(table[0]).as_uri()).scan_partitions("", 3)
-    found = [n for piece in pieces for n in pa.RecordBatchReader.from_stream(read_fragment(piece)).read_all()["n"].to_pylist()]
+    found = [
+        n
+        for piece in pieces
+        for n in pa.RecordBatchReader.from_stream(read_fragment(piece)).read_all()["n"].to_pylist()
+    ]
     assert sorted(found) == table[1]

@@ -36,14 +36,19 @@ def holds_variants(kind: DataType) -> bool:
 
 
 def value(cell: Any) -> Any:
-    """What JSON shall say for one Python value of Spark's; these come from tables with variants, which Spark's Arrow form does not mark everywhere."""
+    """What JSON shall say for one Python value of Spark's; these come from tables with variants, which
+    Spark's Arrow form does not mark everywhere.
+    """
     match cell:
         case VariantVal():
             return {"__variant__": canonical.value(cell.toPython())}
         case Row():
             return {name: value(child) for name, child in cell.asDict().items()}
         case dict():
-            return sorted(([value(key), value(item)] for key, item in cell.items()), key=lambda entry: canonical.dumps(entry[0]).encode())
+            return sorted(
+                ([value(key), value(item)] for key, item in cell.items()),
+                key=lambda entry: canonical.dumps(entry[0]).encode(),
+            )
         case list():
             return [value(child) for child in cell]
         case None | bool() | int() | float() | str() | decimal.Decimal() | dt.date():
@@ -71,7 +76,9 @@ def outcome(spark: SparkSession, golden: Golden) -> str:
                 frame.load(str(golden.table))
             return "refused (catalogManaged)"
         case "log-only":
-            assert frame.load(str(golden.table)).columns == [field["name"] for field in golden.expected["schema"]["fields"]]
+            assert frame.load(str(golden.table)).columns == [
+                field["name"] for field in golden.expected["schema"]["fields"]
+            ]
             return "schema read (no data files)"
         case "lenient":
             try:
@@ -84,12 +91,17 @@ def outcome(spark: SparkSession, golden: Golden) -> str:
             frame.load(str(golden.table))
         return "refused (variantShredding on Spark 4.0)"
     lines = lines_of(frame.load(str(golden.table)))
-    assert (len(lines), canonical.sha256(lines)) == (golden.expected["num_rows"], golden.expected["rows_sha256"])
+    assert (len(lines), canonical.sha256(lines)) == (
+        golden.expected["num_rows"],
+        golden.expected["rows_sha256"],
+    )
     return "read"
 
 
 def test_every_table_is_read_as_expected_or_refused(spark: SparkSession, outcomes: Counter[str]) -> None:
-    """One test for all of them, so that the session is warm; it tells of every table that is not as it must be."""
+    """One test for all of them, so that the session is warm; it tells of every table that is not as it must
+    be.
+    """
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
     counts: Counter[str] = Counter()

@@ -1,4 +1,7 @@
-"""Aggregates that the log answers: what Spark's scan finds, or the scan itself. (PROTOCOL, "Per-file Statistics", "Deletion Vectors".)"""
+"""Aggregates that the log answers:
+
+what Spark's scan finds, or the scan itself. (PROTOCOL, "Per-file Statistics", "Deletion Vectors".)
+"""
 
 import datetime
 import json
@@ -29,9 +32,16 @@ FILES: list[tuple[str | None, str | None, list[int | None], list[int] | None]] =
 
 
 def write(path: Path, counted: bool = True) -> str:
-    """A table by hand, its columns mapped by name; without statistics the log does not tell how many rows a file has."""
+    """A table by hand, its columns mapped by name; without statistics the log does not tell how many rows a
+    file has.
+    """
     (path / "_delta_log").mkdir(parents=True)
-    columns = [("month", "date", "p1"), ("zone", "string", "p2"), ("n", "integer", "c1"), ("text", "string", "c2")]
+    columns = [
+        ("month", "date", "p1"),
+        ("zone", "string", "p2"),
+        ("n", "integer", "c1"),
+        ("text", "string", "c2"),
+    ]
     fields = [
         {
             "name": name,
@@ -45,17 +55,41 @@ def write(path: Path, counted: bool = True) -> str:
     metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": ["month", "zone"]}
     configuration = {"delta.columnMapping.mode": "name", "delta.columnMapping.maxColumnId": "4"}
     actions: list[dict[str, Any]] = [
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}},
-        {"metaData": {**metadata, "configuration": configuration, "schemaString": json.dumps({"type": "struct", "fields": fields})}},
+        {
+            "protocol": {
+                "minReaderVersion": 3,
+                "minWriterVersion": 7,
+                "readerFeatures": features,
+                "writerFeatures": features,
+            }
+        },
+        {
+            "metaData": {
+                **metadata,
+                "configuration": configuration,
+                "schemaString": json.dumps({"type": "struct", "fields": fields}),
+            }
+        },
     ]
     descriptors = iter(vectors.write(path, [np.array(deleted) for *_, deleted in FILES if deleted]))
     for number, (month, zone, numbers, deleted) in enumerate(FILES):
         file = path / f"{number}.parquet"
-        pq.write_table(pa.table({"c1": pa.array(numbers, pa.int32()), "c2": [f"row {n}" for n in numbers]}), file)
+        pq.write_table(
+            pa.table({"c1": pa.array(numbers, pa.int32()), "c2": [f"row {n}" for n in numbers]}), file
+        )
         known = [n for n in numbers if n is not None]
-        statistics: dict[str, Any] = {"numRecords": len(numbers), "tightBounds": not deleted, "nullCount": {"c1": numbers.count(None)}}
+        statistics: dict[str, Any] = {
+            "numRecords": len(numbers),
+            "tightBounds": not deleted,
+            "nullCount": {"c1": numbers.count(None)},
+        }
         statistics |= {"minValues": {"c1": min(known)}, "maxValues": {"c1": max(known)}} if known else {}
-        add = {"path": file.name, "partitionValues": {"p1": month, "p2": zone}, "size": file.stat().st_size, "modificationTime": 0}
+        add = {
+            "path": file.name,
+            "partitionValues": {"p1": month, "p2": zone},
+            "size": file.stat().st_size,
+            "modificationTime": 0,
+        }
         add |= {"dataChange": True, "stats": json.dumps(statistics)} if counted else {"dataChange": True}
         actions.append({"add": {**add, "deletionVector": next(descriptors)} if deleted else add})
     (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
@@ -110,7 +144,9 @@ FROM_ROWS = [
 ]
 
 
-def test_the_log_answers_as_the_scan_does(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_answers_as_the_scan_does(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     path = write(tmp_path / "t")
     spark.read.format("deltalog").load(path).createOrReplaceTempView("counted")
     assert answers(spark, "SELECT count(*) c FROM counted", caplog) == (["Row(c=10)"], True)
@@ -121,15 +157,24 @@ def test_the_log_answers_as_the_scan_does(spark: SparkSession, tmp_path: Path, c
         assert "LocalRelation" not in plan, query
 
 
-def test_without_statistics_rows_are_read(spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    spark.read.format("deltalog").load(write(tmp_path / "t", counted=False)).createOrReplaceTempView("counted")
+def test_without_statistics_rows_are_read(
+    spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spark.read.format("deltalog").load(write(tmp_path / "t", counted=False)).createOrReplaceTempView(
+        "counted"
+    )
     assert answers(spark, "SELECT count(*) c FROM counted", caplog) == (["Row(c=10)"], False)
     assert answers(spark, "SELECT zone, count(*) FROM counted GROUP BY zone", caplog)[1] is False
 
 
-def test_tables_without_partitions_and_without_rows(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_tables_without_partitions_and_without_rows(
+    spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
     spark.range(0).selectExpr("id", "int(id) AS b").write.format("deltalog").save(path)
-    queries = ["SELECT count(*), min(id), max(b) FROM counted", "SELECT 'x', count(*) FROM counted GROUP BY 1"]
+    queries = [
+        "SELECT count(*), min(id), max(b) FROM counted",
+        "SELECT 'x', count(*) FROM counted GROUP BY 1",
+    ]
     for rows in (0, 3):
         spark.range(rows).selectExpr("id", "int(id) AS b").write.format("deltalog").mode("append").save(path)
         spark.read.format("deltalog").load(path).createOrReplaceTempView("counted")
@@ -142,10 +187,17 @@ def test_tables_without_partitions_and_without_rows(spark: SparkSession, path: s
 
 
 def test_a_change_data_feed_is_read(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
-    deltalog.DeltaTable.create(path, pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"})
+    deltalog.DeltaTable.create(
+        path, pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"}
+    )
     spark.range(3).write.format("deltalog").mode("append").save(path)
     with caplog.at_level(logging.INFO, logger="deltalog.spark"):
-        frame = spark.read.format("deltalog").option("readChangeFeed", True).option("startingVersion", 0).load(path)
+        frame = (
+            spark.read.format("deltalog")
+            .option("readChangeFeed", True)
+            .option("startingVersion", 0)
+            .load(path)
+        )
         assert frame.groupBy("_commit_version").count().collect() == [(1, 3)]
     assert not any("the log answers" in message for message in caplog.messages)
 
@@ -158,11 +210,21 @@ def test_the_helper_answers_as_in_python(spark: SparkSession, tmp_path: Path) ->
     by_partition = table.count_by_partition("month > '2023-12-31'")
     assert by_partition.schema.simpleString() == "struct<month:date,zone:string,count:bigint>"
     first, second = datetime.date(2024, 1, 1), datetime.date(2024, 2, 1)
-    assert [tuple(row) for row in by_partition.collect()] == [(first, "a", 5), (second, None, 2), (second, "b", 2)]
-    assert (table.min_max("n"), table.min_max("n", "zone = 'a'"), table.min_max("month")) == (None, (-7, 9), (first, second))
+    assert [tuple(row) for row in by_partition.collect()] == [
+        (first, "a", 5),
+        (second, None, 2),
+        (second, "b", 2),
+    ]
+    assert (table.min_max("n"), table.min_max("n", "zone = 'a'"), table.min_max("month")) == (
+        None,
+        (-7, 9),
+        (first, second),
+    )
 
 
 def test_conditions_are_in_the_sessions_time_zone(spark: SparkSession, path: str) -> None:
-    spark.sql("SELECT TIMESTAMP '2024-01-01 12:00:00' AS t, 1 AS n").write.format("deltalog").partitionBy("t").save(path)
+    spark.sql("SELECT TIMESTAMP '2024-01-01 12:00:00' AS t, 1 AS n").write.format("deltalog").partitionBy(
+        "t"
+    ).save(path)
     assert deltalog.spark.DeltaTable.forPath(spark, path).count("t = TIMESTAMP '2024-01-01 12:00:00'") == 1
     assert deltalog.DeltaTable(path).count("t = TIMESTAMP '2024-01-01 17:00:00'") == 1

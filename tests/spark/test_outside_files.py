@@ -1,4 +1,7 @@
-"""Data files outside of the table's directory, as shallow clones have them. (PROTOCOL, "Add File and Remove File".)"""
+"""Data files outside of the table's directory, as shallow clones have them.
+
+(PROTOCOL, "Add File and Remove File".)
+"""
 
 import json
 from pathlib import Path
@@ -21,7 +24,13 @@ def clone(tmp_path: Path) -> tuple[str, str]:
     source, clone = tmp_path / "the source", tmp_path / "a clone"
     for first in (0, 10):
         data = pa.table({"n": pa.array([first, first + 1], pa.int64()), "p": ["é x", "y"]})
-        deltalake.write_deltalake(source, data, mode="append", partition_by=["p"], configuration={"delta.enableChangeDataFeed": "true"})
+        deltalake.write_deltalake(
+            source,
+            data,
+            mode="append",
+            partition_by=["p"],
+            configuration={"delta.enableChangeDataFeed": "true"},
+        )
     actions: list[dict[str, Any]] = []
     for commit in sorted((source / "_delta_log").glob("*.json")):
         for line in commit.read_text().splitlines():
@@ -42,7 +51,9 @@ def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
     return spark.read.format("deltalog").options(**options).load(path)
 
 
-def test_they_are_read_below_an_allowed_root_and_nowhere_else(spark: SparkSession, clone: tuple[str, str]) -> None:
+def test_they_are_read_below_an_allowed_root_and_nowhere_else(
+    spark: SparkSession, clone: tuple[str, str]
+) -> None:
     path, source = clone
     for options in ({}, {"allowedRoots": path + "2"}, {"allowedRoots": source + "/p=y"}):
         with pytest.raises(deltalog.UnsupportedFeatureError, match="outside the table"):
@@ -95,7 +106,11 @@ def test_the_portable_source_reads_them(clone: tuple[str, str]) -> None:
     path, source = clone
     reader = DeltalogDataSource({"path": path, "allowedRoots": source})
     pieces = reader.reader(reader.schema()).partitions()
-    found = [n for piece in pieces for n in pa.RecordBatchReader.from_stream(read_fragment(piece.value)).read_all()["n"].to_pylist()]
+    found = [
+        n
+        for piece in pieces
+        for n in pa.RecordBatchReader.from_stream(read_fragment(piece.value)).read_all()["n"].to_pylist()
+    ]
     assert sorted(found) == [0, 1, 10, 11, 20]
     (strict,) = Snapshot.open(Path(path).as_uri()).scan_partitions("", 1)
     with pytest.raises(deltalog.UnsupportedFeatureError, match="outside the table"):

@@ -29,7 +29,11 @@ def table(path: str) -> str:
     """Two commits of an independent writer; the partition column stands in the middle."""
     first = pa.table({"a": pa.array([1, 2], pa.int32()), "p": ["x", "y"], "v": [1.5, 2.5]})
     write_deltalake(path, first, partition_by=["p"])
-    write_deltalake(path, pa.table({"a": pa.array([3], pa.int32()), "p": pa.array([None], pa.string()), "v": [3.5]}), mode="append")
+    write_deltalake(
+        path,
+        pa.table({"a": pa.array([3], pa.int32()), "p": pa.array([None], pa.string()), "v": [3.5]}),
+        mode="append",
+    )
     return path
 
 
@@ -45,7 +49,9 @@ def test_columns_come_in_the_tables_order_from_every_entry_point(spark: SparkSes
         assert rows(frame) == [(1, "x", 1.5), (2, "y", 2.5), (3, None, 3.5)]
 
 
-def test_the_scan_is_sparks_own_parquet_scan(spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_scan_is_sparks_own_parquet_scan(
+    spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     frame = spark.table(f"deltalog.`{table}`").where("p = 'x' AND a < 10").select("v")
     assert rows(frame) == [(1.5,)]
     frame.explain()
@@ -57,7 +63,9 @@ def test_the_scan_is_sparks_own_parquet_scan(spark: SparkSession, table: str, ca
     assert "Python" not in plan
 
 
-def test_partitions_are_pruned_and_the_log_says_so(spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_partitions_are_pruned_and_the_log_says_so(
+    spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture
+) -> None:
     frame = spark.table(f"deltalog.`{table}`").where("p = 'x'")
     with caplog.at_level(logging.INFO, logger="deltalog.spark"):
         frame.collect()
@@ -69,8 +77,12 @@ def test_partitions_are_pruned_and_the_log_says_so(spark: SparkSession, table: s
 def test_the_plan_says_how_many_of_the_files_are_read(
     spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Before and after it has run, and each scan of a plan for itself; that the text is made costs no second listing."""
-    write_deltalake(table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite")
+    """Before and after it has run, and each scan of a plan for itself; that the text is made costs no second
+    listing.
+    """
+    write_deltalake(
+        table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite"
+    )
     write_deltalake(table, pa.table({"a": pa.array([5], pa.int32()), "p": ["y"], "v": [5.5]}), mode="append")
     frame = spark.read.format("deltalog").load(table)
     both = frame.where("p = 'x'").union(frame).union(frame.where("reverse(p) = 'z' AND a < 3"))
@@ -117,7 +129,9 @@ def test_a_partition_filter_that_a_join_brings(spark: SparkSession, table: str) 
     frame = spark.table(f"deltalog.`{table}`")
     keys = spark.createDataFrame([("y",)], "p string").hint("broadcast")
     assert rows(frame.join(keys, "p").select("a")) == [(2,)]
-    assert rows(spark.sql(f"SELECT a FROM deltalog.`{table}` WHERE p = (SELECT max(p) FROM deltalog.`{table}`)")) == [(2,)]
+    assert rows(
+        spark.sql(f"SELECT a FROM deltalog.`{table}` WHERE p = (SELECT max(p) FROM deltalog.`{table}`)")
+    ) == [(2,)]
 
 
 def test_versions_and_timestamps(spark: SparkSession, table: str) -> None:
@@ -130,13 +144,17 @@ def test_versions_and_timestamps(spark: SparkSession, table: str) -> None:
     ).isoformat()
     assert spark.read.format("deltalog").option("timestampAsOf", newest).load(table).count() == 3
     assert spark.sql(f"SELECT * FROM deltalog.`{table}` TIMESTAMP AS OF '{newest}'").count() == 3
-    both = spark.sql(f"SELECT count(*) FROM deltalog.`{table}` VERSION AS OF 0 UNION ALL SELECT count(*) FROM deltalog.`{table}`")
+    both = spark.sql(
+        f"SELECT count(*) FROM deltalog.`{table}` VERSION AS OF 0 UNION ALL SELECT count(*) FROM deltalog.`{table}`"
+    )
     assert rows(both) == [(2,), (3,)]
 
 
 def test_a_dataframe_keeps_its_snapshot_and_a_name_sees_the_newest(spark: SparkSession, table: str) -> None:
     pinned = [spark.read.format("deltalog").load(table), spark.table(f"deltalog.`{table}`")]
-    write_deltalake(table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite")
+    write_deltalake(
+        table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite"
+    )
     for frame in pinned:
         assert frame.count() == 3
     assert spark.table(f"deltalog.`{table}`").count() == 1
@@ -148,7 +166,9 @@ def test_file_metadata(spark: SparkSession, table: str) -> None:
     found = frame.select("_metadata.file_path", "_metadata.file_size", "_metadata.row_index").collect()
     assert len(found) == 3
     files = list(Path(table).rglob("*.parquet"))
-    assert {Path(row.file_path.removeprefix("file://")).name for row in found} == {file.name for file in files}
+    assert {Path(row.file_path.removeprefix("file://")).name for row in found} == {
+        file.name for file in files
+    }
     assert {row.file_size for row in found} == {file.stat().st_size for file in files}
     assert {row.row_index for row in found} == {0}
     assert len(frame.inputFiles()) == 3
@@ -162,7 +182,10 @@ PARTITION_VALUES: list[tuple[pa.DataType, list[Any]]] = [
     (pa.int64(), [-(2**63), 2**63 - 1]),
     (pa.float32(), [1.5, -0.25]),
     (pa.float64(), [0.1, -2.5e10]),
-    (pa.decimal128(38, 10), [decimal.Decimal("1234567890123456789012345678.0123456789"), decimal.Decimal("0.0000000001")]),
+    (
+        pa.decimal128(38, 10),
+        [decimal.Decimal("1234567890123456789012345678.0123456789"), decimal.Decimal("0.0000000001")],
+    ),
     (pa.date32(), [datetime.date(1, 1, 1), datetime.date(9999, 12, 31)]),
     (pa.string(), ["a/b=c%20 d", "é🙂"]),
 ]
@@ -171,7 +194,9 @@ PARTITION_VALUES: list[tuple[pa.DataType, list[Any]]] = [
 def test_partition_values_come_typed_from_the_log(spark: SparkSession, path: str) -> None:
     """PROTOCOL.md, "Partition Value Serialization": another writer's, a partition column of each type."""
     columns = {f"p{i}": pa.array([*values, None], kind) for i, (kind, values) in enumerate(PARTITION_VALUES)}
-    write_deltalake(path, pa.table({**columns, "n": pa.array([0, 1, 2], pa.int64())}), partition_by=list(columns))
+    write_deltalake(
+        path, pa.table({**columns, "n": pa.array([0, 1, 2], pa.int64())}), partition_by=list(columns)
+    )
     found = spark.read.format("deltalog").load(path).orderBy("n").collect()
     for i, (kind, values) in enumerate(PARTITION_VALUES):
         assert [row[f"p{i}"] for row in found] == [*values, None], kind
@@ -203,7 +228,9 @@ def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ignoring_missing_files")
-def test_a_missing_file_is_our_own_error_out_of_every_action(spark: SparkSession, table: str, tmp_path: Path) -> None:
+def test_a_missing_file_is_our_own_error_out_of_every_action(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
     """Also where other tables and other versions were planned before, and are again in the same query."""
     other = str(tmp_path / "a table 2")
     spark.range(1).selectExpr("cast(id AS int) a").write.format("deltalog").save(other)
@@ -232,7 +259,9 @@ def test_a_missing_file_is_our_own_error_out_of_every_action(spark: SparkSession
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(table).count() == 2
 
 
-def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(spark: SparkSession, table: str, tmp_path: Path) -> None:
+def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
     spark.read.format("deltalog").load(table).collect()
     plain = str(tmp_path / "a table of plain files")
     spark.range(2).write.parquet(plain)
@@ -245,20 +274,35 @@ def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(spark: SparkSe
 
 
 def test_a_filter_counts_in_the_time_zone_it_was_made_in(spark: SparkSession, path: str) -> None:
-    """The zone is in the expression and not in its text: files must not be left out by the zone that the session has later."""
+    """The zone is in the expression and not in its text:
+
+    files must not be left out by the zone that the session has later.
+    """
     setting = "spark.sql.session.timeZone"
     before = str(spark.conf.get(setting))
     spark.conf.set(setting, "UTC")
     try:
         for moment in ("2024-01-01 02:00:00", "2022-06-01 12:00:00"):
             rows = spark.range(3).selectExpr("id", f"TIMESTAMP '{moment}' AS at")
-            rows.coalesce(1).write.format("deltalog").option("delta.enableChangeDataFeed", "true").mode("append").save(path)
+            rows.coalesce(1).write.format("deltalog").option("delta.enableChangeDataFeed", "true").mode(
+                "append"
+            ).save(path)
         frames = [
             spark.read.format("deltalog").load(path).where("year(at) = 2024"),
-            spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", 0).load(path).where("year(at) = 2024"),
-            spark.read.format("deltalog").load(path).where("CAST(at AS date) = DATE'2024-01-01'").groupBy().count(),
+            spark.read.format("deltalog")
+            .option("readChangeFeed", "true")
+            .option("startingVersion", 0)
+            .load(path)
+            .where("year(at) = 2024"),
+            spark.read.format("deltalog")
+            .load(path)
+            .where("CAST(at AS date) = DATE'2024-01-01'")
+            .groupBy()
+            .count(),
         ]
-        spark.sql(f"CREATE OR REPLACE TEMPORARY VIEW of_2024_in_utc AS SELECT * FROM deltalog.`{path}` WHERE year(at) = 2024")
+        spark.sql(
+            f"CREATE OR REPLACE TEMPORARY VIEW of_2024_in_utc AS SELECT * FROM deltalog.`{path}` WHERE year(at) = 2024"
+        )
         spark.conf.set(setting, "America/New_York")
         frames.append(spark.table("of_2024_in_utc"))
         assert [len(frame.collect()) for frame in frames] == [3, 3, 1, 3]
@@ -275,15 +319,23 @@ def test_strings_with_a_collation_are_not_pruned_byte_by_byte(spark: SparkSessio
     log = Path(path) / "_delta_log" / f"{0:020}.json"
     text = log.read_text()
     for name in ("name", "other"):
-        field = json.dumps(json.dumps({"name": name, "type": "string", "nullable": True, "metadata": {}}, separators=(",", ":")))[1:-3]
+        field = json.dumps(
+            json.dumps(
+                {"name": name, "type": "string", "nullable": True, "metadata": {}}, separators=(",", ":")
+            )
+        )[1:-3]
         assert field in text
-        text = text.replace(field, field + json.dumps(json.dumps({"__COLLATIONS": {name: "spark.UTF8_LCASE"}}))[2:-2])
+        text = text.replace(
+            field, field + json.dumps(json.dumps({"__COLLATIONS": {name: "spark.UTF8_LCASE"}}))[2:-2]
+        )
     log.write_text(text)
     frame = spark.read.format("deltalog").load(path)
     assert "UTF8_LCASE" in frame.schema["name"].dataType.simpleString()
     assert [row.n for row in frame.where("name = 'abc'").collect()] == [1]
     assert frame.where("name = 'abc'").count() == 1
-    assert [row.n for row in frame.where("name = other").collect()] == [1]  # There is no collation in the text of this filter.
+    assert [row.n for row in frame.where("name = other").collect()] == [
+        1
+    ]  # There is no collation in the text of this filter.
     assert [row.n for row in frame.where("name >= 'XYZ'").collect()] == [2]
     plain = spark.read.format("deltalog").load(path).where("name COLLATE UTF8_BINARY = 'abc'")
     assert plain.count() == 0

@@ -14,7 +14,8 @@ import deltalog
 from deltalog import SchemaMismatchError
 
 UTC = datetime.timezone.utc
-# Two rows: one with values at the edges, one of nulls only. Days before 1582 must not pass through the hybrid calendar.
+# Two rows: one with values at the edges, one of nulls only. Days before 1582 must not pass through the hybrid
+# calendar.
 EDGES = """
     SELECT 1 AS n,
         true AS bool, -128Y AS tiny, -32768S AS small, 2147483647 AS int, -9223372036854775808L AS long,
@@ -60,7 +61,9 @@ SIMPLE_NAMES = f"SELECT * EXCEPT (`{ODD_NAME}`, nested), named_struct('a', neste
 
 def with_nulls(spark: SparkSession, query: str) -> DataFrame:
     row = spark.sql(query)
-    nulls = [f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in row.schema.fields[1:]]
+    nulls = [
+        f"CAST(NULL AS {field.dataType.simpleString()}) AS `{field.name}`" for field in row.schema.fields[1:]
+    ]
     return row.unionByName(spark.sql(f"SELECT 2 AS n, {', '.join(nulls)}")).coalesce(1)
 
 
@@ -90,12 +93,23 @@ def test_every_type_survives_for_spark_and_for_others(spark: SparkSession, path:
 def test_days_before_1582_are_pruned_as_they_are_shown(spark: SparkSession, path: str) -> None:
     spark.sql(EDGES).select("n", "old_day", "old_time").write.format("deltalog").save(path)
     frame = spark.read.format("deltalog").load(path)
-    assert frame.where("old_day = DATE '0001-01-01' AND old_time = TIMESTAMP '1500-02-28 23:59:59.999999Z'").count() == 1
-    assert frame.where("old_day < DATE '0001-01-01' OR old_time >= TIMESTAMP '1500-03-01 00:00:00Z'").count() == 0
+    assert (
+        frame.where(
+            "old_day = DATE '0001-01-01' AND old_time = TIMESTAMP '1500-02-28 23:59:59.999999Z'"
+        ).count()
+        == 1
+    )
+    assert (
+        frame.where("old_day < DATE '0001-01-01' OR old_time >= TIMESTAMP '1500-03-01 00:00:00Z'").count()
+        == 0
+    )
 
 
 def test_names_that_need_column_mapping_are_refused(spark: SparkSession, path: str) -> None:
-    """PROTOCOL.md, "Column Mapping": without it a column's name is the one in the Parquet file, which Delta keeps free of ` ,;{}()\\n\\t=`."""
+    """PROTOCOL.md, "Column Mapping":
+
+    without it a column's name is the one in the Parquet file, which Delta keeps free of ` ,;{}()\\n\\t=`.
+    """
     with pytest.raises(SchemaMismatchError, match="odd") as caught:
         spark.sql(EDGES).select("n", f"`{ODD_NAME}`").write.format("deltalog").save(path)
     assert "," in str(caught.value)
@@ -117,13 +131,22 @@ def test_a_table_may_be_anywhere(spark: SparkSession, tmp_path: Path, name: str)
     assert [tuple(row) for row in frame.orderBy("n").collect()] == wanted
     assert [row.n for row in frame.where("p = '%41'").collect()] == [2]
     # The independent reader opens no table whose own path has a percent sign.
-    other = deltalog.DeltaTable(path).to_arrow() if "%" in name else deltalake.DeltaTable(Path(path).as_uri()).to_pyarrow_table()
+    other = (
+        deltalog.DeltaTable(path).to_arrow()
+        if "%" in name
+        else deltalake.DeltaTable(Path(path).as_uri()).to_pyarrow_table()
+    )
     assert sorted(zip(*pa.table(other).to_pydict().values(), strict=True)) == wanted
 
 
 def test_binary_partition_values_are_text_or_fail_the_job(spark: SparkSession, path: str) -> None:
-    """PROTOCOL.md, "Partition Value Serialization": a string stands for the bytes, so they have to be UTF-8."""
-    spark.sql("SELECT 1 AS n, X'0102C3A9' AS p UNION ALL SELECT 2, NULL").write.format("deltalog").partitionBy("p").save(path)
+    """PROTOCOL.md, "Partition Value Serialization":
+
+    a string stands for the bytes, so they have to be UTF-8.
+    """
+    spark.sql("SELECT 1 AS n, X'0102C3A9' AS p UNION ALL SELECT 2, NULL").write.format(
+        "deltalog"
+    ).partitionBy("p").save(path)
     found = spark.read.format("deltalog").load(path).orderBy("n").collect()
     assert [row.p for row in found] == [bytearray(b"\x01\x02\xc3\xa9"), None]
     for query in ("SELECT 3 AS n, X'FF' AS p", "SELECT 3 AS n, X'80' AS p"):
@@ -134,7 +157,9 @@ def test_binary_partition_values_are_text_or_fail_the_job(spark: SparkSession, p
 
 def test_an_empty_string_is_null_as_a_partition_value(spark: SparkSession, path: str) -> None:
     """PROTOCOL.md, "Partition Value Serialization": an empty string is null for every type."""
-    spark.sql("SELECT 1 AS n, '' AS p UNION ALL SELECT 2, ' '").write.format("deltalog").partitionBy("p").save(path)
+    spark.sql("SELECT 1 AS n, '' AS p UNION ALL SELECT 2, ' '").write.format("deltalog").partitionBy(
+        "p"
+    ).save(path)
     assert [row.p for row in spark.read.format("deltalog").load(path).orderBy("n").collect()] == [None, " "]
 
 
@@ -158,10 +183,18 @@ def test_nested_data_of_another_writer(spark: SparkSession, path: str) -> None:
     deep = pa.struct([("x", pa.list_(pa.struct([("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])))])
     value = {"x": [{"day": datetime.date(1500, 1, 1), "at": datetime.datetime(1500, 1, 1, tzinfo=UTC)}, None]}
     data = pa.table(
-        {"s": pa.array([value, None], deep), "m": pa.array([[("k", Decimal("-1.50"))], None], pa.map_(pa.string(), pa.decimal128(5, 2)))}
+        {
+            "s": pa.array([value, None], deep),
+            "m": pa.array([[("k", Decimal("-1.50"))], None], pa.map_(pa.string(), pa.decimal128(5, 2))),
+        }
     )
     deltalake.write_deltalake(path, data)
     found = spark.read.format("deltalog").load(path)
     assert found.where("s IS NULL AND m IS NULL").count() == 1
-    assert found.where("s.x[0].day = DATE '1500-01-01' AND s.x[0].at = TIMESTAMP '1500-01-01 00:00:00Z' AND s.x[1] IS NULL").count() == 1
+    assert (
+        found.where(
+            "s.x[0].day = DATE '1500-01-01' AND s.x[0].at = TIMESTAMP '1500-01-01 00:00:00Z' AND s.x[1] IS NULL"
+        ).count()
+        == 1
+    )
     assert found.where("m['k'] = -1.50").count() == 1

@@ -43,13 +43,18 @@ def test_new_sessions(spark: SparkSession, path: str) -> None:
     assert other.sql(f"SELECT * FROM deltalog.`{path}`").count() == 2
     other.sql(f"INSERT INTO deltalog.`{path}` VALUES (7)")
     assert spark.table(f"deltalog.`{path}`").count() == 3
-    assert spark.newSession().read.format("deltalog").load(path).count() == 3  # the name is the application's, also without enable
+    assert (
+        spark.newSession().read.format("deltalog").load(path).count() == 3
+    )  # the name is the application's, also without enable
 
 
 def test_threads(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     counts: list[int] = []
-    threads = [threading.Thread(target=lambda: counts.append(spark.read.format("deltalog").load(path).count())) for _ in range(4)]
+    threads = [
+        threading.Thread(target=lambda: counts.append(spark.read.format("deltalog").load(path).count()))
+        for _ in range(4)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -63,7 +68,9 @@ def compiled_catalog(spark: SparkSession, directory: Path) -> str:
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     compiler.setParentClassLoader(loader)
-    compiler.cook("package theirs; public class Theirs extends org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension {}")
+    compiler.cook(
+        "package theirs; public class Theirs extends org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension {}"
+    )
     target = directory / "theirs" / "Theirs.class"
     target.parent.mkdir()
     target.write_bytes(bytes(compiler.getBytecodes()["theirs.Theirs"]))
@@ -90,7 +97,10 @@ def test_enabling_gives_no_warning(spark: SparkSession) -> None:
 
 
 def test_no_table_is_our_own_error_without_a_java_stack(spark: SparkSession, path: str) -> None:
-    for read in (lambda: spark.read.format("deltalog").load(path), lambda: spark.table(f"deltalog.`{path}`").count()):
+    for read in (
+        lambda: spark.read.format("deltalog").load(path),
+        lambda: spark.table(f"deltalog.`{path}`").count(),
+    ):
         with pytest.raises(DeltaError) as caught:
             read()
         assert "a%20table" in str(caught.value)
@@ -99,7 +109,11 @@ def test_no_table_is_our_own_error_without_a_java_stack(spark: SparkSession, pat
 
 def test_options_that_cannot_be_right(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
-    for name, value in {"versionAsOf": "one", "timestampAsOf": "yesterday-ish", "readChangeFeed": "true"}.items():
+    for name, value in {
+        "versionAsOf": "one",
+        "timestampAsOf": "yesterday-ish",
+        "readChangeFeed": "true",
+    }.items():
         with pytest.raises(DeltaError, match=f"(?i){name}"):
             spark.read.format("deltalog").option(name, value).load(path)
     with pytest.raises(DeltaError, match="path"):
@@ -164,7 +178,9 @@ def test_executors_in_other_processes_an_interrupt_and_a_process_that_ends(path:
     )
     assert done.stdout.splitlines() == ["rows 3", "interrupted", "rows 6"], done.stderr
     assert done.returncode == 0, done.stderr
-    assert sorted(file.name for file in Path(path, "_delta_log").glob("*.json")) == ["00000000000000000000.json"]
+    assert sorted(file.name for file in Path(path, "_delta_log").glob("*.json")) == [
+        "00000000000000000000.json"
+    ]
 
 
 def test_without_java() -> None:
@@ -184,7 +200,8 @@ def test_without_java() -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "wanted"), [("raise ImportError('no')", "not installed"), ("__version__ = '3.5.1'", "3.5.1 is installed")]
+    ("module", "wanted"),
+    [("raise ImportError('no')", "not installed"), ("__version__ = '3.5.1'", "3.5.1 is installed")],
 )
 def test_without_a_pyspark_that_fits(tmp_path: Path, module: str, wanted: str) -> None:
     package = tmp_path / "pyspark"

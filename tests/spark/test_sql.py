@@ -1,4 +1,7 @@
-"""Tables by name and by path in SQL: create, insert, select; and what is not supported yet is refused, never done half."""
+"""Tables by name and by path in SQL:
+
+create, insert, select; and what is not supported yet is refused, never done half.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +26,9 @@ def everything_under(path: str) -> list[Path]:
 
 @pytest.fixture
 def sql_table(spark: SparkSession, path: str) -> Iterator[str]:
-    spark.sql(f"CREATE TABLE t (a INT NOT NULL, v STRING COMMENT 'what', p DATE) USING deltalog PARTITIONED BY (p) LOCATION '{path}'")
+    spark.sql(
+        f"CREATE TABLE t (a INT NOT NULL, v STRING COMMENT 'what', p DATE) USING deltalog PARTITIONED BY (p) LOCATION '{path}'"
+    )
     yield path
     spark.sql("DROP TABLE IF EXISTS t")
 
@@ -47,11 +52,15 @@ def test_a_name_sees_what_another_writer_commits(spark: SparkSession, sql_table:
     frame = spark.table("t")
     new = pa.table({"a": pa.array([1], pa.int32()), "v": ["x"], "p": pa.array([0], pa.date32())})
     deltalake.write_deltalake(
-        sql_table, new.cast(pa.schema([pa.field("a", pa.int32(), False), ("v", pa.string()), ("p", pa.date32())])), mode="append"
+        sql_table,
+        new.cast(pa.schema([pa.field("a", pa.int32(), False), ("v", pa.string()), ("p", pa.date32())])),
+        mode="append",
     )
     assert rows(spark, "SELECT a FROM t") == [(1,)]
     assert frame.count() == 0
-    assert rows(spark, "SELECT (SELECT count(*) FROM t VERSION AS OF 0), (SELECT count(*) FROM t)") == [(0, 1)]
+    assert rows(spark, "SELECT (SELECT count(*) FROM t VERSION AS OF 0), (SELECT count(*) FROM t)") == [
+        (0, 1)
+    ]
 
 
 def test_insert_overwrite_also_of_the_table_itself(spark: SparkSession, sql_table: str) -> None:
@@ -95,10 +104,19 @@ def test_managed_tables(spark: SparkSession) -> None:
         "CREATE TABLE made USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 60 days') AS SELECT 1 AS a, 'x' AS p"
     )
     try:
-        location = spark.sql("DESCRIBE EXTENDED made").where("col_name = 'Location'").collect()[0].data_type.removeprefix("file:")
-        assert deltalake.DeltaTable(location).metadata().configuration == {"delta.logRetentionDuration": "interval 60 days"}
+        location = (
+            spark.sql("DESCRIBE EXTENDED made")
+            .where("col_name = 'Location'")
+            .collect()[0]
+            .data_type.removeprefix("file:")
+        )
+        assert deltalake.DeltaTable(location).metadata().configuration == {
+            "delta.logRetentionDuration": "interval 60 days"
+        }
         spark.sql("SELECT 2 AS a, 'y' AS p").write.insertInto("made")
-        spark.sql("SELECT 3 AS a, 'z' AS p").write.format("deltalog").mode("append").partitionBy("p").saveAsTable("made")
+        spark.sql("SELECT 3 AS a, 'z' AS p").write.format("deltalog").mode("append").partitionBy(
+            "p"
+        ).saveAsTable("made")
         assert rows(spark, "SELECT * FROM made") == [(1, "x"), (2, "y"), (3, "z")]
     finally:
         spark.sql("DROP TABLE made")

@@ -1,4 +1,7 @@
-"""Decimals that were bytes and shorts, in Spark's own scan, wherever they stand in a column. (PROTOCOL, "Type Widening".)"""
+"""Decimals that were bytes and shorts, in Spark's own scan, wherever they stand in a column.
+
+(PROTOCOL, "Type Widening".)
+"""
 
 import json
 from decimal import Decimal
@@ -40,9 +43,14 @@ FIELDS = [
     field("s", struct(field("a", "string"), field("d", "decimal(7,2)", change("short", "decimal(7,2)")))),
     field("l", array("decimal(6,1)"), change("short", "decimal(6,1)", "element")),
     field("m", of_map("decimal(5,0)", array("decimal(8,3)")), change("short", "decimal(5,0)", "key")),
-    field("deep", array(struct(field("x", of_map("string", "decimal(5,2)"), change("byte", "decimal(5,2)", "value"))))),
+    field(
+        "deep",
+        array(struct(field("x", of_map("string", "decimal(5,2)"), change("byte", "decimal(5,2)", "value")))),
+    ),
 ]
-FIELDS[4]["metadata"]["delta.typeChanges"] += change("byte", "decimal(8,3)", "value.element")["delta.typeChanges"]
+FIELDS[4]["metadata"]["delta.typeChanges"] += change("byte", "decimal(8,3)", "value.element")[
+    "delta.typeChanges"
+]
 
 
 def rows(n: int, number: type) -> dict[str, Any]:
@@ -92,8 +100,19 @@ def table(path: Path, spark_reads: str = "decimal(5,2)") -> str:
     for name, schema, number, first in (("old", old, int, 0), ("new", new, Decimal, 10)):
         file = path / f"{name}.parquet"
         data = [rows(n, number) for n in range(first, first + 5)]
-        pq.write_table(pa.Table.from_pylist([*data, {"n": first + 5}], schema), file, row_group_size=2, store_decimal_as_integer=True)
-        add = {"path": file.name, "partitionValues": {}, "size": file.stat().st_size, "modificationTime": 0, "dataChange": True}
+        pq.write_table(
+            pa.Table.from_pylist([*data, {"n": first + 5}], schema),
+            file,
+            row_group_size=2,
+            store_decimal_as_integer=True,
+        )
+        add = {
+            "path": file.name,
+            "partitionValues": {},
+            "size": file.stat().st_size,
+            "modificationTime": 0,
+            "dataChange": True,
+        }
         actions.append({"add": add})
     (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
     return str(path)
@@ -103,12 +122,20 @@ def table(path: Path, spark_reads: str = "decimal(5,2)") -> str:
 def test_decimals_within_other_types(spark: SparkSession, tmp_path: Path, batched: str) -> None:
     path = table(tmp_path / "t")
     wanted = sorted(pa.table(deltalog.DeltaTable(path).to_arrow()).to_pylist(), key=lambda row: row["n"])
-    assert (len(wanted), wanted[2]["s"]["d"], wanted[2]["m"][0][1][0]) == (12, Decimal("29998.00"), Decimal("1.000"))
+    assert (len(wanted), wanted[2]["s"]["d"], wanted[2]["m"][0][1][0]) == (
+        12,
+        Decimal("29998.00"),
+        Decimal("1.000"),
+    )
     spark.conf.set("spark.sql.parquet.enableVectorizedReader", batched)
     try:
         frame = spark.read.format("deltalog").load(path)
         assert frame.orderBy("n").toArrow().to_pylist() == wanted
-        parts = frame.orderBy("n").selectExpr("s.d", "l[2]", "map_keys(m)[0]", "deep[0].x['k']", "plain").collect()
+        parts = (
+            frame.orderBy("n")
+            .selectExpr("s.d", "l[2]", "map_keys(m)[0]", "deep[0].x['k']", "plain")
+            .collect()
+        )
         assert [tuple(row) for row in parts[:2]] == [
             (Decimal("30000.00"), Decimal("-32768.0"), Decimal(0), Decimal("0.00"), Decimal("-100.00")),
             (Decimal("29999.00"), Decimal("-32768.0"), Decimal(1), Decimal("1.00"), Decimal("-99.00")),

@@ -46,7 +46,9 @@ def with_runs(found: Rows) -> bytes:
         low = found[found >> 16 == key] & 0xFFFF
         starts = np.flatnonzero(np.diff(low, prepend=-2) != 1)
         ends = [*starts[1:], len(low)]
-        runs = b"".join(struct.pack("<HH", low[start], end - start - 1) for start, end in zip(starts, ends, strict=True))
+        runs = b"".join(
+            struct.pack("<HH", low[start], end - start - 1) for start, end in zip(starts, ends, strict=True)
+        )
         heads += struct.pack("<HH", key, len(low) - 1)
         bodies.append(struct.pack("<H", len(starts)) + runs)
     flags = ((1 << len(bodies)) - 1).to_bytes((len(bodies) + 7) // 8, "little")
@@ -64,7 +66,9 @@ def portable(found: Rows, runs: bool) -> bytes:
 def native(found: Rows, order: str) -> bytes:
     """The format of the protocol's inline example: an empty bucket stands before the one that is used."""
     bitmaps = [vectors.bitmap(found)[16:], struct.pack("<II", 12346, 0)]
-    return struct.pack(f"{order}II", MAGIC - 1, len(bitmaps)) + b"".join(struct.pack(f"{order}I", len(each)) + each for each in bitmaps)
+    return struct.pack(f"{order}II", MAGIC - 1, len(bitmaps)) + b"".join(
+        struct.pack(f"{order}I", len(each)) + each for each in bitmaps
+    )
 
 
 class Readers:
@@ -74,10 +78,16 @@ class Readers:
         self._jvm = Jvm(spark.sparkContext._gateway)
         self._path = path
         (path / "_delta_log").mkdir(parents=True)
-        pq.write_table(pa.table({"n": pa.array(range(ROWS), pa.int64())}), path / "part.parquet", compression="none")
+        pq.write_table(
+            pa.table({"n": pa.array(range(ROWS), pa.int64())}), path / "part.parquet", compression="none"
+        )
 
     def rust(self, vector: bytes, cardinality: int) -> list[int] | None:
-        descriptor = {"storageType": "i", "pathOrInlineDv": vectors.z85(vector + bytes(-len(vector) % 4)), "sizeInBytes": len(vector)}
+        descriptor = {
+            "storageType": "i",
+            "pathOrInlineDv": vectors.z85(vector + bytes(-len(vector) % 4)),
+            "sizeInBytes": len(vector),
+        }
         write_log(self._path, {**descriptor, "cardinality": cardinality})
         try:
             left = pa.table(deltalog.DeltaTable(str(self._path)).to_arrow())["n"].to_numpy()
@@ -102,7 +112,11 @@ class Readers:
         if expected is None:
             return False
         assert found.last() == (expected[-1] if expected else -1)
-        for row in [0, *random.integers(0, ROWS, 8).tolist(), *(random.choice(expected, 8).tolist() if expected else [])]:
+        for row in [
+            0,
+            *random.integers(0, ROWS, 8).tolist(),
+            *(random.choice(expected, 8).tolist() if expected else []),
+        ]:
             at = bisect.bisect_left(expected, row)
             assert getattr(found, "from")(row) == (expected[at] if at < len(expected) else NONE)
         return True
@@ -112,7 +126,12 @@ def write_log(path: Path, descriptor: dict[str, Any]) -> None:
     features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
     field = {"name": "n", "type": "long", "nullable": True, "metadata": {}}
     metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
-    add = {"path": "part.parquet", "partitionValues": {}, "size": (path / "part.parquet").stat().st_size, "modificationTime": 0}
+    add = {
+        "path": "part.parquet",
+        "partitionValues": {},
+        "size": (path / "part.parquet").stat().st_size,
+        "modificationTime": 0,
+    }
     actions: list[dict[str, Any]] = [
         {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
         {"metaData": {**metadata, "schemaString": json.dumps({"type": "struct", "fields": [field]})}},
@@ -140,7 +159,10 @@ def test_every_form_and_every_damage_is_read_as_rust_reads_it(readers: Readers, 
             assert not readers.agree(vector[:length], len(found), random)
         assert not readers.agree(vector + b"\0", len(found), random)
         # Most of what can be wrong stands at the start.
-        for at in [*random.integers(0, min(len(vector), 60), 12).tolist(), *random.integers(0, len(vector), 5).tolist()]:
+        for at in [
+            *random.integers(0, min(len(vector), 60), 12).tolist(),
+            *random.integers(0, len(vector), 5).tolist(),
+        ]:
             damaged = bytearray(vector)
             damaged[at] ^= 1 << random.integers(0, 8)
             good += readers.agree(bytes(damaged), len(found), random)
@@ -153,11 +175,19 @@ def test_keys_beyond_32_bits(readers: Readers) -> None:
 
     def vector(*keys: int) -> bytes:
         buckets = zip(keys, (low, high), strict=True)
-        return struct.pack("<IQ", MAGIC, 2) + b"".join(struct.pack("<I", key) + bucket for key, bucket in buckets)
+        return struct.pack("<IQ", MAGIC, 2) + b"".join(
+            struct.pack("<I", key) + bucket for key, bucket in buckets
+        )
 
     found = readers._jvm.new("DeletionVector", bytearray(vector(0, 5)), 2)
     after = getattr(found, "from")
-    assert [after(0), after(4), after((5 << 32) + 9), after((5 << 32) + 10), after(0)] == [3, (5 << 32) + 9, (5 << 32) + 9, NONE, 3]
+    assert [after(0), after(4), after((5 << 32) + 9), after((5 << 32) + 10), after(0)] == [
+        3,
+        (5 << 32) + 9,
+        (5 << 32) + 9,
+        NONE,
+        3,
+    ]
     assert found.last() == (5 << 32) + 9
     for keys in ((5, 0), (2, 2), (0, 1 << 31)):
         assert readers.java(vector(*keys), 2) is None
@@ -192,7 +222,9 @@ def test_a_row_beyond_the_end_of_the_file_is_an_error(spark: SparkSession, table
     write_log(table, last)
     assert len(read(spark, table)) == 998
     write_log(table, beyond)
-    with pytest.raises(deltalog.CorruptDataError, match="names row 1000 of a data file that has 1000 rows") as caught:
+    with pytest.raises(
+        deltalog.CorruptDataError, match="names row 1000 of a data file that has 1000 rows"
+    ) as caught:
         read(spark, table)
     assert caught.value.path == "part.parquet"
     assert caught.value.hint
@@ -206,7 +238,13 @@ def test_damage_of_a_file_of_vectors(spark: SparkSession, table: Path) -> None:
     write_log(table, good)
     assert len(read(spark, table)) == 998
     size, start = good["sizeInBytes"], good["offset"]
-    for change in ({"offset": 1}, {"offset": 10_000}, {"sizeInBytes": size - 1}, {"sizeInBytes": (1 << 31) - 1}, {"cardinality": 1}):
+    for change in (
+        {"offset": 1},
+        {"offset": 10_000},
+        {"sizeInBytes": size - 1},
+        {"sizeInBytes": (1 << 31) - 1},
+        {"cardinality": 1},
+    ):
         write_log(table, {**good, **change})
         with pytest.raises(deltalog.CorruptDataError, match="deletion vector"):
             read(spark, table)
@@ -214,7 +252,13 @@ def test_damage_of_a_file_of_vectors(spark: SparkSession, table: Path) -> None:
     other = bytearray(content[start + 4 : start + 4 + size])
     other[0] ^= 1
     no_magic = content[: start + 4] + other + struct.pack(">I", zlib.crc32(other))
-    for damaged in (b"", content[: start + 2], content[:-1], content[:-1] + bytes([content[-1] ^ 1]), no_magic):
+    for damaged in (
+        b"",
+        content[: start + 2],
+        content[:-1],
+        content[:-1] + bytes([content[-1] ^ 1]),
+        no_magic,
+    ):
         file.write_bytes(damaged)
         with pytest.raises(deltalog.CorruptDataError, match="deletion vector"):
             read(spark, table)

@@ -1,4 +1,7 @@
-"""Writing by DataFrame: modes, fit to the table, exact partition values, and nothing committed when anything fails."""
+"""Writing by DataFrame:
+
+modes, fit to the table, exact partition values, and nothing committed when anything fails.
+"""
 
 import datetime
 import decimal
@@ -18,7 +21,9 @@ SCHEMA = "a int, p string, v double"
 
 def versions(path: str) -> list[int]:
     log = Path(path, "_delta_log")
-    return sorted(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit()) if log.exists() else []
+    return (
+        sorted(int(file.stem) for file in log.glob("*.json") if file.stem.isdigit()) if log.exists() else []
+    )
 
 
 def data_files(path: str) -> list[Path]:
@@ -47,7 +52,9 @@ def test_save_modes(spark: SparkSession, path: str) -> None:
 
 
 def test_a_new_table_takes_the_order_of_the_data_and_is_nullable(spark: SparkSession, path: str) -> None:
-    spark.range(1).select("id", sf.lit("x").alias("p"), sf.lit(1).alias("z")).write.format("deltalog").partitionBy("p").save(path)
+    spark.range(1).select("id", sf.lit("x").alias("p"), sf.lit(1).alias("z")).write.format(
+        "deltalog"
+    ).partitionBy("p").save(path)
     fields = deltalake.DeltaTable(path).schema().fields
     assert [field.name for field in fields] == ["id", "p", "z"]
     assert all(field.nullable for field in fields)
@@ -61,7 +68,9 @@ def test_columns_are_matched_by_name_and_missing_ones_are_null(spark: SparkSessi
 
 def test_types_are_widened_as_sparks_store_assignment_does(spark: SparkSession, path: str) -> None:
     spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").save(path)
-    spark.sql("SELECT 2L AS a, 'y' AS p, CAST(2 AS FLOAT) AS v").write.format("deltalog").mode("append").save(path)
+    spark.sql("SELECT 2L AS a, 'y' AS p, CAST(2 AS FLOAT) AS v").write.format("deltalog").mode("append").save(
+        path
+    )
     assert content(path) == [(1, "x", 1.5), (2, "y", 2.0)]
 
 
@@ -106,7 +115,10 @@ def test_a_failing_job_leaves_no_commit_and_no_file(spark: SparkSession, path: s
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
     failing = spark.range(100, numPartitions=2).select(
-        sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("boom"))).otherwise(sf.col("id")).cast("long").alias("id")
+        sf.when(sf.col("id") == 99, sf.raise_error(sf.lit("boom")))
+        .otherwise(sf.col("id"))
+        .cast("long")
+        .alias("id")
     )
     with pytest.raises(Exception, match="boom"):
         failing.write.format("deltalog").mode("append").save(path)
@@ -117,7 +129,11 @@ def test_a_failing_job_leaves_no_commit_and_no_file(spark: SparkSession, path: s
 def test_overflow_and_null_fail_the_job(spark: SparkSession, path: str) -> None:
     spark.sql(f"CREATE TABLE not_null (a INT NOT NULL, s STRING) USING deltalog LOCATION '{path}'")
     try:
-        for query in ("SELECT CAST(null AS INT) AS a, 'x' AS s", "SELECT 5000000000 AS a, 'x' AS s", "SELECT 'only' AS s"):
+        for query in (
+            "SELECT CAST(null AS INT) AS a, 'x' AS s",
+            "SELECT 5000000000 AS a, 'x' AS s",
+            "SELECT 'only' AS s",
+        ):
             with pytest.raises(Exception, match=r"(?i)null|overflow|cannot find|required"):
                 spark.sql(query).write.format("deltalog").mode("append").save(path)
         assert versions(path) == [0]
@@ -141,32 +157,58 @@ VALUES: dict[str, list[Any]] = {
         decimal.Decimal("-0.000000000000000001"),
     ],
     "date": [datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)],
-    # The second hour that 2024-11-03 01:30 has in New York, the session's time zone, and a microsecond before the epoch.
-    "timestamp": ["2024-11-03T05:30:00.000001Z", "2024-11-03T06:30:00.000001Z", "1969-12-31T23:59:59.999999Z", "1847-01-01T00:00:00Z"],
+    # The second hour that 2024-11-03 01:30 has in New York, the session's time zone, and a microsecond before
+    # the epoch.
+    "timestamp": [
+        "2024-11-03T05:30:00.000001Z",
+        "2024-11-03T06:30:00.000001Z",
+        "1969-12-31T23:59:59.999999Z",
+        "1847-01-01T00:00:00Z",
+    ],
     "timestamp_ntz": [datetime.datetime(2024, 3, 10, 2, 30, 0, 1), datetime.datetime(1847, 1, 1)],
 }
 
 
-@pytest.mark.parametrize("kinds", [[kind for kind in VALUES if not kind.startswith("decimal")], ["decimal(38,18)"]], ids=["all", "decimal"])
-def test_partition_values_are_exact_and_independent_of_the_time_zone(spark: SparkSession, path: str, kinds: list[str]) -> None:
-    """PROTOCOL.md, "Partition Value Serialization": a partition column of each type; a row and so a file for each value, one for nulls."""
+@pytest.mark.parametrize(
+    "kinds",
+    [[kind for kind in VALUES if not kind.startswith("decimal")], ["decimal(38,18)"]],
+    ids=["all", "decimal"],
+)
+def test_partition_values_are_exact_and_independent_of_the_time_zone(
+    spark: SparkSession, path: str, kinds: list[str]
+) -> None:
+    """PROTOCOL.md, "Partition Value Serialization":
+
+    a partition column of each type; a row and so a file for each value, one for nulls.
+    """
     longest = max(len(VALUES[kind]) for kind in kinds)
-    lines = [(n, *(VALUES[kind][n] if n < len(VALUES[kind]) else None for kind in kinds)) for n in range(longest + 1)]
+    lines = [
+        (n, *(VALUES[kind][n] if n < len(VALUES[kind]) else None for kind in kinds))
+        for n in range(longest + 1)
+    ]
     names = [kind.partition("(")[0] + "_p" for kind in kinds]
-    sources = [f"{name} {'string' if kind == 'timestamp' else kind}" for name, kind in zip(names, kinds, strict=True)]
+    sources = [
+        f"{name} {'string' if kind == 'timestamp' else kind}" for name, kind in zip(names, kinds, strict=True)
+    ]
     data = spark.createDataFrame(lines, ", ".join(["n int", *sources])).coalesce(1)
     data = data.select("n", *(sf.col(name).cast(kind) for name, kind in zip(names, kinds, strict=True)))
     data.write.format("deltalog").partitionBy(*names).save(path)
     found = spark.read.format("deltalog").load(path)
     assert found.schema.simpleString() == data.schema.simpleString()
-    assert sorted(found.selectExpr("string(struct(*))").collect()) == sorted(data.selectExpr("string(struct(*))").collect())
+    assert sorted(found.selectExpr("string(struct(*))").collect()) == sorted(
+        data.selectExpr("string(struct(*))").collect()
+    )
     both = found.join(data.withColumnsRenamed({name: f"wanted_{name}" for name in names}), "n")
     assert both.where(" AND ".join(f"{name} <=> wanted_{name}" for name in names)).count() == longest + 1
-    if kinds != ["decimal(38,18)"]:  # the independent reader fails on negative decimals with a fraction of leading zeros
+    if kinds != [
+        "decimal(38,18)"
+    ]:  # the independent reader fails on negative decimals with a fraction of leading zeros
         assert deltalake.DeltaTable(path).to_pyarrow_table().num_rows == longest + 1
 
 
-def test_timestamps_are_written_as_microseconds_whatever_the_session_says(spark: SparkSession, path: str) -> None:
+def test_timestamps_are_written_as_microseconds_whatever_the_session_says(
+    spark: SparkSession, path: str
+) -> None:
     import pyarrow.parquet as pq
 
     name = "spark.sql.parquet.outputTimestampType"
@@ -186,7 +228,9 @@ def test_an_empty_dataframe_makes_a_table(spark: SparkSession, path: str) -> Non
 
 def test_overwrite_of_the_table_that_is_read(spark: SparkSession, path: str) -> None:
     spark.range(10).write.format("deltalog").save(path)
-    spark.read.format("deltalog").load(path).where("id < 3").write.format("deltalog").mode("overwrite").save(path)
+    spark.read.format("deltalog").load(path).where("id < 3").write.format("deltalog").mode("overwrite").save(
+        path
+    )
     assert content(path) == [(0,), (1,), (2,)]
 
 

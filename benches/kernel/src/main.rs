@@ -1,10 +1,14 @@
-//! What deltalog is measured against: the `delta_kernel` crate with its default engine, one measurement a process.
+//! What deltalog is measured against: the `delta_kernel` crate with its default engine, one measurement a
+//! process.
 //!
-//! `bench-kernel TABLE [lean]` opens the newest version of a table, takes `scan_metadata` to its end without keeping it, and prints one line of JSON: the
-//! laps (seconds, and the most memory held until then), the version, the number of files, the sum of their sizes.
+//! `bench-kernel TABLE [lean]` opens the newest version of a table, takes `scan_metadata` to its end without
+//! keeping it, and prints one line of JSON: the laps (seconds, and the most memory held until then), the
+//! version, the number of files, the sum of their sizes.
 //!
-//! - Path, size and partition values of each file are looked at in the Arrow columns that the engine gives: no row is copied out.
-//! - `lean` asks for no statistics and no row transforms, which a caller who only lists can do without; without it everything is as the crate has it.
+//! - Path, size and partition values of each file are looked at in the Arrow columns that the engine gives:
+//!   no row is copied out.
+//! - `lean` asks for no statistics and no row transforms, which a caller who only lists can do without;
+//!   without it everything is as the crate has it.
 
 use std::error::Error;
 use std::fs;
@@ -33,13 +37,17 @@ struct Seen {
 }
 
 impl Seen {
-    /// Takes the rows that are selected; a selection that is too short leaves the rest selected, as the crate documents.
+    /// Takes the rows that are selected; a selection that is too short leaves the rest selected, as the crate
+    /// documents.
     fn take(&mut self, batch: &RecordBatch, selected: &[bool]) -> Outcome<()> {
         let paths = column(batch, "path")?.as_string_opt::<i32>().ok_or("path is no text")?;
         let sizes = column(batch, "size")?.as_primitive_opt::<Int64Type>().ok_or("size is no long")?;
-        let constants: &StructArray = column(batch, "fileConstantValues")?.as_struct_opt().ok_or("fileConstantValues is no struct")?;
-        let partitions: &MapArray =
-            constants.column_by_name("partitionValues").and_then(|values| values.as_map_opt()).ok_or("partitionValues is no map")?;
+        let constants: &StructArray =
+            column(batch, "fileConstantValues")?.as_struct_opt().ok_or("fileConstantValues is no struct")?;
+        let partitions: &MapArray = constants
+            .column_by_name("partitionValues")
+            .and_then(|values| values.as_map_opt())
+            .ok_or("partitionValues is no map")?;
         for row in 0..batch.num_rows() {
             if !selected.get(row).copied().unwrap_or(true) || paths.is_null(row) {
                 continue;
@@ -73,7 +81,8 @@ fn measure(table: &str, lean: bool) -> Outcome<Value> {
     let open = lap(start)?;
 
     let builder = Arc::clone(&snapshot).scan_builder();
-    let builder = if lean { builder.with_stats(StatsOptions::none()).without_row_transforms() } else { builder };
+    let builder =
+        if lean { builder.with_stats(StatsOptions::none()).without_row_transforms() } else { builder };
     let mut seen = Seen::default();
     for part in builder.build()?.scan_metadata(&engine)? {
         let (data, selected) = part?.scan_files.into_parts();
@@ -104,7 +113,8 @@ fn lap(start: Instant) -> Outcome<Value> {
 /// The most memory that this process has held at once, from what Linux says of it.
 fn peak_bytes() -> Outcome<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;
+    let line =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("no VmHWM in /proc/self/status")?;
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").trim().parse()?;
     Ok(kibibytes * 1024)
 }

@@ -1,7 +1,9 @@
 //! What the log answers, as Python's own values.
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::datatypes::{DataType, Date32Type, Float32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType};
+use arrow::datatypes::{
+    DataType, Date32Type, Float32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
+};
 use arrow::util::display::array_value_to_string;
 use deltalog::scan::Answers;
 use pyo3::IntoPyObjectExt;
@@ -12,15 +14,19 @@ use pyo3::types::PyBytes;
 use crate::snapshot::predicate_in;
 
 /// Asks about the rows for which `predicate` is true, whose timestamps without a zone are of `time_zone`.
-pub(crate) fn of(snapshot: &deltalog::Snapshot, predicate: Option<&str>, time_zone: &str) -> deltalog::Result<Answers> {
+pub(crate) fn of(
+    snapshot: &deltalog::Snapshot,
+    predicate: Option<&str>,
+    time_zone: &str,
+) -> deltalog::Result<Answers> {
     match predicate_in(predicate, time_zone)? {
         Some(predicate) => Answers::new(snapshot).predicate(&predicate),
         None => Ok(Answers::new(snapshot)),
     }
 }
 
-/// The value of an array of one: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`, `datetime.date`, or `datetime.datetime` (of UTC, or without
-/// a zone).
+/// The value of an array of one: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`, `datetime.date`,
+/// or `datetime.datetime` (of UTC, or without a zone).
 pub(crate) fn to_python<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(0) || array.data_type() == &DataType::Null {
         return Ok(py.None().into_bound(py));
@@ -35,16 +41,25 @@ pub(crate) fn to_python<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Boun
         }
         DataType::Float32 => array.as_primitive::<Float32Type>().value(0).into_bound_py_any(py),
         DataType::Float64 => array.as_primitive::<Float64Type>().value(0).into_bound_py_any(py),
-        DataType::Decimal128(..) => py.import("decimal")?.getattr("Decimal")?.call1((array_value_to_string(array, 0).map_err(failed)?,)),
+        DataType::Decimal128(..) => py
+            .import("decimal")?
+            .getattr("Decimal")?
+            .call1((array_value_to_string(array, 0).map_err(failed)?,)),
         DataType::Utf8 => array.as_string::<i32>().value(0).into_bound_py_any(py),
         DataType::Binary => PyBytes::new(py, array.as_binary::<i32>().value(0)).into_bound_py_any(py),
         DataType::Date32 => {
             let epoch = datetime()?.getattr("date")?.call1((1970, 1, 1))?;
-            epoch.add(datetime()?.getattr("timedelta")?.call1((array.as_primitive::<Date32Type>().value(0),))?)
+            epoch.add(
+                datetime()?.getattr("timedelta")?.call1((array.as_primitive::<Date32Type>().value(0),))?,
+            )
         }
         DataType::Timestamp(TimeUnit::Microsecond, zone) => {
             let micros = array.as_primitive::<TimestampMicrosecondType>().value(0);
-            let zone = if zone.is_some() { datetime()?.getattr("timezone")?.getattr("utc")? } else { py.None().into_bound(py) };
+            let zone = if zone.is_some() {
+                datetime()?.getattr("timezone")?.getattr("utc")?
+            } else {
+                py.None().into_bound(py)
+            };
             let epoch = datetime()?.getattr("datetime")?.call1((1970, 1, 1, 0, 0, 0, 0, zone))?;
             epoch.add(datetime()?.getattr("timedelta")?.call1((0, 0, micros))?)
         }

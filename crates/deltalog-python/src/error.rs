@@ -52,11 +52,13 @@ pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The Python exception of an error, with its parts as attributes. A Python exception that caused it is its cause; one that is no error but the wish
-/// to stop, such as `KeyboardInterrupt`, is raised itself.
+/// The Python exception of an error, with its parts as attributes. A Python exception that caused it is its
+/// cause; one that is no error but the wish to stop, such as `KeyboardInterrupt`, is raised itself.
 pub(crate) fn to_python(error: &Error) -> PyErr {
     Python::attach(|py| {
-        let cause = std::error::Error::source(error).and_then(|source| source.downcast_ref::<PyErr>()).map(|cause| cause.clone_ref(py));
+        let cause = std::error::Error::source(error)
+            .and_then(|source| source.downcast_ref::<PyErr>())
+            .map(|cause| cause.clone_ref(py));
         if let Some(stop) = cause.as_ref().filter(|cause| !cause.is_instance_of::<PyException>(py)) {
             return stop.clone_ref(py);
         }
@@ -78,7 +80,9 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
 
 /// Whether an exception is one of `deltalog.errors`.
 pub(crate) fn is_ours(py: Python<'_>, exception: &PyErr) -> bool {
-    py.import(MODULE).and_then(|errors| errors.getattr("DeltaError")).is_ok_and(|class| exception.is_instance(py, &class))
+    py.import(MODULE)
+        .and_then(|errors| errors.getattr("DeltaError"))
+        .is_ok_and(|class| exception.is_instance(py, &class))
 }
 
 /// Results of the crate, as results of Python functions.

@@ -8,10 +8,13 @@ use arrow::array::{Array, AsArray, MapArray, RecordBatch};
 use arrow::datatypes::Int64Type;
 use deltalog::predicate::{ParseMode, parse};
 use deltalog::protocol::{
-    ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, MaterializedRowTracking, PartitionColumnBuilder, PathResolver, StructType,
+    ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, MaterializedRowTracking,
+    PartitionColumnBuilder, PathResolver, StructType,
 };
 use deltalog::replay::DeletionVectorColumn;
-use deltalog::scan::{DataFile, FileListing, ListColumn, PartitionColumns, PartitionRow, RowScan, RowTracking};
+use deltalog::scan::{
+    DataFile, FileListing, ListColumn, PartitionColumns, PartitionRow, RowScan, RowTracking,
+};
 use deltalog::storage::parse_location;
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
@@ -48,12 +51,19 @@ struct FragmentFile {
     default_row_commit_version: Option<i64>,
 }
 
-/// The files that may hold rows for which `filter_sql` is true, in at most `n` pieces of about equal bytes; with ids and commit versions of rows.
-pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize, row_ids: bool) -> Result<Vec<Vec<u8>>> {
+/// The files that may hold rows for which `filter_sql` is true, in at most `n` pieces of about equal bytes;
+/// with ids and commit versions of rows.
+pub(crate) fn scan_partitions(
+    snapshot: &Snapshot,
+    filter_sql: &str,
+    n: usize,
+    row_ids: bool,
+) -> Result<Vec<Vec<u8>>> {
     let row_ids = match row_ids {
         true => {
             let tracking = MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata());
-            let tracking = tracking.map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))?;
+            let tracking = tracking
+                .map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))?;
             Some([tracking.row_id, tracking.row_commit_version])
         }
         false => None,
@@ -82,24 +92,31 @@ pub(crate) fn scan_partitions(snapshot: &Snapshot, filter_sql: &str, n: usize, r
             row_ids: row_ids.clone(),
             files,
         };
-        serde_json::to_vec(&fragment).map_err(|error| Error::invalid_argument("the scan cannot be packed").with_source(error))
+        serde_json::to_vec(&fragment)
+            .map_err(|error| Error::invalid_argument("the scan cannot be packed").with_source(error))
     };
     pieces.into_iter().filter(|(_, files)| !files.is_empty()).map(|(_, files)| pack(files)).collect()
 }
 
 fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Vec<FragmentFile>> {
     let mut files = Vec::new();
-    let mut columns = vec![ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
+    let mut columns =
+        vec![ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
     if row_ids {
         columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
     }
     let schema = snapshot.mapped_schema();
-    let partition_columns: Vec<&str> = snapshot.metadata().partition_columns.iter().filter_map(|name| schema.physical_name(name)).collect();
+    let partition_columns: Vec<&str> =
+        snapshot.metadata().partition_columns.iter().filter_map(|name| schema.physical_name(name)).collect();
     for batch in listing.columns(columns).kept()? {
         let batch = batch?;
-        let column =
-            |name: &str| batch.column_by_name(name).ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{name}'")));
-        let (paths, sizes) = (column("path")?.as_string::<i32>(), column("size")?.as_primitive::<Int64Type>());
+        let column = |name: &str| {
+            batch
+                .column_by_name(name)
+                .ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{name}'")))
+        };
+        let (paths, sizes) =
+            (column("path")?.as_string::<i32>(), column("size")?.as_primitive::<Int64Type>());
         let values = column("partitionValues")?.as_map();
         let vectors = DeletionVectorColumn::of_log(&batch)?;
         for row in 0..batch.num_rows() {
@@ -137,8 +154,12 @@ pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowSt
         let storage = open_storage(&fragment.uri, None)?;
         let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
         let own = PathResolver::new(storage.root())?;
-        let resolver = fragment.allowed_roots.iter().try_fold(own, |resolver, root| resolver.allow(&parse_location(root)?))?;
-        let mut scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?.with_physical_schema(schema.physical_arrow())?;
+        let resolver = fragment
+            .allowed_roots
+            .iter()
+            .try_fold(own, |resolver, root| resolver.allow(&parse_location(root)?))?;
+        let mut scan = RowScan::new(storage, schema.arrow(), &fragment.partition_columns)?
+            .with_physical_schema(schema.physical_arrow())?;
         if let Some([row_id, row_commit_version]) = fragment.row_ids.clone() {
             scan = scan.with_row_ids(&MaterializedRowTracking { row_id, row_commit_version })?;
         }
@@ -153,7 +174,9 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
     let mut arrays = Vec::new();
     for (index, name) in fragment.partition_columns.iter().enumerate() {
         let primitive = schema.logical().field(name).and_then(|field| field.data_type.as_primitive());
-        let primitive = primitive.ok_or_else(|| Error::corrupt_log(format!("the partition column '{name}' is not of a primitive type")))?;
+        let primitive = primitive.ok_or_else(|| {
+            Error::corrupt_log(format!("the partition column '{name}' is not of a primitive type"))
+        })?;
         let mut builder = PartitionColumnBuilder::new(name, primitive);
         for file in &fragment.files {
             builder.append(file.partition_values.get(index).and_then(Option::as_deref))?;
@@ -164,7 +187,10 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
     let values = Arc::new(values);
     let file = |(row, file): (usize, &FragmentFile)| {
         Ok(DataFile {
-            row_tracking: RowTracking { base_row_id: file.base_row_id, default_row_commit_version: file.default_row_commit_version },
+            row_tracking: RowTracking {
+                base_row_id: file.base_row_id,
+                default_row_commit_version: file.default_row_commit_version,
+            },
             path: resolver.resolve(&file.path)?,
             size: u64::try_from(file.size).unwrap_or_default(),
             partition_values: PartitionRow::new(Arc::clone(&values), row)?,
@@ -174,14 +200,20 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
     fragment.files.iter().enumerate().map(file).collect()
 }
 
-/// Writes an Arrow stream as data files of the write that `token` stands for; what it returns is for `SparkWrite.commit_fragments`.
+/// Writes an Arrow stream as data files of the write that `token` stands for; what it returns is for
+/// `SparkWrite.commit_fragments`.
 #[pyfunction]
-pub(crate) fn write_fragment<'py>(py: Python<'py>, token: &[u8], stream: PyRecordBatchReader) -> PyResult<Bound<'py, PyBytes>> {
+pub(crate) fn write_fragment<'py>(
+    py: Python<'py>,
+    token: &[u8],
+    stream: PyRecordBatchReader,
+) -> PyResult<Bound<'py, PyBytes>> {
     let reader = stream.into_reader()?;
     let packed = call(py, || {
         let pending = Token::read(token)?.open()?;
         let files = write_batches(&pending, reader)?;
-        serde_json::to_vec(&files).map_err(|error| Error::invalid_argument("the files cannot be packed").with_source(error))
+        serde_json::to_vec(&files)
+            .map_err(|error| Error::invalid_argument("the files cannot be packed").with_source(error))
     })?;
     Ok(PyBytes::new(py, &packed))
 }

@@ -1,4 +1,5 @@
-//! The module `deltalog._internal`: a thin layer over the Rust crate. A function here converts, releases the interpreter, calls, and maps the error.
+//! The module `deltalog._internal`: a thin layer over the Rust crate. A function here converts, releases the
+//! interpreter, calls, and maps the error.
 //!
 //! | file | what it binds |
 //! | --- | --- |

@@ -1,12 +1,16 @@
 //! What the crate logs, as records of Python's `logging`: logger `deltalog` and children by module.
 //!
-//! The crate logs through `tracing`, whose feature `log` passes events on to the one logger of this library, [`Bridge`].
+//! The crate logs through `tracing`, whose feature `log` passes events on to the one logger of this library,
+//! [`Bridge`].
 //!
-//! - Nobody waits for the interpreter who may be waited for by its holder. Only a thread that has just released it ([`at_once`]) logs right away. Others,
-//!   which are the crate's own and those of consumers of streams, leave their records, and a thread of its own brings them to Python; what comes from
-//!   threads of a call is there when the call returns.
-//! - What is logged costs, what is not costs a comparison: `logging` is imported, and its loggers are asked for their level, by the first record.
-//! - A filter or handler that raises does not change what the call returns, unless it raises the wish to stop (`KeyboardInterrupt`).
+//! - Nobody waits for the interpreter who may be waited for by its holder. Only a thread that has just
+//!   released it ([`at_once`]) logs right away. Others, which are the crate's own and those of consumers of
+//!   streams, leave their records, and a thread of its own brings them to Python; what comes from threads of
+//!   a call is there when the call returns.
+//! - What is logged costs, what is not costs a comparison: `logging` is imported, and its loggers are asked
+//!   for their level, by the first record.
+//! - A filter or handler that raises does not change what the call returns, unless it raises the wish to stop
+//!   (`KeyboardInterrupt`).
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -93,7 +97,8 @@ pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// Does `work`; what this thread logs meanwhile goes to Python right away. The thread must not hold the interpreter.
+/// Does `work`; what this thread logs meanwhile goes to Python right away. The thread must not hold the
+/// interpreter.
 pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {

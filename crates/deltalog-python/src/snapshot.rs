@@ -79,10 +79,18 @@ impl ChangeRange {
 }
 
 /// Where changes begin or end.
-fn change_bound(verb: &str, version: Option<u64>, timestamp_ms: Option<i64>) -> deltalog::Result<Option<ChangeBound>> {
+fn change_bound(
+    verb: &str,
+    version: Option<u64>,
+    timestamp_ms: Option<i64>,
+) -> deltalog::Result<Option<ChangeBound>> {
     match (version, timestamp_ms) {
-        (Some(_), Some(_)) => Err(deltalog::Error::invalid_argument(format!("changes {verb} at a version or at a time, not at both"))),
-        (version, timestamp_ms) => Ok(version.map(ChangeBound::Version).or(timestamp_ms.map(ChangeBound::Timestamp))),
+        (Some(_), Some(_)) => Err(deltalog::Error::invalid_argument(format!(
+            "changes {verb} at a version or at a time, not at both"
+        ))),
+        (version, timestamp_ms) => {
+            Ok(version.map(ChangeBound::Version).or(timestamp_ms.map(ChangeBound::Timestamp)))
+        }
     }
 }
 
@@ -116,7 +124,8 @@ impl Snapshot {
             let mut builder = CoreSnapshot::builder(&open_storage(uri, storage_options)?);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
-            builder = allowed_roots.iter().flatten().try_fold(builder, |builder, root| builder.allow_root(root))?;
+            builder =
+                allowed_roots.iter().flatten().try_fold(builder, |builder, root| builder.allow_root(root))?;
             if let Some(staged) = staged_commits {
                 builder = builder.staged_commits(staged_of(staged)?);
             }
@@ -231,7 +240,11 @@ impl Snapshot {
             Some(staged) => core.refresh_with(staged_of(staged)?),
             None => core.refresh(),
         })?;
-        if newest.version() == slf.get().0.version() { Ok(slf.unbind()) } else { Py::new(slf.py(), Self(newest)) }
+        if newest.version() == slf.get().0.version() {
+            Ok(slf.unbind())
+        } else {
+            Py::new(slf.py(), Self(newest))
+        }
     }
 
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
@@ -267,7 +280,11 @@ impl Snapshot {
 
     fn verify(&self, py: Python<'_>) -> PyResult<Verified> {
         let found = call(py, || self.0.verify())?;
-        let differences = found.differences.into_iter().map(|one| (one.field.to_owned(), one.checksum, one.replay)).collect();
+        let differences = found
+            .differences
+            .into_iter()
+            .map(|one| (one.field.to_owned(), one.checksum, one.replay))
+            .collect();
         Ok((found.file, found.checked.into_iter().map(str::to_owned).collect(), differences))
     }
 
@@ -282,11 +299,21 @@ impl Snapshot {
     }
 
     #[pyo3(signature = (columns = None, predicate = None))]
-    fn files(&self, py: Python<'_>, columns: Option<Vec<String>>, predicate: Option<&str>) -> PyResult<ArrowStream> {
+    fn files(
+        &self,
+        py: Python<'_>,
+        columns: Option<Vec<String>>,
+        predicate: Option<&str>,
+    ) -> PyResult<ArrowStream> {
         let list = call(py, || {
             let mut listing = FileListing::new(&self.0);
             if let Some(columns) = columns {
-                listing = listing.columns(columns.iter().map(|name| ListColumn::parse(name)).collect::<deltalog::Result<Vec<_>>>()?);
+                listing = listing.columns(
+                    columns
+                        .iter()
+                        .map(|name| ListColumn::parse(name))
+                        .collect::<deltalog::Result<Vec<_>>>()?,
+                );
             }
             if let Some(predicate) = user_predicate(predicate)? {
                 listing = listing.predicate(&predicate)?;
@@ -303,7 +330,10 @@ impl Snapshot {
             if let Some(predicate) = user_predicate(predicate)? {
                 listing = listing.predicate(&predicate)?;
             }
-            listing.paths()?.map(|path| path.map(|path| self.uri_of(&path))).collect::<deltalog::Result<Vec<_>>>()
+            listing
+                .paths()?
+                .map(|path| path.map(|path| self.uri_of(&path)))
+                .collect::<deltalog::Result<Vec<_>>>()
         })
     }
 
@@ -341,7 +371,12 @@ impl Snapshot {
     }
 
     #[pyo3(signature = (predicate = None, time_zone = "UTC"))]
-    fn count_by_partition(&self, py: Python<'_>, predicate: Option<&str>, time_zone: &str) -> PyResult<ArrowStream> {
+    fn count_by_partition(
+        &self,
+        py: Python<'_>,
+        predicate: Option<&str>,
+        time_zone: &str,
+    ) -> PyResult<ArrowStream> {
         let counts = call(py, || answers::of(&self.0, predicate, time_zone)?.count_by_partition())?;
         ArrowStream::start(py, counts.schema(), std::iter::once(Ok(counts)))
     }
@@ -355,7 +390,9 @@ impl Snapshot {
         time_zone: &str,
     ) -> PyResult<Option<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
         let bounds = call(py, || answers::of(&self.0, predicate, time_zone)?.min_max(column))?;
-        bounds.map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?))).transpose()
+        bounds
+            .map(|bounds| Ok((answers::to_python(py, &bounds.min)?, answers::to_python(py, &bounds.max)?)))
+            .transpose()
     }
 
     #[pyo3(signature = (versions, columns = None, predicate = None, allow_out_of_range = false))]
@@ -395,7 +432,13 @@ impl Snapshot {
     }
 
     #[pyo3(signature = (filter_sql, n, row_ids = false))]
-    fn scan_partitions<'py>(&self, py: Python<'py>, filter_sql: &str, n: usize, row_ids: bool) -> PyResult<Vec<Bound<'py, PyBytes>>> {
+    fn scan_partitions<'py>(
+        &self,
+        py: Python<'py>,
+        filter_sql: &str,
+        n: usize,
+        row_ids: bool,
+    ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
         let pieces = call(py, || fragment::scan_partitions(&self.0, filter_sql, n, row_ids))?;
         Ok(pieces.iter().map(|piece| PyBytes::new(py, piece)).collect())
     }

@@ -23,7 +23,9 @@ impl SparkChanges {
     }
 
     fn size_in_bytes(&self, py: Python<'_>) -> PyResult<u64> {
-        call(py, || self.0.files()?.map(|file| file.map(|file| file.file.size)).sum::<deltalog::Result<u64>>())
+        call(py, || {
+            self.0.files()?.map(|file| file.map(|file| file.file.size)).sum::<deltalog::Result<u64>>()
+        })
     }
 
     fn plan_spark(&self, py: Python<'_>, filter_sql: &str, time_zone: &str) -> PyResult<SparkPlan> {

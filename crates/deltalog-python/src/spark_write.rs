@@ -1,4 +1,5 @@
-//! `SparkWrite`: a write that Spark carries out, checked before and committed after, if need be in another process.
+//! `SparkWrite`: a write that Spark carries out, checked before and committed after, if need be in another
+//! process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -42,7 +43,8 @@ impl Token {
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        serde_json::from_slice(bytes).map_err(|error| Error::invalid_argument("this is no token of a write").with_source(error))
+        serde_json::from_slice(bytes)
+            .map_err(|error| Error::invalid_argument("this is no token of a write").with_source(error))
     }
 }
 
@@ -78,14 +80,23 @@ impl SparkWrite {
 
     fn take(&self) -> Result<PendingWrite> {
         let taken = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.ok_or_else(|| Error::invalid_argument("this write was committed or given up already").in_table(self.storage.url()))
+        taken.ok_or_else(|| {
+            Error::invalid_argument("this write was committed or given up already")
+                .in_table(self.storage.url())
+        })
     }
 }
 
 fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> Operation {
-    let operation = parameters.iter().fold(Operation::new(name), |operation, (name, value)| operation.parameter(name, value.as_str()));
+    let operation = parameters
+        .iter()
+        .fold(Operation::new(name), |operation, (name, value)| operation.parameter(name, value.as_str()));
     // The crate adds itself.
-    let engine = engine_info.split_whitespace().filter(|part| !part.starts_with("deltalog/")).collect::<Vec<_>>().join(" ");
+    let engine = engine_info
+        .split_whitespace()
+        .filter(|part| !part.starts_with("deltalog/"))
+        .collect::<Vec<_>>()
+        .join(" ");
     Operation { engine_info: (!engine.is_empty()).then_some(engine), ..operation }
 }
 
@@ -112,7 +123,9 @@ impl SparkWrite {
                 options: options.of_spark(),
                 directory: environment.uuid().to_string(),
             };
-            let Some(pending) = PendingWrite::begin(&storage, token.request()?, &environment)? else { return Ok(None) };
+            let Some(pending) = PendingWrite::begin(&storage, token.request()?, &environment)? else {
+                return Ok(None);
+            };
             token.base = pending.base().map(Snapshot::version);
             Ok(Some(Self::new(token, storage, pending)))
         })
@@ -133,11 +146,18 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    fn commit(&self, py: Python<'_>, operation: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> PyResult<u64> {
+    fn commit(
+        &self,
+        py: Python<'_>,
+        operation: &str,
+        parameters: BTreeMap<String, String>,
+        engine_info: &str,
+    ) -> PyResult<u64> {
         call(py, || {
             let pending = self.take()?;
             let files = pending.adopt(&self.token.directory).inspect_err(|_| {
-                // The error to tell is why the files cannot be taken; what could not be deleted is left for clean-up.
+                // The error to tell is why the files cannot be taken; what could not be deleted is left for
+                // clean-up.
                 let _ = self.delete_files();
             })?;
             Ok(pending.commit(files, self::operation(operation, parameters, engine_info))?.version)
@@ -152,7 +172,8 @@ impl SparkWrite {
     }
 
     fn token<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let json = serde_json::to_vec(&self.token).map_err(|error| Error::invalid_argument("the write has no token").with_source(error));
+        let json = serde_json::to_vec(&self.token)
+            .map_err(|error| Error::invalid_argument("the write has no token").with_source(error));
         Ok(PyBytes::new(py, &json.into_python()?))
     }
 
@@ -177,8 +198,9 @@ impl SparkWrite {
         call(py, || {
             let mut files: Vec<Add> = Vec::new();
             for fragment in &fragments {
-                let adds: Vec<Add> = serde_json::from_slice(fragment)
-                    .map_err(|error| Error::invalid_argument("this is no fragment of a write").with_source(error))?;
+                let adds: Vec<Add> = serde_json::from_slice(fragment).map_err(|error| {
+                    Error::invalid_argument("this is no fragment of a write").with_source(error)
+                })?;
                 files.extend(adds);
             }
             Ok(self.take()?.commit(files, self::operation(operation, parameters, engine_info))?.version)

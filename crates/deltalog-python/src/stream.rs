@@ -27,7 +27,8 @@ pub(crate) struct ArrowStream {
 }
 
 impl ArrowStream {
-    /// The first batch is read at once: what goes wrong at the start is then an exception of ours and not one of the consumer's.
+    /// The first batch is read at once: what goes wrong at the start is then an exception of ours and not one
+    /// of the consumer's.
     pub(crate) fn start(
         py: Python<'_>,
         schema: SchemaRef,
@@ -40,8 +41,9 @@ impl ArrowStream {
     }
 }
 
-/// An error as it goes through the C interface: a number and a text, of which the consumer makes an exception of its own. With `EIO` pyarrow's is an
-/// `OSError`, which `MissingFileError` and its like are too. The text must not hold what ends a C string.
+/// An error as it goes through the C interface: a number and a text, of which the consumer makes an exception
+/// of its own. With `EIO` pyarrow's is an `OSError`, which `MissingFileError` and its like are too. The text
+/// must not hold what ends a C string.
 fn consumers_error(error: &deltalog::Error) -> ArrowError {
     let text = error.to_string().replace('\0', "\u{fffd}");
     match error.kind() {
@@ -59,19 +61,36 @@ impl ArrowStream {
     }
 
     fn __repr__(&self) -> String {
-        let columns: Vec<String> = self.schema.fields().iter().map(|field| format!("{}: {}", field.name(), field.data_type())).collect();
-        format!("ArrowStream({}): hand it to pyarrow.table, polars.DataFrame or alike, once", columns.join(", "))
+        let columns: Vec<String> = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| format!("{}: {}", field.name(), field.data_type()))
+            .collect();
+        format!(
+            "ArrowStream({}): hand it to pyarrow.table, polars.DataFrame or alike, once",
+            columns.join(", ")
+        )
     }
 
     #[pyo3(signature = (requested_schema = None))]
-    fn __arrow_c_stream__<'py>(&self, py: Python<'py>, requested_schema: Option<Bound<'py, PyCapsule>>) -> PyResult<Bound<'py, PyCapsule>> {
+    fn __arrow_c_stream__<'py>(
+        &self,
+        py: Python<'py>,
+        requested_schema: Option<Bound<'py, PyCapsule>>,
+    ) -> PyResult<Bound<'py, PyCapsule>> {
         let taken = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let batches = taken.ok_or_else(|| PyValueError::new_err("this stream was read already; ask the table for another"))?;
+        let batches = taken.ok_or_else(|| {
+            PyValueError::new_err("this stream was read already; ask the table for another")
+        })?;
         let rows = batches.map(|batch| match batch {
             Ok(batch) => Ok(Arc::new(StructArray::from(batch)) as ArrayRef),
             Err(error) => Err(consumers_error(&error)),
         });
-        let field = Arc::new(Field::new_struct("", self.schema.fields().clone(), false).with_metadata(self.schema.metadata().clone()));
+        let field = Arc::new(
+            Field::new_struct("", self.schema.fields().clone(), false)
+                .with_metadata(self.schema.metadata().clone()),
+        );
         Ok(to_stream_pycapsule(py, Box::new(ArrayIterator::new(rows, field)), requested_schema)?)
     }
 }

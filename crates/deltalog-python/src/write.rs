@@ -33,18 +33,23 @@ pub(crate) fn write_stream(
     call(py, || {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
-        let schema = StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(storage.url()))?;
+        let schema =
+            StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(storage.url()))?;
         let request = options.request(schema, mode);
-        let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else { return Ok(None) };
+        let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else {
+            return Ok(None);
+        };
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
-        let mut operation = Operation::new("WRITE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
+        let mut operation =
+            Operation::new("WRITE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
         operation.user_metadata = user_metadata;
         let files = write_batches(&pending, reader)?;
         Ok(Some(pending.commit(files, operation)?.version))
     })
 }
 
-/// The rows of anything with `__arrow_c_stream__`. Errors of ours, which a table as the source may raise, stay what they are.
+/// The rows of anything with `__arrow_c_stream__`. Errors of ours, which a table as the source may raise,
+/// stay what they are.
 fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let reader = stream.extract::<PyRecordBatchReader>().and_then(PyRecordBatchReader::into_reader);
     reader.map_err(|failure| {
@@ -55,11 +60,15 @@ fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + 
     })
 }
 
-/// Rows that are handed over at once: what conversion costs in memory is bounded by it, and signals are looked at in between.
+/// Rows that are handed over at once: what conversion costs in memory is bounded by it, and signals are
+/// looked at in between.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
 /// Writes everything that `reader` gives; on any failure what was written is deleted.
-pub(crate) fn write_batches(pending: &PendingWrite, reader: Box<dyn RecordBatchReader + Send>) -> Result<Vec<deltalog::protocol::Add>> {
+pub(crate) fn write_batches(
+    pending: &PendingWrite,
+    reader: Box<dyn RecordBatchReader + Send>,
+) -> Result<Vec<deltalog::protocol::Add>> {
     let mut writer = pending.writer()?;
     if let Err(error) = write_all(&mut writer, reader) {
         // The first error is the one to tell; what could not be deleted is left for clean-up.
@@ -83,11 +92,13 @@ fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>)
 }
 
 fn interrupted(exception: PyErr) -> Error {
-    Error::new(ErrorKind::Unavailable, "the write was interrupted; nothing was committed").with_source(exception)
+    Error::new(ErrorKind::Unavailable, "the write was interrupted; nothing was committed")
+        .with_source(exception)
 }
 
-/// What the caller's stream said when it failed. Only text comes through the C interface: pyarrow puts the traceback there, whose last line is the
-/// exception. An interrupt must stay one, or whoever catches errors and goes on cannot be stopped.
+/// What the caller's stream said when it failed. Only text comes through the C interface: pyarrow puts the
+/// traceback there, whose last line is the exception. An interrupt must stay one, or whoever catches errors
+/// and goes on cannot be stopped.
 fn stream_error(error: ArrowError) -> Error {
     let text = error.to_string();
     let is_interrupt = text.trim_end().lines().last() == Some("KeyboardInterrupt");
@@ -116,9 +127,13 @@ pub(crate) fn create_table(
                 .with_hint("to replace its rows, write with the mode overwrite"));
         }
         let request = options.request(StructType::from_json(schema_json)?, mode);
-        let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else { return Ok(None) };
+        let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else {
+            return Ok(None);
+        };
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
-        let operation = Operation::new("CREATE TABLE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
+        let operation = Operation::new("CREATE TABLE")
+            .parameter("mode", mode.name())
+            .parameter("partitionBy", partition_by);
         Ok(Some(pending.commit(Vec::new(), operation)?.version))
     })
 }

@@ -9,7 +9,9 @@ use deltalog::{Snapshot, Storage};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, table, sql, rest @ ..] = arguments.as_slice() else { return Err("usage: plan <table> <predicate> [rounds]".into()) };
+    let [_, table, sql, rest @ ..] = arguments.as_slice() else {
+        return Err("usage: plan <table> <predicate> [rounds]".into());
+    };
     let rounds = rest.first().map_or(Ok(5), |rounds| rounds.parse())?;
     for _ in 0..rounds {
         let start = Instant::now();

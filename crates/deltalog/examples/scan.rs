@@ -1,4 +1,5 @@
-//! How long reading rows takes: `cargo run --release --example scan -- <table> [columns, comma between] [predicate] [rounds] [views]`.
+//! How long reading rows takes: `cargo run --release --example scan -- <table> [columns, comma between]
+//! [predicate] [rounds] [views]`.
 #![allow(clippy::print_stdout, reason = "it is what a command does")]
 
 use std::time::Instant;

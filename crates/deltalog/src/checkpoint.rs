@@ -1,10 +1,13 @@
 //! Writing checkpoints. Protocol: "Checkpoints", "V1 Spec", "V2 Spec", "Classic checkpoint".
 //!
-//! - Its name is the classic one, which all readers know. It follows the V1 spec, which is allowed for every table, or where the table's policy asks for
-//!   V2 checkpoints the V2 spec, with all actions in the one file.
-//! - A checkpoint holds the protocol, the metadata, every application's newest progress, every live domain, every live file, and the tombstones that have not expired.
+//! - Its name is the classic one, which all readers know. It follows the V1 spec, which is allowed for every
+//!   table, or where the table's policy asks for V2 checkpoints the V2 spec, with all actions in the one
+//!   file.
+//! - A checkpoint holds the protocol, the metadata, every application's newest progress, every live domain,
+//!   every live file, and the tombstones that have not expired.
 //! - It appears whole or not at all, and `_last_checkpoint` is written after it.
-//! - A checkpoint is a help for readers and never the business of a commit: when it cannot be written, that is logged and the commit stands.
+//! - A checkpoint is a help for readers and never the business of a commit: when it cannot be written, that
+//!   is logged and the commit stands.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -32,23 +35,31 @@ const DEFAULT_RETENTION_MS: i64 = 7 * 24 * 3600 * 1000;
 /// Writes the checkpoint of `snapshot` and the hint at it.
 ///
 /// # Errors
-/// `Unsupported` if the table wants checkpoints of a form that is not written yet; `CorruptLog`; the store's own. The table is as before in any case.
+/// `Unsupported` if the table wants checkpoints of a form that is not written yet; `CorruptLog`; the store's
+/// own. The table is as before in any case.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
-    write(snapshot, environment).map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))
+    write(snapshot, environment)
+        .map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))
 }
 
 /// Writes a checkpoint if `version`, just committed, is due for one.
-pub(crate) fn after_commit(storage: &Storage, base: Option<&Snapshot>, version: u64, environment: &Environment) {
-    let interval =
-        base.and_then(|base| base.metadata().property("delta.checkpointInterval")?.trim().parse().ok()).filter(|interval| *interval > 0);
+pub(crate) fn after_commit(
+    storage: &Storage,
+    base: Option<&Snapshot>,
+    version: u64,
+    environment: &Environment,
+) {
+    let interval = base
+        .and_then(|base| base.metadata().property("delta.checkpointInterval")?.trim().parse().ok())
+        .filter(|interval| *interval > 0);
     if version == 0 || !version.is_multiple_of(interval.unwrap_or(DEFAULT_INTERVAL)) {
         return;
     }
     let snapshot = match base {
         // Only if nobody has committed since: a checkpoint must be of its own version.
-        Some(base) => {
-            base.refresh().and_then(|newest| if newest.version() == version { Ok(newest) } else { Snapshot::open(storage, Some(version)) })
-        }
+        Some(base) => base.refresh().and_then(|newest| {
+            if newest.version() == version { Ok(newest) } else { Snapshot::open(storage, Some(version)) }
+        }),
         None => Snapshot::open(storage, Some(version)),
     };
     if let Err(error) = snapshot.and_then(|snapshot| write_checkpoint(&snapshot, environment)) {
@@ -59,15 +70,25 @@ pub(crate) fn after_commit(storage: &Storage, base: Option<&Snapshot>, version: 
 fn write(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     let metadata = snapshot.metadata();
     if metadata.is_enabled("delta.checkpoint.writeStatsAsStruct") {
-        return Err(Error::unsupported("the table wants statistics as structs in its checkpoints, which is not supported yet"));
+        return Err(Error::unsupported(
+            "the table wants statistics as structs in its checkpoints, which is not supported yet",
+        ));
     }
-    let with_stats = metadata.property("delta.checkpoint.writeStatsAsJson").is_none_or(|value| !value.trim().eq_ignore_ascii_case("false"));
-    let add_columns: Vec<FileColumn> = FileColumn::ALL.into_iter().filter(|column| with_stats || *column != FileColumn::Stats).collect();
-    let is_v2 = metadata.wants_v2_checkpoints() && snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint);
+    let with_stats = metadata
+        .property("delta.checkpoint.writeStatsAsJson")
+        .is_none_or(|value| !value.trim().eq_ignore_ascii_case("false"));
+    let add_columns: Vec<FileColumn> =
+        FileColumn::ALL.into_iter().filter(|column| with_stats || *column != FileColumn::Stats).collect();
+    let is_v2 = metadata.wants_v2_checkpoints()
+        && snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint);
     let schema = checkpoint_schema(&add_columns, is_v2);
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).set_created_by(created_by()).build();
-    let failed = |error: parquet::errors::ParquetError| Error::corrupt_log("the checkpoint cannot be written").with_source(error);
-    let mut writer = ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties)).map_err(failed)?;
+    let properties =
+        WriterProperties::builder().set_compression(Compression::SNAPPY).set_created_by(created_by()).build();
+    let failed = |error: parquet::errors::ParquetError| {
+        Error::corrupt_log("the checkpoint cannot be written").with_source(error)
+    };
+    let mut writer =
+        ArrowWriter::try_new(Vec::new(), Arc::clone(&schema), Some(properties)).map_err(failed)?;
     let mut size = 0;
     let table_actions = table_actions(snapshot, &schema, is_v2)?;
     size += table_actions.num_rows();
@@ -106,7 +127,8 @@ fn checkpoint_schema(add_columns: &[FileColumn], is_v2: bool) -> SchemaRef {
     let int = |name: &str| Field::new(name, DataType::Int32, true);
     let texts = |name: &str| Field::new_list(name, Field::new("element", DataType::Utf8, true), true);
     let map = |name: &str| Field::new(name, string_map(), true);
-    let action = |name: &str, fields: Vec<Field>| Field::new(name, DataType::Struct(Fields::from(fields)), true);
+    let action =
+        |name: &str, fields: Vec<Field>| Field::new(name, DataType::Struct(Fields::from(fields)), true);
     let format = action("format", vec![text("provider"), map("options")]);
     let mut actions = vec![
         action("txn", vec![text("appId"), long("version"), long("lastUpdated")]),
@@ -125,8 +147,19 @@ fn checkpoint_schema(add_columns: &[FileColumn], is_v2: bool) -> SchemaRef {
                 long("createdTime"),
             ],
         ),
-        action("protocol", vec![int("minReaderVersion"), int("minWriterVersion"), texts("readerFeatures"), texts("writerFeatures")]),
-        action("domainMetadata", vec![text("domain"), text("configuration"), Field::new("removed", DataType::Boolean, true)]),
+        action(
+            "protocol",
+            vec![
+                int("minReaderVersion"),
+                int("minWriterVersion"),
+                texts("readerFeatures"),
+                texts("writerFeatures"),
+            ],
+        ),
+        action(
+            "domainMetadata",
+            vec![text("domain"), text("configuration"), Field::new("removed", DataType::Boolean, true)],
+        ),
     ];
     if is_v2 {
         actions.push(action("checkpointMetadata", vec![long("version"), map("tags")]));
@@ -136,29 +169,39 @@ fn checkpoint_schema(add_columns: &[FileColumn], is_v2: bool) -> SchemaRef {
 
 /// Everything that is not about files, as rows. They go through JSON, as they do when they are read.
 fn table_actions(snapshot: &Snapshot, schema: &SchemaRef, is_v2: bool) -> Result<RecordBatch> {
-    let mut actions = vec![Action::Protocol(snapshot.protocol().clone()), Action::Metadata(snapshot.metadata().clone())];
+    let mut actions =
+        vec![Action::Protocol(snapshot.protocol().clone()), Action::Metadata(snapshot.metadata().clone())];
     actions.extend(snapshot.app_transactions()?.into_iter().map(Action::Txn));
     actions.extend(snapshot.domain_metadata()?.into_iter().map(Action::DomainMetadata));
     if is_v2 {
-        let version = i64::try_from(snapshot.version()).map_err(|_| Error::corrupt_log("a version beyond all numbers"))?;
+        let version = i64::try_from(snapshot.version())
+            .map_err(|_| Error::corrupt_log("a version beyond all numbers"))?;
         actions.push(Action::CheckpointMetadata(CheckpointMetadata { version, tags: None }));
     }
     let lines = actions.iter().map(Action::to_json_line).collect::<Result<Vec<_>>>()?.join("\n");
-    let failed = |error: arrow::error::ArrowError| Error::corrupt_log("the table's actions do not fit a checkpoint").with_source(error);
-    let mut reader =
-        arrow::json::ReaderBuilder::new(Arc::clone(schema)).with_batch_size(actions.len()).build(Cursor::new(lines)).map_err(failed)?;
+    let failed = |error: arrow::error::ArrowError| {
+        Error::corrupt_log("the table's actions do not fit a checkpoint").with_source(error)
+    };
+    let mut reader = arrow::json::ReaderBuilder::new(Arc::clone(schema))
+        .with_batch_size(actions.len())
+        .build(Cursor::new(lines))
+        .map_err(failed)?;
     reader.next().ok_or_else(|| Error::corrupt_log("the table has no actions"))?.map_err(failed)
 }
 
 /// Rows of one file action as rows of a checkpoint.
 fn wrapped(action: &str, batch: RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let rows = batch.num_rows();
-    let failed = |error: arrow::error::ArrowError| Error::corrupt_log("file actions do not fit a checkpoint").with_source(error);
+    let failed = |error: arrow::error::ArrowError| {
+        Error::corrupt_log("file actions do not fit a checkpoint").with_source(error)
+    };
     let columns = schema
         .fields()
         .iter()
         .map(|field| -> Result<ArrayRef> {
-            let DataType::Struct(fields) = field.data_type() else { return Ok(new_null_array(field.data_type(), rows)) };
+            let DataType::Struct(fields) = field.data_type() else {
+                return Ok(new_null_array(field.data_type(), rows));
+            };
             if field.name() != action {
                 return Ok(new_null_array(field.data_type(), rows));
             }
@@ -167,7 +210,10 @@ fn wrapped(action: &str, batch: RecordBatch, schema: &SchemaRef) -> Result<Recor
                 .map(|child| match child.name().as_str() {
                     // A checkpoint changes no data.
                     "dataChange" => Ok(Arc::new(BooleanArray::from(vec![false; rows])) as ArrayRef),
-                    name => batch.column_by_name(name).cloned().ok_or_else(|| Error::corrupt_log(format!("file actions lack '{name}'"))),
+                    name => batch
+                        .column_by_name(name)
+                        .cloned()
+                        .ok_or_else(|| Error::corrupt_log(format!("file actions lack '{name}'"))),
                 })
                 .collect::<Result<Vec<_>>>()?;
             Ok(Arc::new(StructArray::try_new(fields.clone(), children, None).map_err(failed)?))
@@ -189,9 +235,12 @@ fn tombstones(snapshot: &Snapshot, now_ms: i64) -> Result<impl Iterator<Item = R
 
 fn unexpired(batch: &RecordBatch, oldest: i64) -> Result<RecordBatch> {
     use arrow::array::AsArray;
-    let times = batch.column_by_name("deletionTimestamp").and_then(|column| column.as_primitive_opt::<Int64Type>());
+    let times =
+        batch.column_by_name("deletionTimestamp").and_then(|column| column.as_primitive_opt::<Int64Type>());
     let times = times.ok_or_else(|| Error::corrupt_log("remove actions lack 'deletionTimestamp'"))?;
     // Without a time a tombstone is as old as can be.
-    let keep: BooleanArray = (0..times.len()).map(|row| Some(times.is_valid(row) && times.value(row) > oldest)).collect();
-    filter_record_batch(batch, &keep).map_err(|error| Error::corrupt_log("remove actions cannot be filtered").with_source(error))
+    let keep: BooleanArray =
+        (0..times.len()).map(|row| Some(times.is_valid(row) && times.value(row) > oldest)).collect();
+    filter_record_batch(batch, &keep)
+        .map_err(|error| Error::corrupt_log("remove actions cannot be filtered").with_source(error))
 }

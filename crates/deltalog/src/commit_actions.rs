@@ -1,7 +1,9 @@
-//! The actions of each version, as the log has them. Protocol: "Actions". (The rows that they changed are in [`crate::changes`].)
+//! The actions of each version, as the log has them. Protocol: "Actions". (The rows that they changed are in
+//! [`crate::changes`].)
 //!
 //! - Every line is a row, in the order of the log, actions of later protocols included.
-//! - The JSON of an action is the text of the log, byte for byte; the columns beside it only make the common fields of file actions easy to reach.
+//! - The JSON of an action is the text of the log, byte for byte; the columns beside it only make the common
+//!   fields of file actions easy to reach.
 //! - Nothing is reconciled: what a compaction or a checkpoint holds is not asked for.
 
 use std::borrow::Cow;
@@ -9,7 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanBuilder, Int64Builder, MapBuilder, MapFieldNames, RecordBatch, StringBuilder, TimestampMillisecondBuilder,
+    ArrayRef, BooleanBuilder, Int64Builder, MapBuilder, MapFieldNames, RecordBatch, StringBuilder,
+    TimestampMillisecondBuilder,
 };
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use serde::Deserialize;
@@ -36,7 +39,10 @@ use crate::storage::Storage;
 /// | `json: Utf8` | the action's content as it stands in the log |
 pub fn commit_actions_schema() -> SchemaRef {
     let time = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
-    let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
+    let entries = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
     let map = DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false);
     Arc::new(Schema::new(vec![
         Field::new("version", DataType::Int64, false),
@@ -61,16 +67,25 @@ pub struct CommitActions {
 }
 
 impl CommitActions {
-    pub(crate) fn new(storage: &Storage, resolver: &PathResolver, times: CommitTimes, start: u64, end: u64) -> Result<Self> {
+    pub(crate) fn new(
+        storage: &Storage,
+        resolver: &PathResolver,
+        times: CommitTimes,
+        start: u64,
+        end: u64,
+    ) -> Result<Self> {
         if start > end {
-            return Err(Error::invalid_argument(format!("there are no versions from {start} to {end}")).in_table(storage.url()));
+            return Err(Error::invalid_argument(format!("there are no versions from {start} to {end}"))
+                .in_table(storage.url()));
         }
         let commits = (start..=end).map(|version| times.commit(version)).collect::<Result<Vec<_>>>()?;
         Ok(Self { storage: storage.clone(), resolver: resolver.clone(), times, commits: commits.into_iter() })
     }
 
     fn read(&self, commit: CommitFile) -> Result<RecordBatch> {
-        let located = |error: Error| error.at_path(commit.path()).at_version(commit.version).in_table(self.storage.url());
+        let located = |error: Error| {
+            error.at_path(commit.path()).at_version(commit.version).in_table(self.storage.url())
+        };
         let bytes = self.storage.read(&commit.path()).map_err(located)?;
         let mut lines = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
@@ -106,11 +121,15 @@ struct Line<'a> {
 
 impl<'a> Line<'a> {
     fn parse(line: &'a [u8]) -> Result<Self> {
-        let text = std::str::from_utf8(line).map_err(|error| Error::corrupt_log("the line is not UTF-8").with_source(error))?;
-        let actions: BTreeMap<Cow<'a, str>, &'a RawValue> =
-            serde_json::from_str(text).map_err(|error| Error::corrupt_log("the line is not an action").with_source(error))?;
+        let text = std::str::from_utf8(line)
+            .map_err(|error| Error::corrupt_log("the line is not UTF-8").with_source(error))?;
+        let actions: BTreeMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(text)
+            .map_err(|error| Error::corrupt_log("the line is not an action").with_source(error))?;
         let found = actions.into_iter().find(|(_, value)| value.get() != "null");
-        Ok(found.map_or(Self { action: None, json: text }, |(name, value)| Self { action: Some(name), json: value.get() }))
+        Ok(found.map_or(Self { action: None, json: text }, |(name, value)| Self {
+            action: Some(name),
+            json: value.get(),
+        }))
     }
 }
 
@@ -141,7 +160,8 @@ struct Rows {
 
 impl Rows {
     fn new() -> Self {
-        let names = MapFieldNames { entry: "entries".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+        let names =
+            MapFieldNames { entry: "entries".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
         Self {
             action: StringBuilder::new(),
             path: StringBuilder::new(),
@@ -155,12 +175,13 @@ impl Rows {
     }
 
     fn append(&mut self, line: &Line<'_>, resolver: &PathResolver) -> Result<()> {
-        let file: Option<FileFields<'_>> = match line.action.as_deref() {
-            Some("add" | "remove" | "cdc") => Some(
-                serde_json::from_str(line.json).map_err(|error| Error::corrupt_log("the line is not a file action").with_source(error))?,
-            ),
-            _ => None,
-        };
+        let file: Option<FileFields<'_>> =
+            match line.action.as_deref() {
+                Some("add" | "remove" | "cdc") => Some(serde_json::from_str(line.json).map_err(|error| {
+                    Error::corrupt_log("the line is not a file action").with_source(error)
+                })?),
+                _ => None,
+            };
         let file = file.as_ref();
         self.action.append_option(line.action.as_deref());
         self.path.append_option(file.map(|file| decoded(&file.path, resolver)).transpose()?);
@@ -172,15 +193,19 @@ impl Rows {
         }
         self.partition_values.append(values.is_some()).map_err(too_much)?;
         self.data_change.append_option(file.and_then(|file| file.data_change));
-        self.modification_time.append_option(file.and_then(|file| file.modification_time.or(file.deletion_timestamp)));
-        self.deletion_vector.append_option(file.and_then(|file| file.deletion_vector.as_ref()).map(DeletionVectorDescriptor::unique_id));
+        self.modification_time
+            .append_option(file.and_then(|file| file.modification_time.or(file.deletion_timestamp)));
+        self.deletion_vector.append_option(
+            file.and_then(|file| file.deletion_vector.as_ref()).map(DeletionVectorDescriptor::unique_id),
+        );
         self.json.append_value(line.json);
         Ok(())
     }
 
     fn finish(mut self, version: u64, timestamp_ms: i64, rows: usize) -> Result<RecordBatch> {
         let version = i64::try_from(version).unwrap_or(i64::MAX);
-        let times = arrow::array::TimestampMillisecondArray::from(vec![timestamp_ms; rows]).with_timezone("UTC");
+        let times =
+            arrow::array::TimestampMillisecondArray::from(vec![timestamp_ms; rows]).with_timezone("UTC");
         let columns: Vec<ArrayRef> = vec![
             Arc::new(arrow::array::Int64Array::from(vec![version; rows])),
             Arc::new(times),

@@ -18,7 +18,10 @@ impl Environment {
     }
 
     /// A clock and a source of ids of the caller's.
-    pub fn new(clock: impl Fn() -> i64 + Send + Sync + 'static, uuids: impl Fn() -> Uuid + Send + Sync + 'static) -> Self {
+    pub fn new(
+        clock: impl Fn() -> i64 + Send + Sync + 'static,
+        uuids: impl Fn() -> Uuid + Send + Sync + 'static,
+    ) -> Self {
         Self { clock: Arc::new(clock), uuids: Arc::new(uuids) }
     }
 

@@ -1,11 +1,13 @@
 //! What can go wrong, in the words of what a caller can do about it.
 //!
-//! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is context: the table, the version, the
-//! file, the line, a hint what to do, and the source. Each layer adds what it knows (`in_table`, `at_version`, `at_path`, `at_line`) as the error
-//! travels up; what is already known is never overwritten, because the layer nearest to the fault knows best.
+//! One opaque [`Error`] for the whole crate. Its [`ErrorKind`] is what callers branch on; the rest is
+//! context: the table, the version, the file, the line, a hint what to do, and the source. Each layer adds
+//! what it knows (`in_table`, `at_version`, `at_path`, `at_line`) as the error travels up; what is already
+//! known is never overwritten, because the layer nearest to the fault knows best.
 //!
 //! - No message carries a credential: locations are put in without user information and query.
-//! - A conflict between writers is not an error of this crate's commit loop but a value, see [`crate::transaction`].
+//! - A conflict between writers is not an error of this crate's commit loop but a value, see
+//!   [`crate::transaction`].
 
 use std::fmt;
 
@@ -24,7 +26,8 @@ pub enum ErrorKind {
     TableAlreadyExists,
     /// The version or timestamp asked for is not in the readable range.
     VersionNotFound,
-    /// The log breaks the protocol: a gap, a torn line, an action without a required field, an unreadable checkpoint without fallback.
+    /// The log breaks the protocol: a gap, a torn line, an action without a required field, an unreadable
+    /// checkpoint without fallback.
     CorruptLog,
     /// A data file breaks the protocol or its format, or does not fit the table's schema.
     CorruptData,
@@ -38,7 +41,8 @@ pub enum ErrorKind {
     SchemaMismatch,
     /// Another writer's commit makes this one impossible; nothing was committed.
     CommitConflict,
-    /// The store's answer was lost and reading back failed too: the commit may or may not stand. The message tells how to find out.
+    /// The store's answer was lost and reading back failed too: the commit may or may not stand. The message
+    /// tells how to find out.
     CommitStateUnknown,
     /// The store refused or failed a request; the same call may succeed later.
     Unavailable,

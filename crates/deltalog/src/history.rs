@@ -1,13 +1,15 @@
-//! The history of a table: its commits and what their writers said. Protocol: "Commit Provenance Information".
+//! The history of a table: its commits and what their writers said. Protocol: "Commit Provenance
+//! Information".
 //!
-//! - Any JSON may stand in `commitInfo`. What has a name in the protocol or in all writers has a column of its type; the rest is kept as JSON, and so is
-//!   what has the name and not the type.
+//! - Any JSON may stand in `commitInfo`. What has a name in the protocol or in all writers has a column of
+//!   its type; the rest is kept as JSON, and so is what has the name and not the type.
 //! - Commits that were cleaned up are left out.
 
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder, TimestampMillisecondArray,
+    ArrayRef, BooleanArray, Int64Array, MapBuilder, MapFieldNames, RecordBatch, StringArray, StringBuilder,
+    TimestampMillisecondArray,
 };
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use serde_json::{Map, Value};
@@ -37,13 +39,19 @@ impl HistoryEntry {
         match serde_json::to_value(&self.commit_info) {
             Ok(Value::Object(fields)) => Ok(fields),
             Ok(_) => Ok(Map::new()),
-            Err(error) => Err(Error::corrupt_log("commitInfo cannot be shown").with_source(error).at_version(self.version)),
+            Err(error) => Err(Error::corrupt_log("commitInfo cannot be shown")
+                .with_source(error)
+                .at_version(self.version)),
         }
     }
 }
 
 /// The newest `limit` commits of `times`, newest first.
-pub(crate) fn history(snapshot: &Snapshot, times: &CommitTimes, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
+pub(crate) fn history(
+    snapshot: &Snapshot,
+    times: &CommitTimes,
+    limit: Option<usize>,
+) -> Result<Vec<HistoryEntry>> {
     let commits = times.commits().iter().rev().take(limit.unwrap_or(usize::MAX));
     let entries = commits.map(|commit| {
         let info = match snapshot.known_commit_info(commit.version) {
@@ -61,12 +69,15 @@ fn timestamp() -> DataType {
 }
 
 fn text_map() -> DataType {
-    let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
+    let entries = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
 }
 
-/// The columns of [`history_batch`]: `version`, `timestamp`, then what the writer said, each null where it did not; at last `other`, a JSON object of all
-/// further fields.
+/// The columns of [`history_batch`]: `version`, `timestamp`, then what the writer said, each null where it
+/// did not; at last `other`, a JSON object of all further fields.
 pub fn history_schema() -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     Arc::new(Schema::new(vec![
@@ -95,8 +106,12 @@ pub fn history_schema() -> SchemaRef {
 /// `CorruptLog` if there is more than a batch can hold.
 pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
     let info = || entries.iter().map(|entry| &entry.commit_info);
-    let texts = |of: fn(&CommitInfo) -> Option<&String>| -> ArrayRef { Arc::new(info().map(of).collect::<StringArray>()) };
-    let times = |times: Vec<Option<i64>>| -> ArrayRef { Arc::new(TimestampMillisecondArray::from(times).with_timezone("UTC")) };
+    let texts = |of: fn(&CommitInfo) -> Option<&String>| -> ArrayRef {
+        Arc::new(info().map(of).collect::<StringArray>())
+    };
+    let times = |times: Vec<Option<i64>>| -> ArrayRef {
+        Arc::new(TimestampMillisecondArray::from(times).with_timezone("UTC"))
+    };
     // Named in the protocol's example, and a field like any other to the parser.
     let user_id = |info: &CommitInfo| info.other.get("userId").and_then(Value::as_str).map(str::to_owned);
     let other = |info: &CommitInfo| {
@@ -133,7 +148,8 @@ fn too_much(error: arrow::error::ArrowError) -> Error {
 
 /// Objects as maps of text: a string as it is, any other value as JSON.
 fn maps<'a>(objects: impl Iterator<Item = Option<&'a Map<String, Value>>>) -> Result<ArrayRef> {
-    let names = MapFieldNames { entry: "entries".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let names =
+        MapFieldNames { entry: "entries".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut builder = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     for object in objects {
         for (key, value) in object.into_iter().flatten() {

@@ -8,11 +8,16 @@ pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// `work` of each item, in the items' order, on at most `threads` threads, of which the caller's is one; on fewer if the system has no more.
+/// `work` of each item, in the items' order, on at most `threads` threads, of which the caller's is one; on
+/// fewer if the system has no more.
 ///
 /// # Errors
 /// The first of `work` in the items' order. After an error no more items are begun.
-pub(crate) fn each<T: Sync, R: Send, E: Send>(items: &[T], threads: usize, work: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E> {
+pub(crate) fn each<T: Sync, R: Send, E: Send>(
+    items: &[T],
+    threads: usize,
+    work: impl Fn(&T) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
     if threads <= 1 || items.len() <= 1 {
         return items.iter().map(work).collect();
     }

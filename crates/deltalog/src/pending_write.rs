@@ -1,11 +1,13 @@
-//! A write in its three steps: checked against the table before any file is written, carried out by this crate or by an engine, committed.
+//! A write in its three steps: checked against the table before any file is written, carried out by this
+//! crate or by an engine, committed.
 //!
 //! ```text
 //!   begin ──► files: DataWriter, or an engine below `directory` ──► commit
 //! ```
 //!
 //! - Whatever can be refused is refused in `begin`.
-//! - Files that were written and not committed are nobody's: `abort` deletes them, and if that does not happen a clean-up finds them.
+//! - Files that were written and not committed are nobody's: `abort` deletes them, and if that does not
+//!   happen a clean-up finds them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -30,7 +32,8 @@ pub struct WriteRequest {
     pub schema: StructType,
     /// What to do about what is there.
     pub mode: SaveMode,
-    /// The partition columns: of a new table, and if given, those that an existing table must have. `None` leaves it to the table.
+    /// The partition columns: of a new table, and if given, those that an existing table must have. `None`
+    /// leaves it to the table.
     pub partition_by: Option<Vec<String>>,
     /// Properties of a new table.
     pub configuration: BTreeMap<String, String>,
@@ -56,8 +59,13 @@ impl PendingWrite {
     /// Checks the request against the table. `None`: the mode is `Ignore` and the table is there.
     ///
     /// # Errors
-    /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written, `InvalidArgument`, and the store's own.
-    pub fn begin(storage: &Storage, request: WriteRequest, environment: &Environment) -> Result<Option<Self>> {
+    /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written,
+    /// `InvalidArgument`, and the store's own.
+    pub fn begin(
+        storage: &Storage,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
         let base = match Snapshot::open(storage, None) {
             Ok(snapshot) => Some(snapshot),
             Err(error) if error.kind() == ErrorKind::NotATable => None,
@@ -70,7 +78,12 @@ impl PendingWrite {
     ///
     /// # Errors
     /// As [`PendingWrite::begin`].
-    pub fn on(storage: &Storage, base: Option<Snapshot>, request: WriteRequest, environment: &Environment) -> Result<Option<Self>> {
+    pub fn on(
+        storage: &Storage,
+        base: Option<Snapshot>,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
         let mode = request.mode;
         let located = |error: Error| error.in_table(storage.url());
         let definition = match &base {
@@ -86,14 +99,25 @@ impl PendingWrite {
             }
             Some(_) if mode == SaveMode::Ignore => return Ok(None),
             Some(snapshot) if mode == SaveMode::ErrorIfExists => {
-                return Err(located(Error::new(ErrorKind::TableAlreadyExists, "there is a table already").at_version(snapshot.version()))
-                    .with_hint("write with the mode append or overwrite"));
+                return Err(located(
+                    Error::new(ErrorKind::TableAlreadyExists, "there is a table already")
+                        .at_version(snapshot.version()),
+                )
+                .with_hint("write with the mode append or overwrite"));
             }
             Some(snapshot) => existing(snapshot, &request).map_err(located)?,
         };
         let schema = Arc::new(definition.schema.to_arrow().map_err(located)?);
         let indexed = indexed_columns(&definition.configuration, &schema).map_err(located)?;
-        Ok(Some(Self { storage: storage.clone(), base, definition, mode, schema, indexed, environment: environment.clone() }))
+        Ok(Some(Self {
+            storage: storage.clone(),
+            base,
+            definition,
+            mode,
+            schema,
+            indexed,
+            environment: environment.clone(),
+        }))
     }
 
     /// The table's schema: what the data must be fitted to.
@@ -127,13 +151,21 @@ impl PendingWrite {
     /// `InvalidArgument` if a partition column is not in the schema.
     pub fn writer(&self) -> Result<DataWriter> {
         let mut options = WriteOptions::new(self.indexed.clone(), self.environment.clone());
-        if let Some(size) = self.definition.configuration.get("delta.targetFileSize").and_then(|text| byte_size(text)) {
+        if let Some(size) =
+            self.definition.configuration.get("delta.targetFileSize").and_then(|text| byte_size(text))
+        {
             options.target_file_size = size;
         }
-        DataWriter::new(self.storage.clone(), Arc::clone(&self.schema), &self.definition.partition_columns, options)
+        DataWriter::new(
+            self.storage.clone(),
+            Arc::clone(&self.schema),
+            &self.definition.partition_columns,
+            options,
+        )
     }
 
-    /// The files that an engine wrote below `directory`, a path relative to the table's root, made durable. Files without rows are deleted.
+    /// The files that an engine wrote below `directory`, a path relative to the table's root, made durable.
+    /// Files without rows are deleted.
     ///
     /// # Errors
     /// `CorruptData` for files that are not as they must be, and the store's own.
@@ -148,16 +180,19 @@ impl PendingWrite {
         for path in &adopted.empty {
             self.storage.delete(path)?;
         }
-        // Engines leave it to the operating system when their files reach the disk; a commit must not be there before them.
+        // Engines leave it to the operating system when their files reach the disk; a commit must not be
+        // there before them.
         let paths = adopted.adds.iter().map(|add| path::decode(&add.path)).collect::<Result<Vec<_>>>()?;
         self.storage.sync(paths.iter().map(AsRef::as_ref))?;
         Ok(adopted.adds)
     }
 
-    /// Commits `files` as this write. If that is impossible, the files are deleted; while it is not known, they stay.
+    /// Commits `files` as this write. If that is impossible, the files are deleted; while it is not known,
+    /// they stay.
     ///
     /// # Errors
-    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and the store's own; all but `CommitStateUnknown` mean that nothing was committed.
+    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and the store's own; all but
+    /// `CommitStateUnknown` mean that nothing was committed.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let storage = self.storage.clone();
@@ -188,16 +223,22 @@ fn existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<TableDefiniti
     let metadata = snapshot.metadata();
     ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
     if request.mode == SaveMode::Overwrite && is_append_only(metadata) {
-        return Err(Error::invalid_argument("the table is append-only (delta.appendOnly), so nothing in it can be overwritten"));
+        return Err(Error::invalid_argument(
+            "the table is append-only (delta.appendOnly), so nothing in it can be overwritten",
+        ));
     }
     let same = |wanted: &[String]| {
         wanted.len() == metadata.partition_columns.len()
-            && wanted.iter().zip(&metadata.partition_columns).all(|(a, b)| a.to_lowercase() == b.to_lowercase())
+            && wanted
+                .iter()
+                .zip(&metadata.partition_columns)
+                .all(|(a, b)| a.to_lowercase() == b.to_lowercase())
     };
     if let Some(wanted) = &request.partition_by
         && !same(wanted)
     {
-        let list = |columns: &[String]| if columns.is_empty() { "nothing".to_owned() } else { columns.join(", ") };
+        let list =
+            |columns: &[String]| if columns.is_empty() { "nothing".to_owned() } else { columns.join(", ") };
         return Err(Error::schema_mismatch(format!(
             "the table is partitioned by {}, not by {}",
             list(&metadata.partition_columns),
@@ -222,8 +263,10 @@ fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
         num_records: u64,
     }
     let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
-    let rows: Option<u64> =
-        files.iter().map(|file| serde_json::from_str::<Count>(file.stats.as_deref()?).ok().map(|count| count.num_records)).sum();
+    let rows: Option<u64> = files
+        .iter()
+        .map(|file| serde_json::from_str::<Count>(file.stats.as_deref()?).ok().map(|count| count.num_records))
+        .sum();
     let operation = operation.metric("numFiles", files.len() as u64).metric("numOutputBytes", bytes);
     match rows {
         Some(rows) => operation.metric("numOutputRows", rows),

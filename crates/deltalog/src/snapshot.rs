@@ -1,7 +1,8 @@
 //! A table at one version.
 //!
 //! - Immutable and cheap to clone; threads may share it.
-//! - Opening reads the listing, the commits after the checkpoint, and of the checkpoint only what the commits do not say.
+//! - Opening reads the listing, the commits after the checkpoint, and of the checkpoint only what the commits
+//!   do not say.
 //! - The file list is not held: it is replayed when asked for, with the columns that were asked for.
 
 mod checksum;
@@ -17,10 +18,12 @@ use arrow::datatypes::{Int64Type, SchemaRef};
 use crate::commit_actions::CommitActions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{HistoryEntry, history};
-use crate::log::{CommitFile, CommitKind, CommitTimes, LogSegment, StagedCommit, VersionChecksum, read_commit_info};
+use crate::log::{
+    CommitFile, CommitKind, CommitTimes, LogSegment, StagedCommit, VersionChecksum, read_commit_info,
+};
 use crate::protocol::{
-    Action, CLUSTERING_DOMAIN, CommitInfo, DomainMetadata, MappedSchema, Metadata, PathResolver, Protocol, SetTransaction, StructType,
-    clustering_columns,
+    Action, CLUSTERING_DOMAIN, CommitInfo, DomainMetadata, MappedSchema, Metadata, PathResolver, Protocol,
+    SetTransaction, StructType, clustering_columns,
 };
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, State, TableAction};
 use crate::storage::Storage;
@@ -58,7 +61,8 @@ impl Snapshot {
     /// Opens `version`, or the newest.
     ///
     /// # Errors
-    /// `NotATable`, `VersionNotFound`, `CorruptLog`, `Unsupported` for a feature that readers must know, and the store's own.
+    /// `NotATable`, `VersionNotFound`, `CorruptLog`, `Unsupported` for a feature that readers must know, and
+    /// the store's own.
     pub fn open(storage: &Storage, version: Option<u64>) -> Result<Self> {
         let builder = SnapshotBuilder::new(storage);
         version.into_iter().fold(builder, SnapshotBuilder::version).open()
@@ -67,7 +71,8 @@ impl Snapshot {
     /// Opens the newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
     ///
     /// # Errors
-    /// `VersionNotFound` outside of the times of the readable versions, which it lists; else as [`Snapshot::open`].
+    /// `VersionNotFound` outside of the times of the readable versions, which it lists; else as
+    /// [`Snapshot::open`].
     pub fn open_at(storage: &Storage, timestamp_ms: i64) -> Result<Self> {
         SnapshotBuilder::new(storage).timestamp_ms(timestamp_ms).open()
     }
@@ -82,12 +87,17 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::open`].
     pub fn at_version(&self, version: u64) -> Result<Self> {
-        if version == self.version() { Ok(self.clone()) } else { Self::load(&self.0.source, self.0.source.find(Some(version))?, None) }
+        if version == self.version() {
+            Ok(self.clone())
+        } else {
+            Self::load(&self.0.source, self.0.source.find(Some(version))?, None)
+        }
     }
 
     /// The newest version; costs one listing and the new commits. A clone of `self` if there is nothing new.
     ///
-    /// Of a table that a catalog manages, these are the versions that are published, and those that the catalog named before.
+    /// Of a table that a catalog manages, these are the versions that are published, and those that the
+    /// catalog named before.
     ///
     /// # Errors
     /// As [`Snapshot::open`].
@@ -95,12 +105,17 @@ impl Snapshot {
         self.refresh_from(&self.0.source)
     }
 
-    /// As [`Snapshot::refresh`], with the commits that the table's catalog has accepted and not published by now.
+    /// As [`Snapshot::refresh`], with the commits that the table's catalog has accepted and not published by
+    /// now.
     ///
     /// # Errors
     /// As [`SnapshotBuilder::open`].
     pub fn refresh_with(&self, staged: impl IntoIterator<Item = StagedCommit>) -> Result<Self> {
-        self.refresh_from(&Source::new(&self.0.source.storage, self.resolver().clone(), Some(staged.into_iter().collect()))?)
+        self.refresh_from(&Source::new(
+            &self.0.source.storage,
+            self.resolver().clone(),
+            Some(staged.into_iter().collect()),
+        )?)
     }
 
     fn refresh_from(&self, source: &Source) -> Result<Self> {
@@ -163,7 +178,8 @@ impl Snapshot {
         self.commit_times(Some(self.version()))?.of(self.version())
     }
 
-    /// The times of the commits up to `end`, or of all that there are by now, as this version's properties say where they are.
+    /// The times of the commits up to `end`, or of all that there are by now, as this version's properties
+    /// say where they are.
     ///
     /// # Errors
     /// `CorruptLog` for properties that cannot be, and the store's own.
@@ -171,7 +187,8 @@ impl Snapshot {
         open::commit_times(&self.0.source, &self.0.state, &self.0.protocol, &self.0.metadata, end)
     }
 
-    /// The commits up to this version, newest first, at most `limit`; those that were cleaned up are left out.
+    /// The commits up to this version, newest first, at most `limit`; those that were cleaned up are left
+    /// out.
     ///
     /// # Errors
     /// `CorruptLog`, and the store's own.
@@ -182,8 +199,9 @@ impl Snapshot {
     /// The actions of versions `start` to `end`, or to this version, as the log has them.
     ///
     /// # Errors
-    /// `VersionNotFound` for commits that were cleaned up or are not there yet, `CorruptLog` for one that is missing among others, `InvalidArgument` if
-    /// `end` is before `start`. What goes wrong while reading comes with the batches.
+    /// `VersionNotFound` for commits that were cleaned up or are not there yet, `CorruptLog` for one that is
+    /// missing among others, `InvalidArgument` if `end` is before `start`. What goes wrong while reading
+    /// comes with the batches.
     pub fn commit_actions(&self, start: u64, end: Option<u64>) -> Result<CommitActions> {
         let end = end.unwrap_or_else(|| self.version());
         let times = self.commit_times(Some(self.version()))?;
@@ -195,7 +213,8 @@ impl Snapshot {
         if let Some(info) = self.known_commit_info(self.version()) {
             return Ok(Some(info));
         }
-        let published = CommitFile { version: self.version(), size: 0, modified_ms: 0, kind: CommitKind::Published };
+        let published =
+            CommitFile { version: self.version(), size: 0, modified_ms: 0, kind: CommitKind::Published };
         let file = self.segment().commits.last().copied().unwrap_or(published);
         match read_commit_info(self.storage(), file) {
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
@@ -230,7 +249,8 @@ impl Snapshot {
         self.0.state.removes()
     }
 
-    /// How many files, how many bytes: from the version's checksum file, if it has one, else counted. Found out once.
+    /// How many files, how many bytes: from the version's checksum file, if it has one, else counted. Found
+    /// out once.
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].
@@ -246,7 +266,9 @@ impl Snapshot {
         for batch in self.replay_files(FileColumns::of(&[FileColumn::Size]))? {
             let batch = batch?;
             totals.files += batch.num_rows() as u64;
-            let bytes = batch.column_by_name(FileColumn::Size.name()).and_then(|sizes| sum(sizes.as_primitive::<Int64Type>()));
+            let bytes = batch
+                .column_by_name(FileColumn::Size.name())
+                .and_then(|sizes| sum(sizes.as_primitive::<Int64Type>()));
             totals.bytes += u64::try_from(bytes.unwrap_or_default()).unwrap_or_default();
         }
         Ok(*self.0.totals.get_or_init(|| totals))
@@ -256,7 +278,9 @@ impl Snapshot {
     fn checksum(&self) -> Result<Option<&VersionChecksum>> {
         if self.0.checksum.get().is_none() {
             let found = checksum::understood(self.storage(), self.segment())?;
-            let found = found.filter(|found| checksum::believable(self.storage(), &self.0.state, found)).map(Box::new);
+            let found = found
+                .filter(|found| checksum::believable(self.storage(), &self.0.state, found))
+                .map(Box::new);
             self.0.checksum.get_or_init(|| found);
         }
         Ok(self.0.checksum.get().and_then(|checksum| checksum.as_deref()))
@@ -297,10 +321,13 @@ impl Snapshot {
     pub fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
         let mut newest: Vec<SetTransaction> = Vec::new();
         let mut seen = HashSet::new();
-        let transactions = self.0.state.table_actions(&[TableAction::Transaction])?.into_iter().filter_map(|action| match action {
-            Action::Txn(transaction) => Some(transaction),
-            _ => None,
-        });
+        let transactions =
+            self.0.state.table_actions(&[TableAction::Transaction])?.into_iter().filter_map(|action| {
+                match action {
+                    Action::Txn(transaction) => Some(transaction),
+                    _ => None,
+                }
+            });
         for transaction in transactions {
             if seen.insert(transaction.app_id.clone()) {
                 newest.push(transaction);
@@ -316,10 +343,13 @@ impl Snapshot {
     pub fn domain_metadata(&self) -> Result<Vec<DomainMetadata>> {
         let mut newest: Vec<DomainMetadata> = Vec::new();
         let mut seen = HashSet::new();
-        let domains = self.0.state.table_actions(&[TableAction::Domain])?.into_iter().filter_map(|action| match action {
-            Action::DomainMetadata(domain) => Some(domain),
-            _ => None,
-        });
+        let domains =
+            self.0.state.table_actions(&[TableAction::Domain])?.into_iter().filter_map(
+                |action| match action {
+                    Action::DomainMetadata(domain) => Some(domain),
+                    _ => None,
+                },
+            );
         for domain in domains {
             if seen.insert(domain.domain.clone()) {
                 newest.push(domain);
@@ -329,19 +359,26 @@ impl Snapshot {
         Ok(newest)
     }
 
-    /// The paths of the columns that the table is clustered by, in order; none if it is not clustered. Protocol: "Clustered Table".
+    /// The paths of the columns that the table is clustered by, in order; none if it is not clustered.
+    /// Protocol: "Clustered Table".
     ///
     /// # Errors
     /// As [`Snapshot::domain_metadata`]; `CorruptLog` too for a column that is not there.
     pub fn clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
-        let columns = domain.map(|domain| clustering_columns(&domain.configuration, &self.0.schema)).transpose();
-        columns.map(Option::unwrap_or_default).map_err(|error| error.in_table(self.storage().url()).at_version(self.version()))
+        let columns =
+            domain.map(|domain| clustering_columns(&domain.configuration, &self.0.schema)).transpose();
+        columns
+            .map(Option::unwrap_or_default)
+            .map_err(|error| error.in_table(self.storage().url()).at_version(self.version()))
     }
 }
 
 impl std::fmt::Debug for Snapshot {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Snapshot").field("table", &self.storage().url()).field("version", &self.version()).finish()
+        f.debug_struct("Snapshot")
+            .field("table", &self.storage().url())
+            .field("version", &self.version())
+            .finish()
     }
 }

@@ -21,7 +21,8 @@ use crate::snapshot::Snapshot;
 pub struct Verification {
     /// The version.
     pub version: u64,
-    /// The checksum file, relative to the table's root; `None` if the version has none that can be read, and nothing was compared.
+    /// The checksum file, relative to the table's root; `None` if the version has none that can be read, and
+    /// nothing was compared.
     pub file: Option<String>,
     /// The fields that were compared, by their names in the file.
     pub checked: Vec<&'static str>,
@@ -61,7 +62,12 @@ impl Verification {
 /// # Errors
 /// What replaying the log may raise.
 pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
-    let mut found = Verification { version: snapshot.version(), file: None, checked: Vec::new(), differences: Vec::new() };
+    let mut found = Verification {
+        version: snapshot.version(),
+        file: None,
+        checked: Vec::new(),
+        differences: Vec::new(),
+    };
     let Some((file, checksum)) = snapshot.checksum_file()? else { return Ok(found) };
     found.file = Some(file);
     let (protocol, metadata) = snapshot.replay_table_actions()?;
@@ -74,9 +80,14 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     found.compare("tableSizeBytes", Some(&checksum.table_size_bytes), &files.bytes);
     found.compare("numDeletedRecordsOpt", checksum.num_deleted_records.as_ref(), &files.deleted_records);
     found.compare("numDeletionVectorsOpt", checksum.num_deletion_vectors.as_ref(), &files.deletion_vectors);
-    found.compare("deletedRecordCountsHistogramOpt", checksum.deleted_record_counts.as_ref(), &files.deleted_record_counts);
+    found.compare(
+        "deletedRecordCountsHistogramOpt",
+        checksum.deleted_record_counts.as_ref(),
+        &files.deleted_record_counts,
+    );
     found.compare("fileSizeHistogram", checksum.file_size_histogram.as_ref(), &files.sizes);
-    let all_files = checksum.all_files.as_ref().map(|files| files.iter().map(listed).collect::<BTreeMap<_, _>>());
+    let all_files =
+        checksum.all_files.as_ref().map(|files| files.iter().map(listed).collect::<BTreeMap<_, _>>());
     found.compare("allFiles", all_files.as_ref(), &files.listed);
     Ok(found)
 }
@@ -99,7 +110,8 @@ fn compare_commit(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut V
 
 /// Applications and domains.
 fn compare_names(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut Verification) -> Result<()> {
-    let transactions: BTreeMap<_, _> = snapshot.app_transactions()?.into_iter().map(|txn| (txn.app_id, txn.version)).collect();
+    let transactions: BTreeMap<_, _> =
+        snapshot.app_transactions()?.into_iter().map(|txn| (txn.app_id, txn.version)).collect();
     if let Some(listed) = &checksum.set_transactions {
         let listed: BTreeMap<_, _> = listed.iter().map(|txn| (txn.app_id.clone(), txn.version)).collect();
         let mut kept = transactions.clone();
@@ -111,12 +123,23 @@ fn compare_names(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut Ve
     }
     // Writers that list the transactions do not count them, and some of those that count them count nothing.
     if let (None, Some(count)) = (&checksum.set_transactions, checksum.num_transactions) {
-        found.compare("numTransactions", Some(&count), &i64::try_from(transactions.len()).unwrap_or(i64::MAX));
+        found.compare(
+            "numTransactions",
+            Some(&count),
+            &i64::try_from(transactions.len()).unwrap_or(i64::MAX),
+        );
     }
     if let Some(listed) = &checksum.domain_metadata {
-        let listed: BTreeMap<_, _> =
-            listed.iter().filter(|domain| !domain.removed).map(|domain| (domain.domain.clone(), domain.configuration.clone())).collect();
-        let domains = snapshot.domain_metadata()?.into_iter().map(|domain| (domain.domain, domain.configuration)).collect();
+        let listed: BTreeMap<_, _> = listed
+            .iter()
+            .filter(|domain| !domain.removed)
+            .map(|domain| (domain.domain.clone(), domain.configuration.clone()))
+            .collect();
+        let domains = snapshot
+            .domain_metadata()?
+            .into_iter()
+            .map(|domain| (domain.domain, domain.configuration))
+            .collect();
         found.compare("domainMetadata", Some(&listed), &domains);
     }
     Ok(())
@@ -136,29 +159,53 @@ struct Files {
 
 impl Files {
     fn of(snapshot: &Snapshot, checksum: &VersionChecksum) -> Result<Self> {
-        let bins = checksum.file_size_histogram.as_ref().map(|histogram| histogram.sorted_bin_boundaries.clone()).unwrap_or_default();
+        let bins = checksum
+            .file_size_histogram
+            .as_ref()
+            .map(|histogram| histogram.sorted_bin_boundaries.clone())
+            .unwrap_or_default();
         let zeros = vec![0; bins.len()];
-        let sizes = FileSizeHistogram { sorted_bin_boundaries: bins, file_counts: zeros.clone(), total_bytes: zeros };
+        let sizes =
+            FileSizeHistogram { sorted_bin_boundaries: bins, file_counts: zeros.clone(), total_bytes: zeros };
         let mut files = Self { sizes, deleted_record_counts: vec![0; 10], ..Self::default() };
         let columns = FileColumns::of(&[FileColumn::Path, FileColumn::Size, FileColumn::DeletionVector]);
         for batch in snapshot.replay_files(columns)? {
             let batch = batch?;
             let lacks = || {
-                Error::corrupt_log("an add action lacks a required field").in_table(snapshot.storage().url()).at_version(snapshot.version())
+                Error::corrupt_log("an add action lacks a required field")
+                    .in_table(snapshot.storage().url())
+                    .at_version(snapshot.version())
             };
             let column = |column: FileColumn| batch.column_by_name(column.name()).ok_or_else(lacks);
             let paths = column(FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(lacks)?;
             let sizes = column(FileColumn::Size)?.as_primitive_opt::<Int64Type>().ok_or_else(lacks)?;
             let vectors = column(FileColumn::DeletionVector)?.as_struct_opt().ok_or_else(lacks)?;
-            let texts = |name: &str| vectors.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(lacks);
+            let texts = |name: &str| {
+                vectors
+                    .column_by_name(name)
+                    .and_then(|column| column.as_string_opt::<i32>())
+                    .ok_or_else(lacks)
+            };
             let (storage_type, place) = (texts("storageType")?, texts("pathOrInlineDv")?);
-            let offsets = vectors.column_by_name("offset").and_then(|column| column.as_primitive_opt::<Int32Type>()).ok_or_else(lacks)?;
-            let cardinality =
-                vectors.column_by_name("cardinality").and_then(|column| column.as_primitive_opt::<Int64Type>()).ok_or_else(lacks)?;
+            let offsets = vectors
+                .column_by_name("offset")
+                .and_then(|column| column.as_primitive_opt::<Int32Type>())
+                .ok_or_else(lacks)?;
+            let cardinality = vectors
+                .column_by_name("cardinality")
+                .and_then(|column| column.as_primitive_opt::<Int64Type>())
+                .ok_or_else(lacks)?;
             for row in 0..batch.num_rows() {
                 let vector = vectors.is_valid(row).then(|| {
-                    let offset = if offsets.is_valid(row) { format!("@{}", offsets.value(row)) } else { String::new() };
-                    (format!("{}{}{offset}", storage_type.value(row), place.value(row)), cardinality.value(row))
+                    let offset = if offsets.is_valid(row) {
+                        format!("@{}", offsets.value(row))
+                    } else {
+                        String::new()
+                    };
+                    (
+                        format!("{}{}{offset}", storage_type.value(row), place.value(row)),
+                        cardinality.value(row),
+                    )
                 });
                 files.add(paths.value(row), sizes.value(row), vector, checksum.all_files.is_some());
             }
@@ -169,9 +216,11 @@ impl Files {
     fn add(&mut self, path: &str, size: i64, vector: Option<(String, i64)>, is_listed: bool) {
         self.count += 1;
         self.bytes = self.bytes.saturating_add(u64::try_from(size).unwrap_or_default());
-        let bin = self.sizes.sorted_bin_boundaries.partition_point(|boundary| *boundary <= size).checked_sub(1);
-        if let Some((count, bytes)) = bin.and_then(|bin| Some((self.sizes.file_counts.get_mut(bin)?, self.sizes.total_bytes.get_mut(bin)?)))
-        {
+        let bin =
+            self.sizes.sorted_bin_boundaries.partition_point(|boundary| *boundary <= size).checked_sub(1);
+        if let Some((count, bytes)) = bin.and_then(|bin| {
+            Some((self.sizes.file_counts.get_mut(bin)?, self.sizes.total_bytes.get_mut(bin)?))
+        }) {
             *count += 1;
             *bytes = bytes.saturating_add(size);
         }
@@ -213,9 +262,22 @@ mod tests {
     /// "Deleted Record Counts Histogram Schema".
     #[test]
     fn bins_of_deleted_records() {
-        let bins =
-            [(0, 0), (1, 1), (9, 1), (10, 2), (99, 2), (100, 3), (9_999, 4), (99_999, 5), (100_000, 6), (9_999_999, 7), (10_000_000, 8)];
-        for (deleted, bin) in bins.into_iter().chain([(i64::from(i32::MAX) - 1, 8), (i64::from(i32::MAX), 9), (i64::MAX, 9)]) {
+        let bins = [
+            (0, 0),
+            (1, 1),
+            (9, 1),
+            (10, 2),
+            (99, 2),
+            (100, 3),
+            (9_999, 4),
+            (99_999, 5),
+            (100_000, 6),
+            (9_999_999, 7),
+            (10_000_000, 8),
+        ];
+        for (deleted, bin) in
+            bins.into_iter().chain([(i64::from(i32::MAX) - 1, 8), (i64::from(i32::MAX), 9), (i64::MAX, 9)])
+        {
             assert_eq!(decade(deleted), bin, "{deleted}");
         }
     }

@@ -1,7 +1,9 @@
 //! An allocator that knows how much memory a piece of code holds at most.
 //!
-//! - Counted for each thread: what a thread allocates while it [`measure`]s, less what it frees. Threads that it starts are not counted.
-//! - One allocation of more than [`Meter::MOST_AT_ONCE`] is refused, which ends the process as being out of memory does.
+//! - Counted for each thread: what a thread allocates while it [`measure`]s, less what it frees. Threads that
+//!   it starts are not counted.
+//! - One allocation of more than [`Meter::MOST_AT_ONCE`] is refused, which ends the process as being out of
+//!   memory does.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -39,7 +41,8 @@ fn count(bytes: isize) {
     });
 }
 
-// SAFETY: every call is handed to the system's allocator as it is; counting allocates nothing and does not panic.
+// SAFETY: every call is handed to the system's allocator as it is; counting allocates nothing and does not
+// panic.
 unsafe impl GlobalAlloc for Meter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() > Self::MOST_AT_ONCE {

@@ -31,19 +31,30 @@ def require_pyspark() -> None:
     try:
         from pyspark import __version__
     except ImportError as error:
-        raise PySparkRequiredError(f"deltalog.spark needs PySpark, which is not installed: {INSTALL}") from error
+        raise PySparkRequiredError(
+            f"deltalog.spark needs PySpark, which is not installed: {INSTALL}"
+        ) from error
     if _parts(__version__) < MINIMUM:
-        raise PySparkRequiredError(f"deltalog.spark needs PySpark 4 or newer, but {__version__} is installed: {INSTALL}")
+        raise PySparkRequiredError(
+            f"deltalog.spark needs PySpark 4 or newer, but {__version__} is installed: {INSTALL}"
+        )
 
 
 def require_server(version: str) -> None:
-    """Raises unless the Spark that the session talks to (a Connect server may be older than its client) is 4 or newer."""
+    """Raises unless the Spark that the session talks to (a Connect server may be older than its client) is 4
+    or newer.
+    """
     if _parts(version) < MINIMUM:
-        raise PySparkRequiredError(f"deltalog.spark needs Spark 4 or newer, but the session's server is {version}: {INSTALL} there")
+        raise PySparkRequiredError(
+            f"deltalog.spark needs Spark 4 or newer, but the session's server is {version}: {INSTALL} there"
+        )
 
 
 def say_when_java_is_missing() -> None:
-    """Makes PySpark say so when it cannot start for want of Java; nothing else about its start changes. Harmless when done twice."""
+    """Makes PySpark say so when it cannot start for want of Java; nothing else about its start changes.
+
+    Harmless when done twice.
+    """
     try:
         context: Any = importlib.import_module("pyspark.core.context")
     except ImportError:  # the package of the Connect client alone, which needs no Java
@@ -60,7 +71,9 @@ def say_when_java_is_missing() -> None:
             problem = java_problem()
             if problem is None:
                 raise
-            raise JavaRequiredError(f"Spark cannot start: {problem}. Install Java 17 or newer: {INSTALL_JAVA}") from error
+            raise JavaRequiredError(
+                f"Spark cannot start: {problem}. Install Java 17 or newer: {INSTALL_JAVA}"
+            ) from error
 
     launch_gateway._deltalog = True  # type: ignore[attr-defined]
     context.launch_gateway = launch_gateway

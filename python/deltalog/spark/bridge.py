@@ -4,13 +4,20 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from deltalog._internal import Snapshot
-from deltalog.spark import statements, write
-from deltalog.spark.callback import answer
 from deltalog.spark.errors import InvalidArgumentError, NotATableError, UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.callback import answer
 from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.relation import changes_relation, check_expected_schema, open_changes, open_snapshot, snapshot_relation
+from deltalog.spark.read.relation import (
+    changes_relation,
+    check_expected_schema,
+    open_changes,
+    open_snapshot,
+    snapshot_relation,
+)
+from deltalog.spark.sql import statements
+from deltalog.spark.write import job
 
 
 class Bridge:
@@ -30,23 +37,29 @@ class Bridge:
         options = Options.of(self._jvm, scala_options)
         if options.wants_changes:
             if schema is not None:
-                raise InvalidArgumentError("a change data feed is read in the table's own schema: leave the schema out")
-            return changes_relation(self._jvm, session, open_changes(self._jvm, session, options), scala_options)
+                raise InvalidArgumentError(
+                    "a change data feed is read in the table's own schema: leave the schema out"
+                )
+            return changes_relation(
+                self._jvm, session, open_changes(self._jvm, session, options), scala_options
+            )
         snapshot = open_snapshot(self._jvm, session, options)
         if schema is not None:
             check_expected_schema(snapshot, schema)
         if options.is_write_target:
-            return self._jvm.new("WriteTarget", session.sqlContext(), self._jvm.struct(snapshot.schema_json), scala_options)
+            return self._jvm.new(
+                "WriteTarget", session.sqlContext(), self._jvm.struct(snapshot.schema_json), scala_options
+            )
         return snapshot_relation(self._jvm, session, snapshot, scala_options)
 
     def _save(self, session: Any, scala_options: Any, data: Any, mode: str) -> Any:
         options = Options.of(self._jvm, scala_options)
-        write.save(self._jvm, session, data, options, mode)
+        job.save(self._jvm, session, data, options, mode)
         snapshot = Snapshot.open(uri_of(self._jvm, session, options.path))
         return snapshot_relation(self._jvm, session, snapshot, scala_options)
 
     def _insert(self, session: Any, scala_options: Any, data: Any, overwrite: bool) -> None:
-        write.insert(self._jvm, session, data, Options.of(self._jvm, scala_options), overwrite)
+        job.insert(self._jvm, session, data, Options.of(self._jvm, scala_options), overwrite)
 
     def _create(self, session: Any, statement: Any) -> None:
         statements.create_table(self._jvm, session, statement)
@@ -75,7 +88,10 @@ class Bridge:
 
 
 def is_delta_table(jvm: Jvm, session: Any, path: str) -> bool:
-    """Whether there is a Delta table at `path`. Only a definite answer is False; a request that failed raises."""
+    """Whether there is a Delta table at `path`.
+
+    Only a definite answer is False; a request that failed raises.
+    """
     try:
         Snapshot.open(uri_of(jvm, session, path))
     except NotATableError:

@@ -1,7 +1,8 @@
 """Errors of the Spark layer, and the way that exceptions take from a Python callback through the JVM back to the caller.
 
-The callback does not raise across the wire. It keeps the exception here, under a token; the JVM throws a `DeltalogException` that carries the
-token, possibly wrapped in Spark's own exceptions; and where PySpark turns Java exceptions into Python ones, the original is found again.
+The callback does not raise across the wire. It keeps the exception here, under a token; the JVM throws a
+`DeltalogException` that carries the token, possibly wrapped in Spark's own exceptions; and where PySpark
+turns Java exceptions into Python ones, the original is found again.
 """
 
 import itertools
@@ -9,13 +10,26 @@ import threading
 from collections import OrderedDict
 from typing import Any
 
-from deltalog._internal import DeltaError, InvalidArgumentError, NotATableError, SchemaMismatchError, UnsupportedFeatureError
-from deltalog.spark import file_errors
+from deltalog._internal import (
+    DeltaError,
+    InvalidArgumentError,
+    NotATableError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from deltalog.spark.read import file_errors
 
-__all__ = ["DeltaError", "InvalidArgumentError", "NotATableError", "SchemaMismatchError", "UnsupportedFeatureError"]
+__all__ = [
+    "DeltaError",
+    "InvalidArgumentError",
+    "NotATableError",
+    "SchemaMismatchError",
+    "UnsupportedFeatureError",
+]
 
 JAVA_EXCEPTION = "io.deltalog.spark.DeltalogException"
-# Exceptions hold on to their frames. An exception that nobody fetched (a failed query in a thread that was given up) must not stay forever.
+# Exceptions hold on to their frames. An exception that nobody fetched (a failed query in a thread that was
+# given up) must not stay forever.
 _KEPT = 64
 _DEEPEST_CAUSE = 20
 # What TableDefinition.java names the catalog of a table that is about to be written to.
@@ -49,7 +63,9 @@ def original(java_exception: Any) -> BaseException | None:
 
 
 def _in_our_words(error: Any) -> Any:
-    """Spark refuses a PARTITION clause by itself, because the target of our INSERT shows no partitions to it; its words would mislead."""
+    """Spark refuses a PARTITION clause by itself, because the target of our INSERT shows no partitions to it;
+    its words would mislead.
+    """
     condition = getattr(error, "getCondition", lambda: None)()
     if condition != "PARTITIONS_NOT_FOUND" or WRITE_CATALOG not in str(error):
         return error
@@ -62,7 +78,10 @@ def _in_our_words(error: Any) -> Any:
 
 
 def install_conversion() -> None:
-    """Makes PySpark raise the original exception. Harmless when done twice; every other exception is converted as before."""
+    """Makes PySpark raise the original exception.
+
+    Harmless when done twice; every other exception is converted as before.
+    """
     from pyspark.errors.exceptions import captured
 
     convert = captured.convert_exception

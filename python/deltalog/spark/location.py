@@ -6,7 +6,9 @@ from deltalog.spark.jvm import Jvm
 
 
 def uri_of(jvm: Jvm, session: Any, path: str) -> str:
-    """The URL of a Hadoop path, which is not escaped (`/my table`, `hdfs://…`) and relative to the file system's working directory."""
+    """The URL of a Hadoop path, which is not escaped (`/my table`, `hdfs://…`) and relative to the file
+    system's working directory.
+    """
     hadoop_path = jvm.root.org.apache.hadoop.fs.Path(path)
     file_system = hadoop_path.getFileSystem(session.sessionState().newHadoopConf())
     qualified: str = file_system.makeQualified(hadoop_path).toUri().toString()

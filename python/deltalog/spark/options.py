@@ -1,4 +1,6 @@
-"""The options of readers and writers, and those that must not be ignored because a table would silently be read or written otherwise."""
+"""The options of readers and writers, and those that must not be ignored because a table would silently be
+read or written otherwise.
+"""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +11,8 @@ from deltalog.spark.jvm import Jvm
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
-# What the JVM connector understands and we do not yet: to ignore one of them would write other than asked for.
+# What the JVM connector understands and we do not yet: to ignore one of them would write other than asked
+# for.
 _WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _ALLOWED_ROOTS = "allowedroots"
@@ -34,7 +37,9 @@ class Options:
     def path(self) -> str:
         path = self.values.get("path")
         if not path:
-            raise InvalidArgumentError("deltalog needs the path of a table: load(path), save(path) or a table name")
+            raise InvalidArgumentError(
+                "deltalog needs the path of a table: load(path), save(path) or a table name"
+            )
         return path
 
     @property
@@ -63,21 +68,29 @@ class Options:
 
     @property
     def wants_row_ids(self) -> bool:
-        """Whether the columns of row ids and row commit versions are asked for; in the native scan they are in `_metadata`."""
+        """Whether the columns of row ids and row commit versions are asked for; in the native scan they are
+        in `_metadata`.
+        """
         return self.values.get(_ROW_IDS, "false").strip().lower() == "true"
 
     def check_read(self) -> None:
         """Refuses options that contradict each other; none of them is passed over in silence."""
         bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
         if not self.wants_changes and bounds:
-            raise InvalidArgumentError(f"the option {bounds[0]} is for the change data feed: set readChangeFeed to true as well")
+            raise InvalidArgumentError(
+                f"the option {bounds[0]} is for the change data feed: set readChangeFeed to true as well"
+            )
         if not self.wants_changes:
             return
         if self.wants_row_ids:
-            raise InvalidArgumentError("rowIds cannot be used with readChangeFeed: the change data feed has no row ids")
+            raise InvalidArgumentError(
+                "rowIds cannot be used with readChangeFeed: the change data feed has no row ids"
+            )
         for name in ("versionasof", "timestampasof", "timestampasofmicros"):
             if name in self.values:
-                raise InvalidArgumentError(f"the option {name} cannot be used with readChangeFeed: give startingVersion and endingVersion")
+                raise InvalidArgumentError(
+                    f"the option {name} cannot be used with readChangeFeed: give startingVersion and endingVersion"
+                )
         for end in ("starting", "ending"):
             if f"{end}version" in self.values and f"{end}timestamp" in self.values:
                 raise InvalidArgumentError(f"{end}Version and {end}Timestamp cannot be used together")
@@ -99,7 +112,9 @@ class Options:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
         for name in ("versionasof", "timestampasof"):
             if name in self.values:
-                raise InvalidArgumentError(f"the option {name} is for reading; a write always goes to the newest version")
+                raise InvalidArgumentError(
+                    f"the option {name} is for reading; a write always goes to the newest version"
+                )
 
     def partition_by(self) -> list[str] | None:
         """What the user passed to `partitionBy`; None when nothing was."""
@@ -108,10 +123,16 @@ class Options:
         return columns or None
 
     def for_parquet_writer(self) -> dict[str, str]:
-        return {name: value for name, value in self.values.items() if name in _WRITER or name.startswith("parquet.")}
+        return {
+            name: value
+            for name, value in self.values.items()
+            if name in _WRITER or name.startswith("parquet.")
+        }
 
     def table_configuration(self) -> dict[str, str]:
-        """Table properties given as options of a write that creates the table (`delta.…`); Spark hands options on in lower case."""
+        """Table properties given as options of a write that creates the table (`delta.…`); Spark hands
+        options on in lower case.
+        """
         return {name: value for name, value in self.values.items() if name.startswith("delta.")}
 
     def _refuse(self, names: tuple[str, ...]) -> None:

@@ -4,8 +4,9 @@
     Snapshot.scan_partitions  →    read_fragment (Arrow)
     SparkWrite.begin, token   →    write_fragment (Arrow)  →    SparkWrite.resume, commit_fragments
 
-Data goes through Rust and Arrow in Spark's Python workers, where `deltalog` must be installed too. What travels between the processes is bytes
-of the core's own, which hold no credentials. Spark hands the source no list of columns, so all of them are read.
+Data goes through Rust and Arrow in Spark's Python workers, where `deltalog` must be installed too. What
+travels between the processes is bytes of the core's own, which hold no credentials. Spark hands the source no
+list of columns, so all of them are read.
 """
 
 import inspect
@@ -28,10 +29,10 @@ from deltalog._internal import Snapshot, SparkChanges, SparkWrite, __version__, 
 from deltalog.arguments import ChangeRange, TableOptions
 from deltalog.spark import schema as schemas
 from deltalog.spark.errors import InvalidArgumentError
-from deltalog.spark.filters import filter_text
-from deltalog.spark.names import connect_uri
 from deltalog.spark.options import Options
+from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
+from deltalog.spark.sql.names import connect_uri
 
 # Spark refuses a reader that takes filters unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -41,7 +42,10 @@ _BOUNDS = ("starting", "ending")
 
 
 def enable(spark: SparkSession) -> None:
-    """Registers the source; harmless when done twice. Files are pruned by filters where the session allows it (Spark 4.1 and newer)."""
+    """Registers the source; harmless when done twice.
+
+    Files are pruned by filters where the session allows it (Spark 4.1 and newer).
+    """
     pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
 
@@ -69,15 +73,25 @@ class DeltalogDataSource(DataSource):
         return self._schema_of(snapshot)
 
     def _schema_of(self, snapshot: Snapshot) -> StructType:
-        text = with_fields(snapshot.schema_json, ROW_ID_FIELDS) if self._options.wants_row_ids else snapshot.schema_json
+        text = (
+            with_fields(snapshot.schema_json, ROW_ID_FIELDS)
+            if self._options.wants_row_ids
+            else snapshot.schema_json
+        )
         return StructType.fromJson(json.loads(text))
 
     def reader(self, schema: StructType) -> DataSourceReader:
         changes = self._changes() if self._options.wants_changes else None
         snapshot = self._snapshot() if changes is None else changes.snapshot
-        expected = self._schema_of(snapshot) if changes is None else StructType.fromJson(json.loads(feed_schema(snapshot)))
+        expected = (
+            self._schema_of(snapshot)
+            if changes is None
+            else StructType.fromJson(json.loads(feed_schema(snapshot)))
+        )
         if schema.names != expected.names:
-            raise InvalidArgumentError(f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out")
+            raise InvalidArgumentError(
+                f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out"
+            )
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
         if changes is not None:
             return ChangesReader(snapshot, changes.versions, schema, partitions)
@@ -91,10 +105,14 @@ class DeltalogDataSource(DataSource):
         mode = "overwrite" if overwrite else "append"
         partition_by = self._options.partition_by()
         table = TableOptions(partition_by, self._options.table_configuration())
-        pending = SparkWrite.begin(connect_uri(self._options.path), schemas.of_data(schema.json()), mode, table)
+        pending = SparkWrite.begin(
+            connect_uri(self._options.path), schemas.of_data(schema.json()), mode, table
+        )
         if pending is None:
             raise InvalidArgumentError(f"the mode {mode} cannot be nothing to do")
-        return DeltalogWriter(pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])})
+        return DeltalogWriter(
+            pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
+        )
 
     def _snapshot(self) -> Snapshot:
         self._options.check_read()
@@ -109,7 +127,9 @@ class DeltalogDataSource(DataSource):
         newest = Snapshot.open(connect_uri(self._options.path), allowed_roots=roots)
         if self._versions is not None:  # the scan must be planned on the versions whose schema was asked for
             return newest.spark_changes(ChangeRange(*self._versions))
-        (start, start_ms), (end, end_ms) = (_version_or_time(self._options, f"{name}Version", f"{name}Timestamp") for name in _BOUNDS)
+        (start, start_ms), (end, end_ms) = (
+            _version_or_time(self._options, f"{name}Version", f"{name}Timestamp") for name in _BOUNDS
+        )
         return newest.spark_changes(ChangeRange(start, end, start_ms, end_ms))
 
 
@@ -141,14 +161,19 @@ class DeltalogReader(DataSourceReader):
 
     def partitions(self) -> Sequence[InputPartition]:
         snapshot = Snapshot.open(self._uri, version=self._version, allowed_roots=self._roots)
-        return [FragmentPartition(fragment) for fragment in snapshot.scan_partitions(self._filters, self._partitions, self._row_ids)]
+        return [
+            FragmentPartition(fragment)
+            for fragment in snapshot.scan_partitions(self._filters, self._partitions, self._row_ids)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
         if not isinstance(partition, FragmentPartition):  # Spark's stand-in where there are no partitions
             return
-        expected = _arrow_schema(self._schema)  # Spark wants its own types to the letter, nullability included
+        expected = _arrow_schema(
+            self._schema
+        )  # Spark wants its own types to the letter, nullability included
         for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
             yield batch.cast(expected)
 
@@ -156,7 +181,9 @@ class DeltalogReader(DataSourceReader):
 class ChangesReader(DataSourceReader):
     """The change data feed: each partition is some of its versions, in the schema of the last of all."""
 
-    def __init__(self, snapshot: Snapshot, versions: tuple[int, int] | None, schema: StructType, partitions: int) -> None:
+    def __init__(
+        self, snapshot: Snapshot, versions: tuple[int, int] | None, schema: StructType, partitions: int
+    ) -> None:
         self._uri = snapshot.uri
         self._roots = snapshot.allowed_roots
         self._versions = versions
@@ -168,24 +195,32 @@ class ChangesReader(DataSourceReader):
             return []
         first, last = self._versions
         step = -(-(last + 1 - first) // max(self._partitions, 1))
-        return [VersionsPartition(start, min(start + step - 1, last)) for start in range(first, last + 1, step)]
+        return [
+            VersionsPartition(start, min(start + step - 1, last)) for start in range(first, last + 1, step)
+        ]
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if not isinstance(partition, VersionsPartition) or self._versions is None:  # Spark's stand-in where there are no partitions
+        if (
+            not isinstance(partition, VersionsPartition) or self._versions is None
+        ):  # Spark's stand-in where there are no partitions
             return
         first, last = self._versions
         start, end = partition.value
         newest = Snapshot.open(self._uri, version=last, allowed_roots=self._roots)
-        rows = newest.changes(ChangeRange(first, last), predicate=f"_commit_version >= {start} AND _commit_version <= {end}")
+        rows = newest.changes(
+            ChangeRange(first, last), predicate=f"_commit_version >= {start} AND _commit_version <= {end}"
+        )
         expected = _arrow_schema(self._schema)
         for batch in pyarrow.RecordBatchReader.from_stream(rows):
             yield batch.cast(expected)
 
 
 def _arrow_schema(schema: StructType) -> Any:
-    """The Arrow form that Spark expects; newer versions must be told that timestamps are of UTC, older ones know no other."""
+    """The Arrow form that Spark expects; newer versions must be told that timestamps are of UTC, older ones
+    know no other.
+    """
     from pyspark.sql.pandas.types import to_arrow_schema
 
     if "timezone" in inspect.signature(to_arrow_schema).parameters:
@@ -235,7 +270,9 @@ class DeltalogWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         fragments = [message.fragment for message in messages if isinstance(message, FragmentMessage)]
-        SparkWrite.resume(self._token).commit_fragments(fragments, "WRITE", self._parameters, f"Apache-Spark-Python deltalog/{__version__}")
+        SparkWrite.resume(self._token).commit_fragments(
+            fragments, "WRITE", self._parameters, f"Apache-Spark-Python deltalog/{__version__}"
+        )
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         SparkWrite.resume(self._token).abort()
@@ -245,14 +282,19 @@ def _wanted(options: Options) -> tuple[int | None, int | None]:
     return _version_or_time(options, "versionAsOf", "timestampAsOf")
 
 
-def _version_or_time(options: Options, version_name: str, timestamp_name: str) -> tuple[int | None, int | None]:
+def _version_or_time(
+    options: Options, version_name: str, timestamp_name: str
+) -> tuple[int | None, int | None]:
     version = options.values.get(version_name.lower())
     timestamp = options.values.get(timestamp_name.lower())
     if version is not None and timestamp is not None:
         raise InvalidArgumentError(f"{version_name} and {timestamp_name} cannot be used together")
     if version is not None and not version.strip().isdigit():
         raise InvalidArgumentError(f"{version_name} must be a version number, not {version!r}")
-    return (None if version is None else int(version), None if timestamp is None else _milliseconds(timestamp_name, timestamp))
+    return (
+        None if version is None else int(version),
+        None if timestamp is None else _milliseconds(timestamp_name, timestamp),
+    )
 
 
 def _milliseconds(name: str, text: str) -> int:
@@ -262,7 +304,9 @@ def _milliseconds(name: str, text: str) -> int:
     try:
         moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError:
-        raise InvalidArgumentError(f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}") from None
+        raise InvalidArgumentError(
+            f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}"
+        ) from None
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=timezone.utc)
     return int(moment.timestamp() * 1000)

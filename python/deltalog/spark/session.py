@@ -6,12 +6,13 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
-from deltalog.spark import errors, interrupts, probe
+from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
-from deltalog.spark.compile import PACKAGE, load
-from deltalog.spark.jvm import Jvm
-from deltalog.spark.names import is_connect
+from deltalog.spark.jvm import Jvm, probe
+from deltalog.spark.jvm.compile import PACKAGE, load
+from deltalog.spark.sql.names import is_connect
+from deltalog.spark.write import interrupts
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
 _BUILTIN = "builtin"  # the value from Spark 4.1 on when nobody has set one

@@ -5,15 +5,30 @@ from datetime import datetime, timezone
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, BooleanType, IntegerType, LongType, MapType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from deltalog._internal import Snapshot
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
-from deltalog.spark.names import is_connect, path_of_name, uri_in
+from deltalog.spark.sql.names import is_connect, path_of_name, uri_in
 
 _STRINGS = MapType(StringType(), StringType())
 _NOTEBOOK = StructType([StructField("notebookId", StringType())])
-_JOB = StructType([StructField(name, StringType()) for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")])
+_JOB = StructType(
+    [
+        StructField(name, StringType())
+        for name in ("jobId", "jobName", "jobRunId", "runId", "jobOwnerId", "triggerType")
+    ]
+)
 _HISTORY = StructType(
     [
         StructField("version", LongType()),
@@ -76,7 +91,10 @@ class DeltaTable:
 
     @classmethod
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: N802, N803
-        """Whether there is a Delta table at the path. A location that could not be read is an error, not a no."""
+        """Whether there is a Delta table at the path.
+
+        A location that could not be read is an error, not a no.
+        """
         try:
             Snapshot.open(uri_in(sparkSession, identifier))
         except NotATableError:
@@ -102,21 +120,31 @@ class DeltaTable:
         return self._spark.createDataFrame([_detail_row(Snapshot.open(self._uri))], _DETAIL)
 
     def count(self, condition: str | None = None) -> int:
-        """How many rows the newest version has; with a `condition` (SQL), how many it is true for. The log answers, as in Python's `DeltaTable.count`."""
+        """How many rows the newest version has; with a `condition` (SQL), how many it is true for.
+
+        The log answers, as in Python's `DeltaTable.count`.
+        """
         return Snapshot.open(self._uri).count(condition, self._time_zone())
 
     def count_by_partition(self, condition: str | None = None) -> DataFrame:
-        """How many rows each partition of the newest version has: the partition columns and `count`. As Python's `DeltaTable.count_by_partition`."""
+        """How many rows each partition of the newest version has:
+
+        the partition columns and `count`. As Python's `DeltaTable.count_by_partition`.
+        """
         import pyarrow
 
         snapshot = Snapshot.open(self._uri)
         counts = pyarrow.table(snapshot.count_by_partition(condition, self._time_zone()))
         table = StructType.fromJson(json.loads(snapshot.schema_json))
-        schema = StructType([*(table[name] for name in snapshot.partition_columns), StructField("count", LongType())])
+        schema = StructType(
+            [*(table[name] for name in snapshot.partition_columns), StructField("count", LongType())]
+        )
         return self._spark.createDataFrame(counts, schema)
 
     def min_max(self, column: str, condition: str | None = None) -> tuple[Any, Any] | None:
-        """The least and the greatest value of a column of the newest version, or None if the log does not tell. As Python's `DeltaTable.min_max`."""
+        """The least and the greatest value of a column of the newest version, or None if the log does not
+        tell. As Python's `DeltaTable.min_max`.
+        """
         return Snapshot.open(self._uri).min_max(column, condition, self._time_zone())
 
     def _time_zone(self) -> str:
@@ -128,7 +156,10 @@ def _commit_row(commit: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _field_value(field: StructField, value: Any) -> Any:
-    """A field of a commitInfo, which is free-form: what has another type than the column's is shown as text or not at all."""
+    """A field of a commitInfo, which is free-form:
+
+    what has another type than the column's is shown as text or not at all.
+    """
     if value is None:
         return None
     if isinstance(field.dataType, TimestampType):
@@ -136,7 +167,11 @@ def _field_value(field: StructField, value: Any) -> Any:
     if isinstance(field.dataType, MapType):
         return {name: _text(entry) for name, entry in value.items()} if isinstance(value, dict) else None
     if isinstance(field.dataType, StructType):
-        return tuple(_optional_text(value.get(name)) for name in field.dataType.names) if isinstance(value, dict) else None
+        return (
+            tuple(_optional_text(value.get(name)) for name in field.dataType.names)
+            if isinstance(value, dict)
+            else None
+        )
     if isinstance(field.dataType, LongType):
         return value if isinstance(value, int) else None
     if isinstance(field.dataType, BooleanType):

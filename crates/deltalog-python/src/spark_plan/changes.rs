@@ -27,12 +27,18 @@ pub(crate) fn pack_changes(changes: &ChangePlan, filter_sql: &str, time_zone: &s
 /// `total`: of how many, if these are not all.
 fn pack_files(changes: &ChangePlan, total: Option<u64>) -> Result<Plan> {
     let snapshot = changes.snapshot();
-    let names = snapshot.metadata().partition_columns.iter().map(String::as_str).chain([COMMIT_VERSION, COMMIT_TIMESTAMP]);
+    let names = snapshot
+        .metadata()
+        .partition_columns
+        .iter()
+        .map(String::as_str)
+        .chain([COMMIT_VERSION, COMMIT_TIMESTAMP]);
     let names: Vec<_> = names.collect();
     let mut packer = Packer::new(snapshot.resolver());
     for file in changes.files()? {
         let file = file?;
-        add_file(&mut packer, &file, &names).map_err(|error| error.in_table(snapshot.storage().url()).at_version(file.version))?;
+        add_file(&mut packer, &file, &names)
+            .map_err(|error| error.in_table(snapshot.storage().url()).at_version(file.version))?;
     }
     let files = packer.files();
     finish(packer, snapshot, total.unwrap_or(files))
@@ -41,9 +47,16 @@ fn pack_files(changes: &ChangePlan, total: Option<u64>) -> Result<Plan> {
 fn add_file(packer: &mut Packer<'_>, changed: &ChangeFile, names: &[&str]) -> Result<()> {
     let file = &changed.file;
     let column = |name: &&str| {
-        file.partition_values.column(name).cloned().ok_or_else(|| Error::corrupt_log(format!("a changed file has no value of '{name}'")))
+        file.partition_values
+            .column(name)
+            .cloned()
+            .ok_or_else(|| Error::corrupt_log(format!("a changed file has no value of '{name}'")))
     };
-    let values = names.iter().map(column).collect::<Result<Vec<ArrayRef>>>().map_err(|error| error.at_path(file.path.to_string()))?;
+    let values = names
+        .iter()
+        .map(column)
+        .collect::<Result<Vec<ArrayRef>>>()
+        .map_err(|error| error.at_path(file.path.to_string()))?;
     packer.add(PlannedFile {
         path: PlannedPath::new(&file.path),
         size: i64::try_from(file.size).unwrap_or(i64::MAX),

@@ -19,8 +19,9 @@
 //!
 //! - Big endian, except within vectors. Paths are decoded: a Hadoop `Path` made of text is not decoded again.
 //! - Files of equal partition values stand in one directory.
-//! - Deletion vectors travel as descriptors, resolved here, and are read by the tasks of their files: planning does no I/O for them, and what a driver holds
-//!   of them does not depend on the number of deleted rows.
+//! - Deletion vectors travel as descriptors, resolved here, and are read by the tasks of their files:
+//!   planning does no I/O for them, and what a driver holds of them does not depend on the number of deleted
+//!   rows.
 
 mod answers;
 mod changes;
@@ -52,8 +53,13 @@ pub(crate) struct Plan {
 
 /// Packs the files of `snapshot` that may hold rows for which `filter_sql` is true.
 pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Result<Plan> {
-    let mut columns =
-        vec![ListColumn::Path, ListColumn::Size, ListColumn::ModificationTime, ListColumn::PartitionValues, ListColumn::DeletionVector];
+    let mut columns = vec![
+        ListColumn::Path,
+        ListColumn::Size,
+        ListColumn::ModificationTime,
+        ListColumn::PartitionValues,
+        ListColumn::DeletionVector,
+    ];
     if MaterializedRowTracking::of(snapshot.protocol(), snapshot.metadata()).is_ok() {
         columns.extend([ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion]);
     }
@@ -66,11 +72,14 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     for batch in listing.read()? {
         add_files(&mut packer, snapshot, &batch?)?;
     }
-    if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors) {
+    if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors)
+    {
         // The reader of such a table is told that there are none.
-        return Err(Error::corrupt_log("files have deletion vectors, but the table's protocol has not the feature 'deletionVectors'")
-            .in_table(snapshot.storage().url())
-            .at_version(snapshot.version()));
+        return Err(Error::corrupt_log(
+            "files have deletion vectors, but the table's protocol has not the feature 'deletionVectors'",
+        )
+        .in_table(snapshot.storage().url())
+        .at_version(snapshot.version()));
     }
     let total = if is_filtered { snapshot.totals()?.files } else { packer.files() };
     finish(packer, snapshot, total)
@@ -89,13 +98,19 @@ fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) 
     let vectors = DeletionVectorColumn::of_list(batch)?;
     let ids: Vec<_> = ids.iter().map(|column| column.as_primitive::<Int64Type>()).collect();
     let of_row = |row: usize| match ids.as_slice() {
-        [base, version] if base.is_valid(row) && version.is_valid(row) => Some((base.value(row), version.value(row))),
+        [base, version] if base.is_valid(row) && version.is_valid(row) => {
+            Some((base.value(row), version.value(row)))
+        }
         _ => None,
     };
     let located = |error: Error| error.in_table(snapshot.storage().url()).at_version(snapshot.version());
     for row in 0..batch.num_rows() {
         let path = paths.value(row);
-        let outside = if is_absolute(path) { Some(snapshot.resolver().resolve_decoded(path).map_err(located)?) } else { None };
+        let outside = if is_absolute(path) {
+            Some(snapshot.resolver().resolve_decoded(path).map_err(located)?)
+        } else {
+            None
+        };
         packer.add(PlannedFile {
             path: outside.as_ref().map_or(PlannedPath::Relative(path), PlannedPath::new),
             size: sizes.value(row),

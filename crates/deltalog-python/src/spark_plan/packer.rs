@@ -35,8 +35,12 @@ impl<'a> PlannedPath<'a> {
     pub(super) fn new(path: &'a LogPath) -> Self {
         match path {
             LogPath::Relative(path) => Self::Relative(path),
-            LogPath::Absolute(path) if path.authority().is_empty() => Self::Outside(format!("{}:{}", path.scheme(), path.path())),
-            LogPath::Absolute(path) => Self::Outside(format!("{}://{}{}", path.scheme(), path.authority(), path.path())),
+            LogPath::Absolute(path) if path.authority().is_empty() => {
+                Self::Outside(format!("{}:{}", path.scheme(), path.path()))
+            }
+            LogPath::Absolute(path) => {
+                Self::Outside(format!("{}://{}{}", path.scheme(), path.authority(), path.path()))
+            }
         }
     }
 
@@ -98,7 +102,14 @@ impl Packed {
 impl<'a> Packer<'a> {
     /// For the files of a table whose paths `resolver` decodes.
     pub(super) fn new(resolver: &'a PathResolver) -> Self {
-        Self { resolver, numbers: HashMap::new(), directories: Vec::new(), scratch: Vec::new(), files: 0, has_vectors: false }
+        Self {
+            resolver,
+            numbers: HashMap::new(),
+            directories: Vec::new(),
+            scratch: Vec::new(),
+            files: 0,
+            has_vectors: false,
+        }
     }
 
     /// How many files were added.
@@ -157,7 +168,8 @@ impl<'a> Packer<'a> {
         let packed = Packed(parts);
         match i32::try_from(packed.len()) {
             Ok(_) => Ok(packed),
-            Err(_) => Err(Error::unsupported("the file list is larger than 2 GiB").with_hint("filter by a partition column")),
+            Err(_) => Err(Error::unsupported("the file list is larger than 2 GiB")
+                .with_hint("filter by a partition column")),
         }
     }
 }
@@ -189,7 +201,11 @@ fn facts(file: &PlannedFile<'_>, resolver: &PathResolver, bytes: &mut Vec<u8>) -
     Ok(())
 }
 
-fn pack_vector(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver, bytes: &mut Vec<u8>) -> Result<()> {
+fn pack_vector(
+    descriptor: &DeletionVectorDescriptor,
+    resolver: &PathResolver,
+    bytes: &mut Vec<u8>,
+) -> Result<()> {
     bytes.extend(descriptor.cardinality.to_be_bytes());
     let (path, offset) = match VectorPlace::of(descriptor, resolver)? {
         VectorPlace::Inline(vector) => {
@@ -234,5 +250,6 @@ fn count(count: usize) -> Result<i32> {
 }
 
 fn too_many() -> Error {
-    Error::unsupported("the table has more files or partitions than Spark can plan").with_hint("filter by a partition column")
+    Error::unsupported("the table has more files or partitions than Spark can plan")
+        .with_hint("filter by a partition column")
 }

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, MapArray, MapBuilder, MapFieldNames, RecordBatch, StringBuilder,
+};
 use arrow::compute::filter_record_batch;
 use serde_json::Value;
 
@@ -48,7 +50,8 @@ impl Kept {
 }
 
 /// What is kept of file actions.
-const COLUMNS: [FileColumn; 4] = [FileColumn::Path, FileColumn::Size, FileColumn::PartitionValues, FileColumn::DeletionVector];
+const COLUMNS: [FileColumn; 4] =
+    [FileColumn::Path, FileColumn::Size, FileColumn::PartitionValues, FileColumn::DeletionVector];
 
 impl FeedCommit {
     /// # Errors
@@ -62,16 +65,26 @@ impl FeedCommit {
         let actions = if !commit.cdc.is_empty() {
             let partition_values = maps_of(&commit.cdc)?;
             let field = FileColumn::PartitionValues.name();
-            let columns = RecordBatch::try_from_iter([(field, Arc::new(partition_values.clone()) as ArrayRef)]);
-            let columns = columns.map_err(|error| Error::corrupt_log("change files have no partition values").with_source(error))?;
-            FeedActions::Recorded { files: commit.cdc, partition_values, kept: kept(&columns, ChangeKind::Recorded)? }
+            let columns =
+                RecordBatch::try_from_iter([(field, Arc::new(partition_values.clone()) as ArrayRef)]);
+            let columns = columns.map_err(|error| {
+                Error::corrupt_log("change files have no partition values").with_source(error)
+            })?;
+            FeedActions::Recorded {
+                files: commit.cdc,
+                partition_values,
+                kept: kept(&columns, ChangeKind::Recorded)?,
+            }
         } else {
             let has_changes = !commit.commit_info.as_ref().is_some_and(is_merge_without_changes);
             let actions = |actions: &RecordBatch, kind: ChangeKind| -> Result<FileActions> {
                 let actions = changing(actions, has_changes)?;
                 let kept = kept(&actions, kind)?;
                 // Statistics were needed for that only.
-                Ok(FileActions { batch: with_columns(&actions, COLUMNS.iter().map(|column| column.field()).collect())?, kept })
+                Ok(FileActions {
+                    batch: with_columns(&actions, COLUMNS.iter().map(|column| column.field()).collect())?,
+                    kept,
+                })
             };
             let adds = actions(&commit.adds, ChangeKind::Insert)?;
             FeedActions::Inferred { adds, removes: actions(&commit.removes, ChangeKind::Delete)? }
@@ -85,7 +98,9 @@ fn is_merge_without_changes(info: &CommitInfo) -> bool {
     let metric = |name: &str| info.operation_metrics.as_ref().and_then(|metrics| metrics.get(name));
     let is_zero = |value: &Value| value.as_str() == Some("0") || value.as_u64() == Some(0);
     info.operation.as_deref() == Some("MERGE")
-        && ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"].iter().all(|name| metric(name).is_some_and(is_zero))
+        && ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"]
+            .iter()
+            .all(|name| metric(name).is_some_and(is_zero))
 }
 
 /// The actions with `dataChange`, or none of them; also with their statistics.
@@ -96,31 +111,37 @@ fn changing(actions: &RecordBatch, keep: bool) -> Result<RecordBatch> {
     if !keep || actions.num_rows() == 0 {
         return Ok(kept.slice(0, 0));
     }
-    let changes = actions.column_by_name(FileColumn::DataChange.name()).and_then(|changes| changes.as_boolean_opt());
+    let changes =
+        actions.column_by_name(FileColumn::DataChange.name()).and_then(|changes| changes.as_boolean_opt());
     let changes = changes.ok_or_else(|| Error::corrupt_log("file actions have no column 'dataChange'"))?;
     match changes.false_count() {
         0 => Ok(kept),
-        _ => filter_record_batch(&kept, changes).map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error)),
+        _ => filter_record_batch(&kept, changes)
+            .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error)),
     }
 }
 
 /// The partition values of `files` in the form that those of `add` actions have.
 fn maps_of(files: &[AddCdcFile]) -> Result<MapArray> {
-    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let names =
+        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut maps = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     for file in files {
         for (key, value) in &file.partition_values {
             maps.keys().append_value(key);
             maps.values().append_option(value.as_deref());
         }
-        maps.append(true).map_err(|error| Error::corrupt_log("a map has more entries than can be held").with_source(error))?;
+        maps.append(true).map_err(|error| {
+            Error::corrupt_log("a map has more entries than can be held").with_source(error)
+        })?;
     }
     Ok(maps.finish())
 }
 
 /// The paths of a batch of file actions, decoded and checked.
 pub(super) fn paths(actions: &RecordBatch, resolver: &PathResolver) -> Result<Vec<Arc<LogPath>>> {
-    let paths = actions.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
+    let paths =
+        actions.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
     let paths = paths.ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
     paths.iter().map(|path| resolver.resolve(path.unwrap_or_default()).map(Arc::new)).collect()
 }

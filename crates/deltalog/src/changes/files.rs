@@ -45,7 +45,8 @@ pub struct ChangeFile {
     pub version: u64,
     /// When that was committed, milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The file, which of its rows are meant, and the values of its partition columns and of those columns of the feed that are the same for all rows.
+    /// The file, which of its rows are meant, and the values of its partition columns and of those columns of
+    /// the feed that are the same for all rows.
     pub file: DataFile,
 }
 
@@ -88,7 +89,8 @@ impl ChangeFiles {
         match &commit.actions {
             FeedActions::Recorded { files, partition_values, kept } => {
                 let partitions = self.partitions.parse(partition_values)?;
-                let values = Arc::new(values(commit.version, commit.timestamp_ms, &partitions, ChangeKind::Recorded)?);
+                let values =
+                    Arc::new(values(commit.version, commit.timestamp_ms, &partitions, ChangeKind::Recorded)?);
                 let file = |(row, file): (usize, &crate::protocol::AddCdcFile)| {
                     Ok(ChangeFile {
                         kind: ChangeKind::Recorded,
@@ -110,16 +112,27 @@ impl ChangeFiles {
         }
     }
 
-    fn inferred(&self, commit: &FeedCommit, adds: &FileActions, removes: &FileActions) -> Result<Vec<ChangeFile>> {
+    fn inferred(
+        &self,
+        commit: &FeedCommit,
+        adds: &FileActions,
+        removes: &FileActions,
+    ) -> Result<Vec<ChangeFile>> {
         let adds = self.actions(commit, adds)?;
         let removes = self.actions(commit, removes)?;
-        let added: HashMap<&LogPath, usize> = adds.paths.iter().enumerate().map(|(row, path)| (path.as_ref(), row)).collect();
+        let added: HashMap<&LogPath, usize> =
+            adds.paths.iter().enumerate().map(|(row, path)| (path.as_ref(), row)).collect();
         let mut is_paired = vec![false; adds.paths.len()];
         let (mut deleted, mut inserted) = (Vec::new(), Vec::new());
         for (row, path) in removes.paths.iter().enumerate() {
             let Some(add) = added.get(path.as_ref()) else {
                 if removes.kept.has(row) {
-                    deleted.push(removes.file(self, row, ChangeKind::Delete, removes.vectors.get(row)?.into())?);
+                    deleted.push(removes.file(
+                        self,
+                        row,
+                        ChangeKind::Delete,
+                        removes.vectors.get(row)?.into(),
+                    )?);
                 }
                 continue;
             };
@@ -136,7 +149,12 @@ impl ChangeFiles {
                 deleted.push(adds.file(self, *add, ChangeKind::Delete, rows)?);
             }
             if let Some(named_by) = old.filter(|_| adds.kept.has(*add)) {
-                inserted.push(adds.file(self, *add, ChangeKind::Insert, FileRows::Between { named_by, not_by: new })?);
+                inserted.push(adds.file(
+                    self,
+                    *add,
+                    ChangeKind::Insert,
+                    FileRows::Between { named_by, not_by: new },
+                )?);
             }
         }
         let is_alone = |row: &usize| is_paired.get(*row) == Some(&false) && adds.kept.has(*row);
@@ -154,13 +172,24 @@ impl ChangeFiles {
                 .column_by_name(column.name())
                 .ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{}'", column.name())))
         };
-        let map = column(FileColumn::PartitionValues)?.as_map_opt().ok_or_else(|| Error::corrupt_log("partitionValues is no map"))?;
-        let sizes = column(FileColumn::Size)?.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
+        let map = column(FileColumn::PartitionValues)?
+            .as_map_opt()
+            .ok_or_else(|| Error::corrupt_log("partitionValues is no map"))?;
+        let sizes = column(FileColumn::Size)?
+            .as_primitive_opt::<Int64Type>()
+            .ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
         let paths = paths(batch, &self.resolver)?;
-        if let Some(path) = paths.iter().zip(0..).find(|(_, row)| map.is_null(*row) && !self.partitions.is_empty()).map(|(path, _)| path) {
-            return Err(Error::unsupported("the commit removes a file without saying what partition its rows were in")
-                .at_path(path.to_string())
-                .with_hint("begin the changes after this version"));
+        if let Some(path) = paths
+            .iter()
+            .zip(0..)
+            .find(|(_, row)| map.is_null(*row) && !self.partitions.is_empty())
+            .map(|(path, _)| path)
+        {
+            return Err(Error::unsupported(
+                "the commit removes a file without saying what partition its rows were in",
+            )
+            .at_path(path.to_string())
+            .with_hint("begin the changes after this version"));
         }
         let partitions = self.partitions.parse(map)?;
         Ok(Actions {
@@ -190,7 +219,8 @@ struct Actions<'a> {
 
 impl Actions<'_> {
     fn file(&self, of: &ChangeFiles, row: usize, kind: ChangeKind, rows: FileRows) -> Result<ChangeFile> {
-        let path = self.paths.get(row).ok_or_else(|| Error::corrupt_log("file actions of different lengths"))?;
+        let path =
+            self.paths.get(row).ok_or_else(|| Error::corrupt_log("file actions of different lengths"))?;
         // Only an `add` must say it.
         let size = match self.sizes.is_valid(row) {
             true => size(self.sizes.value(row), &path.to_string())?,

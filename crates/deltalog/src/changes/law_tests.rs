@@ -1,4 +1,5 @@
-//! Random histories: what the feed says against what was done, and against the rows of the versions. (PROTOCOL, "Add CDC File".)
+//! Random histories: what the feed says against what was done, and against the rows of the versions.
+//! (PROTOCOL, "Add CDC File".)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,7 +28,8 @@ fn step() -> impl Strategy<Value = Step> {
     let index = any::<prop::sample::Index>();
     prop_oneof![
         (1..20u8).prop_map(Step::Append),
-        (index.clone(), prop::collection::btree_set(0..20u8, 0..12)).prop_map(|(file, rows)| Step::Redelete(file, rows)),
+        (index.clone(), prop::collection::btree_set(0..20u8, 0..12))
+            .prop_map(|(file, rows)| Step::Redelete(file, rows)),
         index.clone().prop_map(Step::Drop),
         index.clone().prop_map(Step::Rewrite),
         index.prop_map(Step::Record),
@@ -44,7 +46,8 @@ struct Live {
     stats: Stats,
 }
 
-/// What the actions of a file say of its rows: nothing, bounds of those that are live, or bounds of all in the file.
+/// What the actions of a file say of its rows: nothing, bounds of those that are live, or bounds of all in
+/// the file.
 #[derive(Debug, Clone, Copy)]
 enum Stats {
     None,
@@ -82,7 +85,13 @@ impl Live {
 /// Carries out `step`; what changed by it.
 fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step, stats: Stats) -> Rows {
     let version = table.versions;
-    let fresh = |table: &mut Table, ids: Vec<i64>| Live { path: table.write_ids(&ids), ids, deleted: BTreeSet::new(), vector: None, stats };
+    let fresh = |table: &mut Table, ids: Vec<i64>| Live {
+        path: table.write_ids(&ids),
+        ids,
+        deleted: BTreeSet::new(),
+        vector: None,
+        stats,
+    };
     match step {
         Step::Redelete(..) | Step::Drop(_) | Step::Rewrite(_) | Step::Record(_) if live.is_empty() => {
             table.commit(vec![]);
@@ -99,7 +108,8 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step,
         Step::Redelete(file, rows) => {
             let file = file.get_mut(live);
             let before = file.clone();
-            file.deleted = rows.into_iter().map(u64::from).filter(|row| *row < file.ids.len() as u64).collect();
+            file.deleted =
+                rows.into_iter().map(u64::from).filter(|row| *row < file.ids.len() as u64).collect();
             file.vector = table.vector(&file.deleted);
             file.stats = stats;
             let actions = vec![before.action(table, "remove", true), file.action(table, "add", true)];
@@ -164,7 +174,8 @@ proptest! {
         prop_assert_eq!(ids, ids_at(&table, to as i64));
     }
 
-    /// A predicate gives the rows that filtering the whole feed gives, whatever the actions say of their files.
+    /// A predicate gives the rows that filtering the whole feed gives, whatever the actions say of their
+    /// files.
     #[test]
     fn pruned_is_filtered_afterwards(steps in prop::collection::vec((step(), stats()), 1..12), asked in asked(), from: prop::sample::Index) {
         let (mut table, mut live, mut next_id) = (Table::new(), Vec::new(), 0);

@@ -1,4 +1,5 @@
-//! The change data feed: which rows each version inserted, updated and deleted. (PROTOCOL, "Add CDC File", "Change Data Files".)
+//! The change data feed: which rows each version inserted, updated and deleted. (PROTOCOL, "Add CDC File",
+//! "Change Data Files".)
 //!
 //! ```text
 //! from, to ──range──> versions ──commits──> actions of each ──files──> files, which of their rows, and what became of those ──> rows
@@ -12,13 +13,16 @@
 //! | a `remove` of a path | the rows that the file still had, deleted |
 //! | both of one path | rows that only the new deletion vector names, deleted; rows that only the old one names, inserted |
 //!
-//! - File actions without `dataChange` move rows and change none. A MERGE whose metrics say that it changed no row has none either, though it may have
-//!   rewritten files; so the JVM implementation has it.
-//! - The feed must be on at every version of the range: `delta.enableChangeDataFeed` in the metadata as of that version.
-//! - Rows have the schema of the range's last version, then [`CHANGE_TYPE`], [`COMMIT_VERSION`] and [`COMMIT_TIMESTAMP`]. A version whose schema cannot
-//!   be read so is an error, as in the JVM implementation: see [`ChangeFeed::plan`].
+//! - File actions without `dataChange` move rows and change none. A MERGE whose metrics say that it changed
+//!   no row has none either, though it may have rewritten files; so the JVM implementation has it.
+//! - The feed must be on at every version of the range: `delta.enableChangeDataFeed` in the metadata as of
+//!   that version.
+//! - Rows have the schema of the range's last version, then [`CHANGE_TYPE`], [`COMMIT_VERSION`] and
+//!   [`COMMIT_TIMESTAMP`]. A version whose schema cannot be read so is an error, as in the JVM
+//!   implementation: see [`ChangeFeed::plan`].
 //! - Versions come in order; of one version, deleted rows before inserted ones.
-//! - Planning reads the commits on all cores, keeps of each the paths, sizes, partition values and deletion vectors of its changes, and reads no data file.
+//! - Planning reads the commits on all cores, keeps of each the paths, sizes, partition values and deletion
+//!   vectors of its changes, and reads no data file.
 //! - A file that cannot hold a change that a predicate asks for is not opened.
 
 mod commits;

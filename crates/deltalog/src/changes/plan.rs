@@ -66,7 +66,8 @@ impl ChangeFeed {
         self
     }
 
-    /// Whether a range beyond the newest version, or one that ends before it begins, has no changes; without, it is an error.
+    /// Whether a range beyond the newest version, or one that ends before it begins, has no changes; without,
+    /// it is an error.
     #[must_use]
     pub fn allow_out_of_range(mut self, allow: bool) -> Self {
         self.wanted.may_be_empty = allow;
@@ -83,10 +84,12 @@ impl ChangeFeed {
     /// Finds the files that changed, without those that cannot hold a row for which the predicate is true.
     ///
     /// # Errors
-    /// `VersionNotFound` for versions whose commits are not there, or at which the feed was not on; the message tells which can be read.
-    /// `InvalidArgument` for a range that ends before it begins, and for a predicate that does not fit the schema. `SchemaMismatch` if the rows of a version cannot be read in the schema of the last one:
-    /// a column was dropped or renamed since, has another type that is not a wider one, may not be NULL any more, or the table is partitioned by other
-    /// columns. `Unsupported` if a version has a feature that is not implemented. Else as [`Snapshot::open`].
+    /// `VersionNotFound` for versions whose commits are not there, or at which the feed was not on; the
+    /// message tells which can be read. `InvalidArgument` for a range that ends before it begins, and for a
+    /// predicate that does not fit the schema. `SchemaMismatch` if the rows of a version cannot be read in
+    /// the schema of the last one: a column was dropped or renamed since, has another type that is not a
+    /// wider one, may not be NULL any more, or the table is partitioned by other columns. `Unsupported` if a
+    /// version has a feature that is not implemented. Else as [`Snapshot::open`].
     pub fn plan(self) -> Result<ChangePlan> {
         let storage = self.snapshot.storage();
         let located = |error: Error| error.in_table(storage.url());
@@ -97,7 +100,12 @@ impl ChangeFeed {
         };
         let last = newest.at_version(*versions.end())?;
         let mut plan = ChangePlan::new(last, Some(versions.clone()), self.predicate.as_ref())?;
-        let pruner = plan.predicate.clone().map(|predicate| FeedPruner::new(&plan.snapshot, predicate)).transpose().map_err(located)?;
+        let pruner = plan
+            .predicate
+            .clone()
+            .map(|predicate| FeedPruner::new(&plan.snapshot, predicate))
+            .transpose()
+            .map_err(located)?;
         let read_file = match pruner.as_ref().is_some_and(FeedPruner::reads_statistics) {
             true => Commit::read_with_all_stats,
             false => Commit::read_without_stats,
@@ -106,11 +114,13 @@ impl ChangeFeed {
             let commit = read_file(storage, *file)?;
             let state = (commit.version, commit.protocol.clone(), commit.metadata.clone());
             let timestamp_ms = times.shown(file, commit.commit_info.as_ref());
-            let commit = FeedCommit::new(commit, timestamp_ms, pruner.as_ref()).map_err(|error| located(error.at_version(file.version)))?;
+            let commit = FeedCommit::new(commit, timestamp_ms, pruner.as_ref())
+                .map_err(|error| located(error.at_version(file.version)))?;
             Ok((state, commit))
         };
         let files = commits_of(&times, &versions).map_err(located)?;
-        let (states, commits): (Vec<_>, Vec<_>) = parallel::each(&files, parallel::cores(), read)?.into_iter().unzip();
+        let (states, commits): (Vec<_>, Vec<_>) =
+            parallel::each(&files, parallel::cores(), read)?.into_iter().unzip();
         FeedLog::new(&plan.snapshot, states).check(&versions).map_err(located)?;
         plan.commits = Arc::new(commits);
         Ok(plan)
@@ -139,11 +149,14 @@ impl<'a> FeedLog<'a> {
     fn check(&mut self, versions: &RangeInclusive<u64>) -> Result<()> {
         let (mut protocol, mut metadata) = self.before_and_at(*versions.start())?;
         let states = std::mem::take(&mut self.states);
-        let mut changes = states.into_iter().skip_while(|(version, ..)| version <= versions.start()).peekable();
+        let mut changes =
+            states.into_iter().skip_while(|(version, ..)| version <= versions.start()).peekable();
         let (mut version, mut checked) = (*versions.start(), Ok(()));
         loop {
             self.see_switch(version, &metadata);
-            checked = checked.and_then(|()| self.check_version(version, &protocol, &metadata).map_err(|error| error.at_version(version)));
+            checked = checked.and_then(|()| {
+                self.check_version(version, &protocol, &metadata).map_err(|error| error.at_version(version))
+            });
             let Some((next, new_protocol, new_metadata)) = changes.next() else { break };
             version = next;
             protocol = new_protocol.unwrap_or(protocol);
@@ -180,7 +193,10 @@ impl<'a> FeedLog<'a> {
         ensure_readable_with_catalog(protocol, metadata)?;
         let schema = MappedSchema::new(metadata.schema()?, ColumnMappingMode::of(protocol, metadata)?)?;
         let shape = Shape { schema: &schema, partition_columns: &metadata.partition_columns };
-        let last = Shape { schema: self.last.mapped_schema(), partition_columns: &self.last.metadata().partition_columns };
+        let last = Shape {
+            schema: self.last.mapped_schema(),
+            partition_columns: &self.last.metadata().partition_columns,
+        };
         match shape.obstacle(&last) {
             None => Ok(()),
             Some(obstacle) => Err(Error::schema_mismatch(format!(
@@ -227,7 +243,11 @@ pub struct ChangePlan {
 
 impl ChangePlan {
     /// Without commits as yet.
-    fn new(snapshot: Snapshot, versions: Option<RangeInclusive<u64>>, predicate: Option<&Asked>) -> Result<Self> {
+    fn new(
+        snapshot: Snapshot,
+        versions: Option<RangeInclusive<u64>>,
+        predicate: Option<&Asked>,
+    ) -> Result<Self> {
         let located = |error: Error| error.in_table(snapshot.storage().url());
         let schema = with_change_fields(snapshot.arrow_schema()).map_err(located)?;
         let predicate = predicate.map(|predicate| predicate.bind(&schema)).transpose().map_err(located)?;
@@ -239,15 +259,19 @@ impl ChangePlan {
         self.versions.clone()
     }
 
-    /// The same changes without the files that cannot hold a row for which `predicate` is true; what is not understood of it prunes nothing. For engines that
-    /// filter the rows themselves. The commits are read again.
+    /// The same changes without the files that cannot hold a row for which `predicate` is true; what is not
+    /// understood of it prunes nothing. For engines that filter the rows themselves. The commits are read
+    /// again.
     ///
     /// # Errors
     /// As [`ChangeFeed::plan`].
     pub fn pruned(&self, predicate: Predicate) -> Result<Self> {
         let Some(versions) = &self.versions else { return Ok(self.clone()) };
         let (start, end) = (ChangeBound::Version(*versions.start()), ChangeBound::Version(*versions.end()));
-        let feed = ChangeFeed { predicate: Some(Asked::OfFiles(predicate)), ..ChangeFeed::new(&self.snapshot).from(start).to(end) };
+        let feed = ChangeFeed {
+            predicate: Some(Asked::OfFiles(predicate)),
+            ..ChangeFeed::new(&self.snapshot).from(start).to(end)
+        };
         // The rows are somebody else's to filter.
         Ok(Self { predicate: None, ..feed.plan()? })
     }
@@ -280,14 +304,16 @@ impl ChangePlan {
     /// The changed rows, of `columns` if given, which may name those of the feed, else of all.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there; what goes wrong while reading comes with the batches.
+    /// `InvalidArgument` for a column that is not there; what goes wrong while reading comes with the
+    /// batches.
     pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
         let snapshot = &self.snapshot;
         // Whatever the feed says of all rows of a file needs no row to be decided.
         let given = [COMMIT_VERSION, COMMIT_TIMESTAMP].map(str::to_owned);
         let constants: Vec<_> = snapshot.metadata().partition_columns.iter().cloned().chain(given).collect();
         let in_files = snapshot.mapped_schema().physical_arrow();
-        let in_files: Vec<_> = in_files.fields().iter().cloned().chain(change_fields().map(Arc::new)).collect();
+        let in_files: Vec<_> =
+            in_files.fields().iter().cloned().chain(change_fields().map(Arc::new)).collect();
         let mut scan = RowScan::new(snapshot.storage().clone(), &self.schema, &constants)?
             .with_physical_schema(&Arc::new(Schema::new(in_files)))?
             .with_resolver(snapshot.resolver().clone())

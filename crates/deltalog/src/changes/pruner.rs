@@ -1,9 +1,9 @@
 //! Which files of a feed may hold a change that is asked for. (PROTOCOL, "Per-file Statistics".)
 //!
-//! - What is known of all rows of a file is: its partition values, version and time of the commit, and, unless its writer recorded it row by row, what
-//!   became of them.
-//! - The statistics of an action are of the rows that its deletion vector leaves: those of an `add` speak for the rows that it inserts, those of a `remove`
-//!   for the rows that it deletes, also where a path has both.
+//! - What is known of all rows of a file is: its partition values, version and time of the commit, and,
+//!   unless its writer recorded it row by row, what became of them.
+//! - The statistics of an action are of the rows that its deletion vector leaves: those of an `add` speak for
+//!   the rows that it inserts, those of a `remove` for the rows that it deletes, also where a path has both.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
 
@@ -49,12 +49,18 @@ impl FeedPruner {
         self.stats.is_some()
     }
 
-    /// For each of `actions`, whose rows became what `kind` says in version `version`, whether one may be asked for; `None` if nothing is known of them.
-    /// Needs the columns of partition values and statistics.
+    /// For each of `actions`, whose rows became what `kind` says in version `version`, whether one may be
+    /// asked for; `None` if nothing is known of them. Needs the columns of partition values and statistics.
     ///
     /// # Errors
     /// `CorruptLog` for partition values that are none of their type.
-    pub(super) fn keep(&self, actions: &RecordBatch, kind: ChangeKind, version: u64, timestamp_ms: i64) -> Result<Option<BooleanArray>> {
+    pub(super) fn keep(
+        &self,
+        actions: &RecordBatch,
+        kind: ChangeKind,
+        version: u64,
+        timestamp_ms: i64,
+    ) -> Result<Option<BooleanArray>> {
         let column = |column: FileColumn| actions.column_by_name(column.name());
         let map = column(FileColumn::PartitionValues).and_then(|map| map.as_map_opt());
         let map = map.ok_or_else(|| Error::corrupt_log("partitionValues is no map"))?;

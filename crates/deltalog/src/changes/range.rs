@@ -10,7 +10,8 @@ use crate::log::{CommitFile, CommitTimes};
 pub enum ChangeBound {
     /// This version.
     Version(u64),
-    /// As a start the first version committed at or after this time, as an end the last one at or before it; milliseconds since the epoch.
+    /// As a start the first version committed at or after this time, as an end the last one at or before it;
+    /// milliseconds since the epoch.
     Timestamp(i64),
 }
 
@@ -27,13 +28,18 @@ impl Wanted {
     /// The versions meant; `None` for none.
     ///
     /// # Errors
-    /// `VersionNotFound` for a start after the newest version and an end before the oldest commit, `InvalidArgument` for an end before the start.
+    /// `VersionNotFound` for a start after the newest version and an end before the oldest commit,
+    /// `InvalidArgument` for an end before the start.
     pub(super) fn versions(&self, times: &CommitTimes) -> Result<Option<RangeInclusive<u64>>> {
         let (Some(oldest), Some(newest)) = (times.commits().first(), times.commits().last()) else {
-            return Err(Error::new(ErrorKind::VersionNotFound, "no commit is there any more, so no change is known"));
+            return Err(Error::new(
+                ErrorKind::VersionNotFound,
+                "no commit is there any more, so no change is known",
+            ));
         };
         let (oldest, newest) = (oldest.version, newest.version);
-        let by_time = matches!(self.start, ChangeBound::Timestamp(_)) || matches!(self.end, Some(ChangeBound::Timestamp(_)));
+        let by_time = matches!(self.start, ChangeBound::Timestamp(_))
+            || matches!(self.end, Some(ChangeBound::Timestamp(_)));
         let readable = || match by_time {
             true => times.span(),
             false => Ok(format!("the commits that are there are those of the versions {oldest} to {newest}")),
@@ -47,7 +53,10 @@ impl Wanted {
             ChangeBound::Timestamp(time) => times.first_at_or_after(time)?,
         };
         let Some(start) = start else {
-            return empty_or(ErrorKind::VersionNotFound, "the changes begin after the newest version".to_owned());
+            return empty_or(
+                ErrorKind::VersionNotFound,
+                "the changes begin after the newest version".to_owned(),
+            );
         };
         let end = match self.end {
             None => Some(newest),
@@ -55,13 +64,17 @@ impl Wanted {
             Some(ChangeBound::Timestamp(time)) => times.last_at_or_before(time)?,
         };
         let Some(end) = end else {
-            return empty_or(ErrorKind::VersionNotFound, "the changes end before the oldest commit".to_owned());
+            return empty_or(
+                ErrorKind::VersionNotFound,
+                "the changes end before the oldest commit".to_owned(),
+            );
         };
         match start <= end {
             true => Ok(Some(start..=end)),
-            false => {
-                empty_or(ErrorKind::InvalidArgument, format!("the changes end at version {end}, before they begin at version {start}"))
-            }
+            false => empty_or(
+                ErrorKind::InvalidArgument,
+                format!("the changes end at version {end}, before they begin at version {start}"),
+            ),
         }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! A version's rows can be read in the schema of a later version if, as the JVM implementation has it,
 //!
-//! - no column was dropped or renamed since, also within structs; columns may have been added, for which old rows are NULL;
+//! - no column was dropped or renamed since, also within structs; columns may have been added, for which old
+//!   rows are NULL;
 //! - no type changed, except to a wider one;
 //! - what could be NULL still can;
 //! - the table is partitioned by the same columns.
@@ -31,7 +32,10 @@ pub(super) fn change_fields() -> [Field; 3] {
 /// `Unsupported` if the table has a column of such a name.
 pub(super) fn with_change_fields(schema: &SchemaRef) -> Result<SchemaRef> {
     let added = change_fields();
-    let taken = schema.fields().iter().find(|field| added.iter().any(|added| added.name().eq_ignore_ascii_case(field.name())));
+    let taken = schema
+        .fields()
+        .iter()
+        .find(|field| added.iter().any(|added| added.name().eq_ignore_ascii_case(field.name())));
     if let Some(taken) = taken {
         return Err(Error::unsupported(format!(
             "the table's own column '{}' has the name of a column of the change data feed",
@@ -59,7 +63,8 @@ impl Shape<'_> {
                 later.partition_columns.join(", ")
             ));
         }
-        let [from, to] = [self.schema, later.schema].map(|schema| Names { logical: schema.logical(), physical: schema.physical() });
+        let [from, to] = [self.schema, later.schema]
+            .map(|schema| Names { logical: schema.logical(), physical: schema.physical() });
         from.obstacle(&to, "")
     }
 }
@@ -75,39 +80,58 @@ impl Names<'_> {
         let fields = self.logical.fields().iter().zip(self.physical.fields());
         fields.into_iter().find_map(|(field, in_files)| {
             let name = format!("{place}{}", field.name);
-            let Some(index) = later.physical.fields().iter().position(|candidate| candidate.name == in_files.name) else {
+            let Some(index) =
+                later.physical.fields().iter().position(|candidate| candidate.name == in_files.name)
+            else {
                 return Some(format!("the column '{name}' is there no longer"));
             };
-            let (found, found_in_files) = (later.logical.fields().get(index)?, later.physical.fields().get(index)?);
+            let (found, found_in_files) =
+                (later.logical.fields().get(index)?, later.physical.fields().get(index)?);
             if found.name != field.name {
                 return Some(format!("the column '{name}' is called '{}' now", found.name));
             }
             if field.nullable && !found.nullable {
                 return Some(format!("the column '{name}' must not be NULL any more"));
             }
-            type_obstacle([&field.data_type, &in_files.data_type], [&found.data_type, &found_in_files.data_type], &name)
+            type_obstacle(
+                [&field.data_type, &in_files.data_type],
+                [&found.data_type, &found_in_files.data_type],
+                &name,
+            )
         })
     }
 }
 
-/// Why values of one type cannot be read as values of another. Both are given by logical and by physical names.
+/// Why values of one type cannot be read as values of another. Both are given by logical and by physical
+/// names.
 fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option<String> {
     match (from, to) {
         ([DataType::Struct(a), DataType::Struct(b)], [DataType::Struct(c), DataType::Struct(d)]) => {
-            Names { logical: a, physical: b }.obstacle(&Names { logical: c, physical: d }, &format!("{name}."))
+            Names { logical: a, physical: b }
+                .obstacle(&Names { logical: c, physical: d }, &format!("{name}."))
         }
         ([DataType::Array(a), DataType::Array(b)], [DataType::Array(c), DataType::Array(d)]) => {
             if a.contains_null && !c.contains_null {
                 return Some(format!("the elements of '{name}' must not be NULL any more"));
             }
-            type_obstacle([&a.element_type, &b.element_type], [&c.element_type, &d.element_type], &format!("{name}.element"))
+            type_obstacle(
+                [&a.element_type, &b.element_type],
+                [&c.element_type, &d.element_type],
+                &format!("{name}.element"),
+            )
         }
         ([DataType::Map(a), DataType::Map(b)], [DataType::Map(c), DataType::Map(d)]) => {
             if a.value_contains_null && !c.value_contains_null {
                 return Some(format!("the values of '{name}' must not be NULL any more"));
             }
             type_obstacle([&a.key_type, &b.key_type], [&c.key_type, &d.key_type], &format!("{name}.key"))
-                .or_else(|| type_obstacle([&a.value_type, &b.value_type], [&c.value_type, &d.value_type], &format!("{name}.value")))
+                .or_else(|| {
+                    type_obstacle(
+                        [&a.value_type, &b.value_type],
+                        [&c.value_type, &d.value_type],
+                        &format!("{name}.value"),
+                    )
+                })
         }
         ([DataType::Primitive(a), _], [DataType::Primitive(b), _]) if a == b || is_widening(*a, *b) => None,
         ([a, _], [b, _]) if a == b => None,

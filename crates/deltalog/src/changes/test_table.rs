@@ -18,7 +18,8 @@ use crate::scan::TableScan;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-pub(super) const SCHEMA: &str = r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#;
+pub(super) const SCHEMA: &str =
+    r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#;
 /// The time of version 0, in milliseconds since the epoch; versions are ten seconds apart.
 pub(super) const EPOCH: i64 = 1_700_000_000_000;
 
@@ -83,12 +84,18 @@ impl Table {
     }
 
     pub(super) fn vector(&self, deleted: &BTreeSet<u64>) -> Option<DeletionVectorDescriptor> {
-        (!deleted.is_empty()).then(|| write_vectors(self.directory.path(), std::slice::from_ref(deleted)).remove(0))
+        (!deleted.is_empty())
+            .then(|| write_vectors(self.directory.path(), std::slice::from_ref(deleted)).remove(0))
     }
 
-    pub(super) fn action(&self, kind: &str, path: &str, vector: Option<&DeletionVectorDescriptor>, data_change: bool) -> Value {
-        let mut action =
-            json!({"path": path, "partitionValues": {}, "size": self.size(path), "modificationTime": 0, "dataChange": data_change});
+    pub(super) fn action(
+        &self,
+        kind: &str,
+        path: &str,
+        vector: Option<&DeletionVectorDescriptor>,
+        data_change: bool,
+    ) -> Value {
+        let mut action = json!({"path": path, "partitionValues": {}, "size": self.size(path), "modificationTime": 0, "dataChange": data_change});
         if let Some(vector) = vector {
             action["deletionVector"] = serde_json::to_value(vector).unwrap();
         }
@@ -145,9 +152,12 @@ pub(super) fn texts(values: &[&str]) -> ArrayRef {
 }
 
 pub(super) fn rows_of(batch: &RecordBatch) -> Rows {
-    let [kinds, ids, versions] = ["_change_type", "id", "_commit_version"].map(|name| batch.column_by_name(name).unwrap());
+    let [kinds, ids, versions] =
+        ["_change_type", "id", "_commit_version"].map(|name| batch.column_by_name(name).unwrap());
     let (ids, versions) = (ids.as_primitive::<Int64Type>(), versions.as_primitive::<Int64Type>());
-    (0..batch.num_rows()).map(|row| (kinds.as_string::<i32>().value(row).to_owned(), ids.value(row), versions.value(row))).collect()
+    (0..batch.num_rows())
+        .map(|row| (kinds.as_string::<i32>().value(row).to_owned(), ids.value(row), versions.value(row)))
+        .collect()
 }
 
 pub(super) fn change(kind: &str, ids: impl IntoIterator<Item = i64>, version: i64) -> Rows {
@@ -163,7 +173,9 @@ pub(super) fn sorted(parts: impl IntoIterator<Item = Rows>) -> Rows {
 pub(super) fn ids_at(table: &Table, version: i64) -> Vec<i64> {
     let snapshot = Snapshot::open(&table.storage(), Some(version as u64)).unwrap();
     let batches = TableScan::new(&snapshot).read().unwrap();
-    let mut ids: Vec<i64> = batches.flat_map(|batch| batch.unwrap().column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+    let mut ids: Vec<i64> = batches
+        .flat_map(|batch| batch.unwrap().column(0).as_primitive::<Int64Type>().values().to_vec())
+        .collect();
     ids.sort_unstable();
     ids
 }

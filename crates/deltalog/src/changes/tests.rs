@@ -17,15 +17,22 @@ use crate::snapshot::Snapshot;
 use crate::transaction::{Operation, SaveMode};
 use crate::{Environment, PendingWrite, WriteRequest};
 
-/// Three versions after the empty one: rows 1 to 3 inserted, 2 deleted, 1 updated to 10 with a recorded change.
+/// Three versions after the empty one: rows 1 to 3 inserted, 2 deleted, 1 updated to 10 with a recorded
+/// change.
 fn small() -> Table {
     let mut table = Table::new();
     let first = table.write_ids(&[1, 2, 3]);
     table.commit(vec![table.add(&first)]);
     let vector = table.vector(&BTreeSet::from([1]));
     table.commit(vec![table.remove(&first), table.action("add", &first, vector.as_ref(), true)]);
-    let second = table.write(vec![("id", ints(&[10, 3])), ("_change_type", Arc::new(StringArray::from(vec![None::<&str>, None])))]);
-    let recorded = table.write(vec![("id", ints(&[1, 10])), ("_change_type", texts(&["update_preimage", "update_postimage"]))]);
+    let second = table.write(vec![
+        ("id", ints(&[10, 3])),
+        ("_change_type", Arc::new(StringArray::from(vec![None::<&str>, None]))),
+    ]);
+    let recorded = table.write(vec![
+        ("id", ints(&[1, 10])),
+        ("_change_type", texts(&["update_preimage", "update_postimage"])),
+    ]);
     let cdc = json!({"cdc": {"path": recorded, "partitionValues": {}, "size": table.size(&recorded), "dataChange": false}});
     table.commit(vec![table.action("remove", &first, vector.as_ref(), true), table.add(&second), cdc]);
     table
@@ -45,7 +52,10 @@ fn columns_order_and_times() {
     for batch in &batches {
         let versions = batch.column(2).as_primitive::<Int64Type>();
         let times = batch.column(3).as_primitive::<TimestampMicrosecondType>();
-        assert!((0..batch.num_rows()).all(|row| times.value(row) == (EPOCH + versions.value(row) * 10_000) * 1000));
+        assert!(
+            (0..batch.num_rows())
+                .all(|row| times.value(row) == (EPOCH + versions.value(row) * 10_000) * 1000)
+        );
     }
 }
 
@@ -53,28 +63,41 @@ fn columns_order_and_times() {
 #[test]
 fn files_say_kind_version_time_and_rows() {
     let files: Vec<_> = small().feed().plan().unwrap().files().unwrap().map(Result::unwrap).collect();
-    let kinds: Vec<_> = files.iter().map(|file| (file.kind, file.version, (file.timestamp_ms - EPOCH) / 10_000)).collect();
+    let kinds: Vec<_> =
+        files.iter().map(|file| (file.kind, file.version, (file.timestamp_ms - EPOCH) / 10_000)).collect();
     assert_eq!(kinds, [(ChangeKind::Insert, 1, 1), (ChangeKind::Delete, 2, 2), (ChangeKind::Recorded, 3, 3)]);
     assert!(files[0].file.rows == FileRows::All && files[2].file.rows == FileRows::All);
-    assert!(matches!(&files[1].file.rows, FileRows::Between { named_by, not_by: None } if named_by.cardinality == 1));
+    assert!(
+        matches!(&files[1].file.rows, FileRows::Between { named_by, not_by: None } if named_by.cardinality == 1)
+    );
     assert_eq!(files[0].file.path, files[1].file.path);
 }
 
-/// A data file may hold a column `_change_type`, which is to be disregarded ("Note for non-change data readers").
+/// A data file may hold a column `_change_type`, which is to be disregarded ("Note for non-change data
+/// readers").
 #[test]
 fn predicates_and_projections_know_the_feeds_columns() {
     let mut table = small();
-    let with_column = table.write(vec![("id", ints(&[20, 21])), ("_change_type", Arc::new(StringArray::from(vec![None, Some("delete")])))]);
+    let with_column = table.write(vec![
+        ("id", ints(&[20, 21])),
+        ("_change_type", Arc::new(StringArray::from(vec![None, Some("delete")]))),
+    ]);
     table.commit(vec![table.add(&with_column)]);
     let select = |sql: &str| {
         let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap();
         let batches = table.feed().predicate(predicate).plan().unwrap().read(None).unwrap();
         batches.flat_map(|batch| rows_of(&batch.unwrap())).collect::<Rows>()
     };
-    assert_eq!(select("_change_type = 'insert' AND id > 2"), [change("insert", [3], 1), change("insert", [20, 21], 4)].concat());
+    assert_eq!(
+        select("_change_type = 'insert' AND id > 2"),
+        [change("insert", [3], 1), change("insert", [20, 21], 4)].concat()
+    );
     assert_eq!(select("_change_type LIKE 'update_p%'").len(), 2);
     assert_eq!(select("_commit_version = 2"), change("delete", [2], 2));
-    assert_eq!(select("_commit_timestamp < TIMESTAMP '2023-11-14 22:13:35Z'"), change("insert", [1, 2, 3], 1));
+    assert_eq!(
+        select("_commit_timestamp < TIMESTAMP '2023-11-14 22:13:35Z'"),
+        change("insert", [1, 2, 3], 1)
+    );
     assert_eq!(select("_change_type IS NULL"), Rows::new());
     // A file that no row can come from is not opened.
     fs::remove_file(table.directory.path().join(&with_column)).unwrap();
@@ -96,7 +119,8 @@ fn ranges_by_version_and_time_are_inclusive() {
     let at = |seconds: i64| ChangeBound::Timestamp(EPOCH + seconds * 1000);
     let versions = |start, end| {
         let plan = table.feed().from(start).to(end).plan();
-        plan.map(|plan| plan.versions().unwrap().into_inner()).map_err(|error| (error.kind(), error.to_string()))
+        plan.map(|plan| plan.versions().unwrap().into_inner())
+            .map_err(|error| (error.kind(), error.to_string()))
     };
     assert_eq!(versions(at(10), at(20)), Ok((1, 2)));
     assert_eq!(versions(at(11), at(29)), Ok((2, 2)));
@@ -111,18 +135,29 @@ fn ranges_by_version_and_time_are_inclusive() {
     not_found(versions(ChangeBound::Version(4), ChangeBound::Version(9)));
     not_found(versions(at(31), at(40)));
     not_found(versions(at(-9), at(-1)));
-    assert!(versions(at(31), at(40)).unwrap_err().1.contains("2023-11-14T22:13:20.000Z to 2023-11-14T22:13:50.000Z"));
+    assert!(
+        versions(at(31), at(40))
+            .unwrap_err()
+            .1
+            .contains("2023-11-14T22:13:20.000Z to 2023-11-14T22:13:50.000Z")
+    );
     assert_eq!(versions(at(11), at(19)).unwrap_err().0, ErrorKind::InvalidArgument);
     let (kind, text) = versions(ChangeBound::Version(3), ChangeBound::Version(1)).unwrap_err();
     assert!(kind == ErrorKind::InvalidArgument && text.contains("versions 0 to 3"), "{text}");
-    for (start, end) in [(ChangeBound::Version(4), ChangeBound::Version(9)), (at(31), at(40)), (at(11), at(19)), (at(-9), at(-1))] {
+    for (start, end) in [
+        (ChangeBound::Version(4), ChangeBound::Version(9)),
+        (at(31), at(40)),
+        (at(11), at(19)),
+        (at(-9), at(-1)),
+    ] {
         let plan = table.feed().from(start).to(end).allow_out_of_range(true).plan().unwrap();
         assert!(plan.versions().is_none() && plan.read(None).unwrap().next().is_none());
         assert_eq!(plan.schema().fields().len(), 4);
     }
 }
 
-/// "Reader Requirements for AddCDCFile": `_commit_timestamp`, from the version on that has in-commit timestamps.
+/// "Reader Requirements for AddCDCFile": `_commit_timestamp`, from the version on that has in-commit
+/// timestamps.
 #[test]
 fn in_commit_timestamps_are_the_times_once_they_are_on() {
     let mut table = Table::new();
@@ -141,7 +176,14 @@ fn in_commit_timestamps_are_the_times_once_they_are_on() {
     }
     table.commit_as(json!({"inCommitTimestamp": enabled}), vec![protocol, metadata, table.remove(&path)]);
     table.commit_as(json!({"inCommitTimestamp": enabled + 7}), vec![table.add(&path)]);
-    let times: Vec<_> = table.feed().plan().unwrap().files().unwrap().map(|file| file.unwrap().timestamp_ms - EPOCH).collect();
+    let times: Vec<_> = table
+        .feed()
+        .plan()
+        .unwrap()
+        .files()
+        .unwrap()
+        .map(|file| file.unwrap().timestamp_ms - EPOCH)
+        .collect();
     assert_eq!(times, [10_000, 100_000, 100_007]);
     let since = |time| table.feed().from(ChangeBound::Timestamp(time)).plan().unwrap().versions();
     assert_eq!((since(enabled + 1), since(EPOCH + 10_001)), (Some(3..=3), Some(2..=3)));
@@ -164,7 +206,11 @@ fn the_feed_must_be_on_at_every_version() {
     }
     let error = table.refused(0, 9);
     assert_eq!((error.kind(), error.version()), (ErrorKind::VersionNotFound, Some(0)));
-    assert!(error.to_string().contains("2 to 3, 5 to 5") && error.to_string().contains("delta.enableChangeDataFeed"), "{error}");
+    assert!(
+        error.to_string().contains("2 to 3, 5 to 5")
+            && error.to_string().contains("delta.enableChangeDataFeed"),
+        "{error}"
+    );
     let error = table.refused(3, 5);
     assert_eq!(error.version(), Some(4));
     assert!(error.to_string().contains("3 to 3, 5 to 5"), "{error}");
@@ -177,11 +223,14 @@ fn the_feed_must_be_on_at_every_version() {
 #[test]
 fn a_merge_that_changed_no_row_has_no_changes() {
     let merge = |zero: Value, metrics: &[&str]| {
-        let metrics: serde_json::Map<_, _> = metrics.iter().map(|name| ((*name).to_owned(), zero.clone())).collect();
+        let metrics: serde_json::Map<_, _> =
+            metrics.iter().map(|name| ((*name).to_owned(), zero.clone())).collect();
         json!({"operation": "MERGE", "operationMetrics": metrics})
     };
     let all = ["numTargetRowsInserted", "numTargetRowsUpdated", "numTargetRowsDeleted"];
-    for (info, changes) in [(merge(json!("0"), &all), 0), (merge(json!("0"), &all[..2]), 4), (merge(json!("1"), &all), 4)] {
+    for (info, changes) in
+        [(merge(json!("0"), &all), 0), (merge(json!("0"), &all[..2]), 4), (merge(json!("1"), &all), 4)]
+    {
         let mut table = Table::new();
         let old = table.write_ids(&[1, 2]);
         table.commit(vec![table.add(&old)]);
@@ -192,8 +241,10 @@ fn a_merge_that_changed_no_row_has_no_changes() {
 }
 
 fn schema(fields: &[(&str, &str, bool)]) -> String {
-    let fields: Vec<_> =
-        fields.iter().map(|(name, of, nullable)| json!({"name": name, "type": of, "nullable": nullable, "metadata": {}})).collect();
+    let fields: Vec<_> = fields
+        .iter()
+        .map(|(name, of, nullable)| json!({"name": name, "type": of, "nullable": nullable, "metadata": {}}))
+        .collect();
     json!({"type": "struct", "fields": fields}).to_string()
 }
 
@@ -202,7 +253,10 @@ fn schema(fields: &[(&str, &str, bool)]) -> String {
 fn schemas_that_changed() {
     let outcome = |later: &str, partition_columns: &[&str]| {
         let mut table = Table::empty();
-        table.commit(vec![protocol(), metadata(&schema(&[("id", "integer", true), ("s", "string", true)]), &[], true)]);
+        table.commit(vec![
+            protocol(),
+            metadata(&schema(&[("id", "integer", true), ("s", "string", true)]), &[], true),
+        ]);
         let path = table.write(vec![("id", Arc::new(Int32Array::from(vec![7]))), ("s", texts(&["x"]))]);
         table.commit(vec![table.add(&path)]);
         table.commit(vec![metadata(later, partition_columns, true)]);
@@ -213,8 +267,13 @@ fn schemas_that_changed() {
         assert!(batches.next().is_none());
         Ok::<_, Error>(batch)
     };
-    let added = outcome(&schema(&[("new", "long", true), ("s", "string", true), ("id", "integer", true)]), &[]).unwrap();
-    assert_eq!(added.schema().fields().iter().take(3).map(|field| field.name().as_str()).collect::<Vec<_>>(), ["new", "s", "id"]);
+    let added =
+        outcome(&schema(&[("new", "long", true), ("s", "string", true), ("id", "integer", true)]), &[])
+            .unwrap();
+    assert_eq!(
+        added.schema().fields().iter().take(3).map(|field| field.name().as_str()).collect::<Vec<_>>(),
+        ["new", "s", "id"]
+    );
     assert!(added.column(0).is_null(0) && added.column(1).as_string::<i32>().value(0) == "x");
     let widened = outcome(&schema(&[("id", "long", true), ("s", "string", true)]), &[]).unwrap();
     assert_eq!(widened.column(0).as_primitive::<Int64Type>().value(0), 7);
@@ -246,7 +305,8 @@ fn commits_that_are_gone_are_named() {
     let path = table.write_ids(&[30]);
     table.commit(vec![table.add(&path)]);
     let storage = table.storage();
-    crate::checkpoint::write_checkpoint(&Snapshot::open(&storage, Some(2)).unwrap(), &Environment::system()).unwrap();
+    crate::checkpoint::write_checkpoint(&Snapshot::open(&storage, Some(2)).unwrap(), &Environment::system())
+        .unwrap();
     let log = |version: u64| table.directory.path().join(format!("_delta_log/{version:020}.json"));
     fs::remove_file(log(0)).unwrap();
     fs::remove_file(log(1)).unwrap();
@@ -275,14 +335,23 @@ fn partitioned_tables() {
     remove["remove"].as_object_mut().unwrap().remove("partitionValues");
     table.commit(vec![remove]);
     let recorded = table.write(vec![("id", ints(&[1])), ("_change_type", texts(&["update_preimage"]))]);
-    table.commit(vec![json!({"cdc": {"path": recorded, "partitionValues": {"p": "c"}, "size": 1, "dataChange": false}})]);
+    table.commit(vec![
+        json!({"cdc": {"path": recorded, "partitionValues": {"p": "c"}, "size": 1, "dataChange": false}}),
+    ]);
 
     let plan = table.feed().to(ChangeBound::Version(2)).plan().unwrap();
     let batches: Vec<_> = plan.read(None).unwrap().map(Result::unwrap).collect();
-    assert_eq!(batches.iter().flat_map(rows_of).collect::<Rows>(), [change("insert", [1], 1), change("delete", [1], 2)].concat());
+    assert_eq!(
+        batches.iter().flat_map(rows_of).collect::<Rows>(),
+        [change("insert", [1], 1), change("delete", [1], 2)].concat()
+    );
     assert!(batches.iter().all(|batch| batch.column(1).as_string::<i32>().value(0) == "a b"));
     let error = table.refused(3, 3);
-    assert_eq!((error.kind(), error.version(), error.path()), (ErrorKind::Unsupported, Some(3), Some(path.as_str())), "{error}");
+    assert_eq!(
+        (error.kind(), error.version(), error.path()),
+        (ErrorKind::Unsupported, Some(3), Some(path.as_str())),
+        "{error}"
+    );
     let predicate = parse("p = 'c'", "UTC", ParseMode::Strict).unwrap();
     let plan = |predicate| table.feed().from(ChangeBound::Version(4)).predicate(predicate).plan().unwrap();
     let batches: Vec<_> = plan(predicate).read(None).unwrap().map(Result::unwrap).collect();
@@ -291,7 +360,8 @@ fn partitioned_tables() {
     assert!(plan(nothing).read(None).unwrap().next().is_none());
 }
 
-/// What values and statistics of the actions rule out is not opened: here it is not even there. ("Per-file Statistics".)
+/// What values and statistics of the actions rule out is not opened: here it is not even there. ("Per-file
+/// Statistics".)
 #[test]
 fn files_that_cannot_match_are_not_opened() {
     let mut table = Table::empty();
@@ -307,9 +377,14 @@ fn files_that_cannot_match_are_not_opened() {
     table.commit(vec![file("remove", "gone-1", "a", Some([1, 9])), file("add", "gone-3", "a", None)]);
     let there = table.write_ids(&[20, 21]);
     table.commit(vec![file("remove", "gone-3", "a", None), file("add", &there, "a", Some([20, 21]))]);
-    table.commit(vec![json!({"cdc": {"path": "gone-4", "partitionValues": {"p": "b"}, "size": 1, "dataChange": false}})]);
-    let plan = |sql: &str| table.feed().predicate(parse(sql, "UTC", ParseMode::Strict).unwrap()).plan().unwrap();
-    let files = |sql: &str| plan(sql).files().unwrap().map(|file| file.unwrap().file.path.to_string()).collect::<Vec<_>>();
+    table.commit(vec![
+        json!({"cdc": {"path": "gone-4", "partitionValues": {"p": "b"}, "size": 1, "dataChange": false}}),
+    ]);
+    let plan =
+        |sql: &str| table.feed().predicate(parse(sql, "UTC", ParseMode::Strict).unwrap()).plan().unwrap();
+    let files = |sql: &str| {
+        plan(sql).files().unwrap().map(|file| file.unwrap().file.path.to_string()).collect::<Vec<_>>()
+    };
     assert_eq!(files("id > 9"), ["gone-3", "gone-3", &there, "gone-4"]);
     assert_eq!(files("id > 9 AND _change_type = 'insert'"), ["gone-3", &there, "gone-4"]);
     assert_eq!(files("id > 9 AND p = 'a' AND _commit_version = 3"), ["gone-3", &there]);
@@ -319,11 +394,13 @@ fn files_that_cannot_match_are_not_opened() {
     let sql = "id > 9 AND p = 'a' AND _commit_version = 3 AND _change_type = 'insert'";
     let batches = plan(sql).read(None).unwrap().map(Result::unwrap);
     assert_eq!(batches.flat_map(|batch| rows_of(&batch)).collect::<Rows>(), change("insert", [20, 21], 3));
-    let unknown = table.feed().predicate(parse("nothing = 1", "UTC", ParseMode::Strict).unwrap()).plan().unwrap_err();
+    let unknown =
+        table.feed().predicate(parse("nothing = 1", "UTC", ParseMode::Strict).unwrap()).plan().unwrap_err();
     assert_eq!((unknown.kind(), unknown.table().is_some()), (ErrorKind::InvalidArgument, true));
 }
 
-/// The statistics of the new logical file are not those of the rows that it lacks, nor those of the old one of the rows that come back.
+/// The statistics of the new logical file are not those of the rows that it lacks, nor those of the old one
+/// of the rows that come back.
 #[test]
 fn a_vectors_changes_are_looked_for_where_the_rows_were() {
     let mut table = Table::new();
@@ -331,16 +408,23 @@ fn a_vectors_changes_are_looked_for_where_the_rows_were() {
     let vector = table.vector(&BTreeSet::from([0]));
     let action = |kind: &str, is_whole: bool| {
         let mut action = table.action(kind, &path, vector.as_ref().filter(|_| !is_whole), true);
-        let stats =
-            json!({"numRecords": 3, "minValues": {"id": if is_whole { 1 } else { 2 }}, "maxValues": {"id": 3}, "tightBounds": true});
+        let stats = json!({"numRecords": 3, "minValues": {"id": if is_whole { 1 } else { 2 }}, "maxValues": {"id": 3}, "tightBounds": true});
         action[kind]["stats"] = stats.to_string().into();
         action
     };
-    let commits =
-        [vec![action("add", true)], vec![action("remove", true), action("add", false)], vec![action("remove", false), action("add", true)]];
+    let commits = [
+        vec![action("add", true)],
+        vec![action("remove", true), action("add", false)],
+        vec![action("remove", false), action("add", true)],
+    ];
     commits.into_iter().for_each(|commit| table.commit(commit));
-    let found = |sql: &str| table.changes(table.feed().predicate(parse(sql, "UTC", ParseMode::Strict).unwrap())).unwrap();
-    assert_eq!(found("id = 1"), [change("delete", [1], 2), change("insert", [1], 1), change("insert", [1], 3)].concat());
+    let found = |sql: &str| {
+        table.changes(table.feed().predicate(parse(sql, "UTC", ParseMode::Strict).unwrap())).unwrap()
+    };
+    assert_eq!(
+        found("id = 1"),
+        [change("delete", [1], 2), change("insert", [1], 1), change("insert", [1], 3)].concat()
+    );
     assert_eq!(found("id = 1 AND _change_type = 'delete'"), change("delete", [1], 2));
     assert_eq!(found("id = 2"), change("insert", [2], 1));
 }
@@ -363,7 +447,8 @@ fn commits_are_read_at_once_and_errors_are_those_of_the_first() {
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(30)), "{error}");
 }
 
-/// "Action Reconciliation": a logical file is removed by its path and its vector. "Writer Requirements for AddCDCFile": whole files need no `cdc` file.
+/// "Action Reconciliation": a logical file is removed by its path and its vector. "Writer Requirements for
+/// AddCDCFile": whole files need no `cdc` file.
 #[test]
 fn what_we_write_is_in_the_feed() {
     let mut table = small();
@@ -394,8 +479,10 @@ fn what_we_write_is_in_the_feed() {
     assert_eq!(ids_at(&table, 5), [3, 10, 41, 50]);
     write(SaveMode::Overwrite, &[60]);
     assert_eq!(ids_at(&table, 6), [60]);
-    let removed = fs::read_to_string(table.directory.path().join("_delta_log/00000000000000000006.json")).unwrap();
+    let removed =
+        fs::read_to_string(table.directory.path().join("_delta_log/00000000000000000006.json")).unwrap();
     assert!(removed.contains(&vector.unwrap().path_or_inline_dv), "{removed}");
-    let expected = [change("insert", [50], 5), change("delete", [3, 10, 41, 50], 6), change("insert", [60], 6)];
+    let expected =
+        [change("insert", [50], 5), change("delete", [3, 10, 41, 50], 6), change("insert", [60], 6)];
     assert_eq!(table.between(5, 6).unwrap(), sorted(expected));
 }

@@ -5,11 +5,14 @@
 //! native     u32 magic 1681511376 │ u32 buckets │ u32 size, 32-bit Roaring bitmap │ u32 size, 32-bit Roaring bitmap │ …
 //! ```
 //!
-//! - The protocol describes the portable format, which is little endian. Its example of a vector within the log ("JSON Example 3 — Inline") is in the native
-//!   one, which is older, big endian there, and has no keys: they count from zero.
-//! - Keys, the upper halves of row numbers, ascend and have no sign bit; some writers have a bucket for every key, empty ones too.
+//! - The protocol describes the portable format, which is little endian. Its example of a vector within the
+//!   log ("JSON Example 3 — Inline") is in the native one, which is older, big endian there, and has no keys:
+//!   they count from zero.
+//! - Keys, the upper halves of row numbers, ascend and have no sign bit; some writers have a bucket for every
+//!   key, empty ones too.
 //! - The bytes are used up to the last.
-//! - Memory is bounded by the bytes: a bitmap is taken container by container, each of which is in the bytes in full or as runs.
+//! - Memory is bounded by the bytes: a bitmap is taken container by container, each of which is in the bytes
+//!   in full or as runs.
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
@@ -31,12 +34,19 @@ pub(super) fn decode(mut bytes: &[u8], cardinality: i64) -> Result<RoaringTreema
         (PORTABLE, _) => portable(bytes)?,
         (NATIVE, _) => native(bytes, u32::from_le_bytes)?,
         (_, NATIVE) => native(bytes, u32::from_be_bytes)?,
-        (magic, _) => return Err(Error::corrupt_data(format!("the deletion vector begins with {magic} instead of {PORTABLE}"))),
+        (magic, _) => {
+            return Err(Error::corrupt_data(format!(
+                "the deletion vector begins with {magic} instead of {PORTABLE}"
+            )));
+        }
     };
     let rows = RoaringTreemap::from_bitmaps(buckets.into_iter().filter(|(_, bitmap)| !bitmap.is_empty()));
     match u64::try_from(cardinality) {
         Ok(expected) if expected == rows.len() => Ok(rows),
-        _ => Err(Error::corrupt_data(format!("the deletion vector holds {} rows, its descriptor says {cardinality}", rows.len()))),
+        _ => Err(Error::corrupt_data(format!(
+            "the deletion vector holds {} rows, its descriptor says {cardinality}",
+            rows.len()
+        ))),
     }
 }
 
@@ -68,15 +78,15 @@ fn native(mut bytes: &[u8], number: fn([u8; 4]) -> u32) -> Result<Vec<(u32, Roar
 
 /// `count`, if so many buckets can be in `bytes`.
 fn plausible(count: u64, bytes: &[u8]) -> Result<u32> {
-    u32::try_from(count)
-        .ok()
-        .filter(|_| count <= (bytes.len() / LEAST_BUCKET) as u64)
-        .ok_or_else(|| Error::corrupt_data(format!("the deletion vector claims {count} buckets in {} bytes", bytes.len())))
+    u32::try_from(count).ok().filter(|_| count <= (bytes.len() / LEAST_BUCKET) as u64).ok_or_else(|| {
+        Error::corrupt_data(format!("the deletion vector claims {count} buckets in {} bytes", bytes.len()))
+    })
 }
 
 fn bitmap(bytes: &mut &[u8]) -> Result<RoaringBitmap> {
-    RoaringBitmap::deserialize_from(bytes)
-        .map_err(|error| Error::corrupt_data("the deletion vector holds a malformed Roaring bitmap").with_source(error))
+    RoaringBitmap::deserialize_from(bytes).map_err(|error| {
+        Error::corrupt_data("the deletion vector holds a malformed Roaring bitmap").with_source(error)
+    })
 }
 
 fn at_end(bytes: &[u8]) -> Result<()> {

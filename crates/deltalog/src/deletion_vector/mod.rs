@@ -1,13 +1,16 @@
-//! Deletion vectors: which rows of a data file are deleted. (PROTOCOL, "Deletion Vectors", "Deletion Vector Format".)
+//! Deletion vectors: which rows of a data file are deleted. (PROTOCOL, "Deletion Vectors", "Deletion Vector
+//! Format".)
 //!
 //! ```text
 //! descriptor ──place──> file and offset ──file──> size, bytes, CRC-32 ──┐
 //!     └───────inline──> Z85 text ──z85──────────────────────────────────┴──blob──> magic, 64-bit Roaring ──> rows
 //! ```
 //!
-//! - Row numbers are those of the data file, from zero, deleted rows counted: a vector says nothing without the file it belongs to.
-//! - What a vector claims is checked before memory is taken for it: its place in its file, its size, its checksum, the order of its keys, its cardinality,
-//!   and that the data file has the rows. A vector that fails is an error and never an empty vector.
+//! - Row numbers are those of the data file, from zero, deleted rows counted: a vector says nothing without
+//!   the file it belongs to.
+//! - What a vector claims is checked before memory is taken for it: its place in its file, its size, its
+//!   checksum, the order of its keys, its cardinality, and that the data file has the rows. A vector that
+//!   fails is an error and never an empty vector.
 //! - Of a file with many vectors, only the bytes of those that were asked for are read.
 
 mod blob;
@@ -58,7 +61,11 @@ impl DeletionVector {
                 let last = u32::try_from(last).unwrap_or(u32::MAX);
                 let mut deleted = bucket.range(start..=last.max(start));
                 let ranges = std::iter::from_fn(move || deleted.next_range());
-                (start <= last).then_some(ranges.map(move |range| first + u64::from(*range.start())..=first + u64::from(*range.end())))
+                (start <= last).then_some(
+                    ranges.map(move |range| {
+                        first + u64::from(*range.start())..=first + u64::from(*range.end())
+                    }),
+                )
             })
             .flatten()
     }
@@ -82,10 +89,10 @@ impl DeletionVector {
     /// `CorruptData`.
     pub fn ensure_within(&self, rows: u64) -> Result<()> {
         match self.rows.max() {
-            Some(largest) if largest >= rows => {
-                Err(Error::corrupt_data(format!("the deletion vector names row {largest} of a data file that has {rows} rows"))
-                    .with_hint("the vector belongs to another file, or one of the two was replaced"))
-            }
+            Some(largest) if largest >= rows => Err(Error::corrupt_data(format!(
+                "the deletion vector names row {largest} of a data file that has {rows} rows"
+            ))
+            .with_hint("the vector belongs to another file, or one of the two was replaced")),
             _ => Ok(()),
         }
     }

@@ -1,4 +1,5 @@
-//! Where a descriptor says that its vector is. (PROTOCOL, "Deletion Vector Descriptor Schema", "Derived Fields".)
+//! Where a descriptor says that its vector is. (PROTOCOL, "Deletion Vector Descriptor Schema", "Derived
+//! Fields".)
 
 use uuid::Uuid;
 
@@ -29,7 +30,8 @@ impl VectorPlace {
     /// Where `descriptor` says that its vector is. Nothing is read.
     ///
     /// # Errors
-    /// `CorruptLog` for a descriptor that the protocol does not allow, `Unsupported` for a file outside of the roots that the user allowed.
+    /// `CorruptLog` for a descriptor that the protocol does not allow, `Unsupported` for a file outside of
+    /// the roots that the user allowed.
     pub fn of(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<Self> {
         find(descriptor, resolver).map_err(|error| unreadable(error, descriptor.unique_id()))
     }
@@ -41,7 +43,9 @@ pub(super) fn unreadable(error: Error, name: impl std::fmt::Display) -> Error {
         ErrorKind::FileNotFound => Some(
             "the table's log names the vector, but its file is gone: vacuumed, if this is an old version, else deleted by hand; read a newer version, or restore the file",
         ),
-        ErrorKind::CorruptData | ErrorKind::CorruptLog => Some("restore the vector's file, or read a version before it was written"),
+        ErrorKind::CorruptData | ErrorKind::CorruptLog => {
+            Some("restore the vector's file, or read a version before it was written")
+        }
         _ => None,
     };
     let outer = Error::new(error.kind(), format!("the deletion vector {name} cannot be read"));
@@ -52,8 +56,9 @@ pub(super) fn unreadable(error: Error, name: impl std::fmt::Display) -> Error {
 }
 
 fn find(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<VectorPlace> {
-    let size = usize::try_from(descriptor.size_in_bytes)
-        .map_err(|_| Error::corrupt_log(format!("a deletion vector of {} bytes", descriptor.size_in_bytes)))?;
+    let size = usize::try_from(descriptor.size_in_bytes).map_err(|_| {
+        Error::corrupt_log(format!("a deletion vector of {} bytes", descriptor.size_in_bytes))
+    })?;
     let text = descriptor.path_or_inline_dv.as_str();
     let path = match descriptor.storage_type {
         DeletionVectorStorage::Inline => return inline(descriptor, text, size).map(VectorPlace::Inline),
@@ -75,7 +80,10 @@ fn inline(descriptor: &DeletionVectorDescriptor, text: &str, size: usize) -> Res
     let mut bytes = z85::decode(text)?;
     // Z85 has bytes by fours; what is missing to them is filled up.
     if bytes.len() < size || bytes.len() - size > 3 {
-        return Err(Error::corrupt_log(format!("a deletion vector of {} bytes that should have {size}", bytes.len())));
+        return Err(Error::corrupt_log(format!(
+            "a deletion vector of {} bytes that should have {size}",
+            bytes.len()
+        )));
     }
     bytes.truncate(size);
     Ok(bytes)
@@ -84,7 +92,9 @@ fn inline(descriptor: &DeletionVectorDescriptor, text: &str, size: usize) -> Res
 /// The path, relative to the table and encoded as the log has it, of the file that is named after a UUID.
 fn uuid_path(text: &str) -> Result<String> {
     let no_uuid = || Error::corrupt_log("a deletion vector's file is not named after a UUID");
-    let (prefix, uuid) = text.split_at_checked(text.len().checked_sub(UUID_CHARACTERS).ok_or_else(no_uuid)?).ok_or_else(no_uuid)?;
+    let (prefix, uuid) = text
+        .split_at_checked(text.len().checked_sub(UUID_CHARACTERS).ok_or_else(no_uuid)?)
+        .ok_or_else(no_uuid)?;
     let uuid: [u8; 16] = z85::decode(uuid)?.try_into().map_err(|_| no_uuid())?;
     let name = format!("deletion_vector_{}.bin", Uuid::from_bytes(uuid).hyphenated());
     // The prefix is not encoded, and is decoded as part of the path.

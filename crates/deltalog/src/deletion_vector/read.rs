@@ -41,11 +41,13 @@ impl DeletionVectors {
         Self { storage, resolver, open: Mutex::default() }
     }
 
-    /// The vector that `descriptor` speaks of. If it is known that the data file has `rows` rows, the vector must not name others.
+    /// The vector that `descriptor` speaks of. If it is known that the data file has `rows` rows, the vector
+    /// must not name others.
     ///
     /// # Errors
-    /// `CorruptLog` for a malformed descriptor, `CorruptData` for a vector that is not what the descriptor says or the protocol allows, `FileNotFound`,
-    /// `Unsupported` for a file in another store, `Unavailable`, `PermissionDenied`. The message names the vector; the caller knows the data file.
+    /// `CorruptLog` for a malformed descriptor, `CorruptData` for a vector that is not what the descriptor
+    /// says or the protocol allows, `FileNotFound`, `Unsupported` for a file in another store, `Unavailable`,
+    /// `PermissionDenied`. The message names the vector; the caller knows the data file.
     pub fn read(&self, descriptor: &DeletionVectorDescriptor, rows: Option<u64>) -> Result<DeletionVector> {
         let place = VectorPlace::of(descriptor, &self.resolver)?;
         let name = match &place {
@@ -54,7 +56,9 @@ impl DeletionVectors {
         };
         let bytes = match place {
             VectorPlace::Inline(bytes) => Ok(Bytes::from(bytes)),
-            VectorPlace::File { path, offset, size } => self.file(&path).and_then(|file| vector_bytes(&file, offset, size)),
+            VectorPlace::File { path, offset, size } => {
+                self.file(&path).and_then(|file| vector_bytes(&file, offset, size))
+            }
         };
         let vector = bytes.and_then(|bytes| {
             let vector = DeletionVector::from(blob::decode(&bytes, descriptor.cardinality)?);
@@ -78,7 +82,9 @@ impl DeletionVectors {
         match read(&file, 0, 1)?.first() {
             Some(&VERSION) => {}
             Some(version) => {
-                return Err(Error::unsupported(format!("the file has the version {version} of the format of deletion vectors")));
+                return Err(Error::unsupported(format!(
+                    "the file has the version {version} of the format of deletion vectors"
+                )));
             }
             None => return Err(Error::corrupt_data("the file is empty")),
         }
@@ -93,14 +99,18 @@ impl DeletionVectors {
 
 /// The bytes of the vector at `offset`, taken out of their frame.
 fn vector_bytes(file: &FileReader, offset: u64, size: usize) -> Result<Bytes> {
-    let framed = size.checked_add(2 * FRAME).ok_or_else(|| Error::corrupt_log("the descriptor's size is beyond any file"))?;
+    let framed = size
+        .checked_add(2 * FRAME)
+        .ok_or_else(|| Error::corrupt_log("the descriptor's size is beyond any file"))?;
     let bytes = read(file, offset, framed)?;
     let breaks_off = || Error::corrupt_data("the vector breaks off");
     let (before, rest) = bytes.split_first_chunk::<FRAME>().ok_or_else(breaks_off)?;
     let (vector, after) = rest.split_last_chunk::<FRAME>().ok_or_else(breaks_off)?;
     let stored_size = u32::from_be_bytes(*before);
     if usize::try_from(stored_size).ok() != Some(size) {
-        return Err(Error::corrupt_data(format!("the vector has {stored_size} bytes, its descriptor says {size}")));
+        return Err(Error::corrupt_data(format!(
+            "the vector has {stored_size} bytes, its descriptor says {size}"
+        )));
     }
     let mut crc = Crc::new();
     crc.update(vector);
@@ -113,7 +123,11 @@ fn vector_bytes(file: &FileReader, offset: u64, size: usize) -> Result<Bytes> {
 /// `length` bytes at `start`, which are there before memory is taken for them.
 fn read(file: &FileReader, start: u64, length: usize) -> Result<Bytes> {
     if start.checked_add(length as u64).is_none_or(|end| end > file.size()) {
-        return Err(Error::corrupt_data(format!("{length} bytes at {start} are asked of a file that has {}", file.size())));
+        return Err(Error::corrupt_data(format!(
+            "{length} bytes at {start} are asked of a file that has {}",
+            file.size()
+        )));
     }
-    file.get_bytes(start, length).map_err(|error| Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(error))
+    file.get_bytes(start, length)
+        .map_err(|error| Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(error))
 }

@@ -43,12 +43,12 @@ const RELATIVE: &str = r#"{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{v
 /// PROTOCOL, "JSON Example 2 — On Disk with Absolute Path".
 const ABSOLUTE: &str = r#"{"storageType":"p","pathOrInlineDv":"s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin","offset":4,"sizeInBytes":40,"cardinality":6}"#;
 /// PROTOCOL, "JSON Example 3 — Inline".
-const INLINE: &str =
-    r#"{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L","sizeInBytes":40,"cardinality":6}"#;
+const INLINE: &str = r#"{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L","sizeInBytes":40,"cardinality":6}"#;
 
 #[test]
 fn the_protocols_examples_of_paths() {
-    let relative = |path: &str| VectorPlace::File { path: LogPath::Relative(path.to_owned()), offset: 4, size: 40 };
+    let relative =
+        |path: &str| VectorPlace::File { path: LogPath::Relative(path.to_owned()), offset: 4, size: 40 };
     let table = resolver("s3://mytable/");
     assert_eq!(
         VectorPlace::of(&descriptor(RELATIVE), &table).unwrap(),
@@ -58,8 +58,12 @@ fn the_protocols_examples_of_paths() {
         VectorPlace::of(&descriptor(ABSOLUTE), &table).unwrap(),
         relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin")
     );
-    let bare = DeletionVectorDescriptor { path_or_inline_dv: "^-aqEH.-t@S}K{vb[*k^".into(), ..descriptor(RELATIVE) };
-    assert_eq!(VectorPlace::of(&bare, &table).unwrap(), relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin"));
+    let bare =
+        DeletionVectorDescriptor { path_or_inline_dv: "^-aqEH.-t@S}K{vb[*k^".into(), ..descriptor(RELATIVE) };
+    assert_eq!(
+        VectorPlace::of(&bare, &table).unwrap(),
+        relative("deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin")
+    );
 }
 
 #[test]
@@ -68,7 +72,9 @@ fn the_protocols_inline_example() {
     let vector = vectors.read(&descriptor(INLINE), Some(30)).unwrap();
     assert_eq!(vector.rows().collect::<Vec<_>>(), [3, 4, 7, 11, 18, 29]);
     assert_eq!(vector.ranges(4..30).collect::<Vec<_>>(), [4..=4, 7..=7, 11..=11, 18..=18, 29..=29]);
-    assert!(vector.contains(18) && !vector.contains(19) && vector.cardinality() == 6 && vector.count(4..18) == 3);
+    assert!(
+        vector.contains(18) && !vector.contains(19) && vector.cardinality() == 6 && vector.count(4..18) == 3
+    );
     let error = vectors.read(&descriptor(INLINE), Some(29)).unwrap_err();
     assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("row 29"), "{error}");
 }
@@ -93,13 +99,32 @@ fn descriptors_that_must_not_be_are_refused() {
     for size in [36, 41, 44, i32::MAX] {
         assert_eq!(refused(&|d| d.size_in_bytes = size, INLINE).kind(), ErrorKind::CorruptLog);
     }
-    for text in ["", "short", "../^-aqEH.-t@S}K{vb[*k^", "a/../../b^-aqEH.-t@S}K{vb[*k^", "é-aqEH.-t@S}K{vb[*k^", "^-aqEH.-t@S}K{vb[*k\""]
-    {
-        assert_eq!(refused(&|d| d.path_or_inline_dv = text.into(), RELATIVE).kind(), ErrorKind::CorruptLog, "{text}");
+    for text in [
+        "",
+        "short",
+        "../^-aqEH.-t@S}K{vb[*k^",
+        "a/../../b^-aqEH.-t@S}K{vb[*k^",
+        "é-aqEH.-t@S}K{vb[*k^",
+        "^-aqEH.-t@S}K{vb[*k\"",
+    ] {
+        assert_eq!(
+            refused(&|d| d.path_or_inline_dv = text.into(), RELATIVE).kind(),
+            ErrorKind::CorruptLog,
+            "{text}"
+        );
     }
-    assert_eq!(refused(&|d| d.path_or_inline_dv = "s3://other/dv.bin".into(), ABSOLUTE).kind(), ErrorKind::Unsupported);
-    assert_eq!(refused(&|d| d.path_or_inline_dv = "file:///etc/passwd".into(), ABSOLUTE).kind(), ErrorKind::Unsupported);
-    assert_eq!(refused(&|d| d.path_or_inline_dv = "a/%2E%2E/%2e%2e/b".into(), ABSOLUTE).kind(), ErrorKind::CorruptLog);
+    assert_eq!(
+        refused(&|d| d.path_or_inline_dv = "s3://other/dv.bin".into(), ABSOLUTE).kind(),
+        ErrorKind::Unsupported
+    );
+    assert_eq!(
+        refused(&|d| d.path_or_inline_dv = "file:///etc/passwd".into(), ABSOLUTE).kind(),
+        ErrorKind::Unsupported
+    );
+    assert_eq!(
+        refused(&|d| d.path_or_inline_dv = "a/%2E%2E/%2e%2e/b".into(), ABSOLUTE).kind(),
+        ErrorKind::CorruptLog
+    );
     assert!(serde_json::from_str::<DeletionVectorDescriptor>(&RELATIVE.replace("\"u\"", "\"x\"")).is_err());
     assert_eq!(DeletionVectorStorage::parse("x"), None);
     assert_eq!(DeletionVectorStorage::parse("ui"), None);
@@ -108,8 +133,13 @@ fn descriptors_that_must_not_be_are_refused() {
 /// A prefix is text and not a part of a URI: what looks like an escape is none.
 #[test]
 fn a_prefix_is_not_decoded() {
-    let prefixed = DeletionVectorDescriptor { path_or_inline_dv: "a%20b^-aqEH.-t@S}K{vb[*k^".into(), ..descriptor(RELATIVE) };
-    let VectorPlace::File { path: LogPath::Relative(path), .. } = VectorPlace::of(&prefixed, &resolver("file:///t")).unwrap() else {
+    let prefixed = DeletionVectorDescriptor {
+        path_or_inline_dv: "a%20b^-aqEH.-t@S}K{vb[*k^".into(),
+        ..descriptor(RELATIVE)
+    };
+    let VectorPlace::File { path: LogPath::Relative(path), .. } =
+        VectorPlace::of(&prefixed, &resolver("file:///t")).unwrap()
+    else {
         panic!("no file")
     };
     assert_eq!(path, "a%20b/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
@@ -123,7 +153,8 @@ fn bytes_that_are_no_vector_are_refused() {
     let good = serialized(MAGIC, &[(0, low.clone()), (3, high.clone())]);
     assert_eq!(rows(&good, 6).unwrap().iter().collect::<Vec<_>>(), [5, 6, 7, 8, 9, (3 << 32) + 7]);
     // Some writers have a bucket for each key up to the last.
-    let padded = serialized(MAGIC, &[(0, RoaringBitmap::new()), (1, high.clone()), (2, RoaringBitmap::new())]);
+    let padded =
+        serialized(MAGIC, &[(0, RoaringBitmap::new()), (1, high.clone()), (2, RoaringBitmap::new())]);
     assert_eq!(rows(&padded, 1).unwrap().iter().collect::<Vec<_>>(), [(1 << 32) + 7]);
     assert!(rows(&serialized(MAGIC, &[]), 0).unwrap().is_empty());
 
@@ -142,7 +173,10 @@ fn bytes_that_are_no_vector_are_refused() {
     }
     assert_eq!(rows(&[good.as_slice(), &[0]].concat(), 6), Err(ErrorKind::CorruptData));
     // A count of buckets that no memory holds.
-    assert_eq!(rows(&[&MAGIC.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat(), 0), Err(ErrorKind::CorruptData));
+    assert_eq!(
+        rows(&[&MAGIC.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat(), 0),
+        Err(ErrorKind::CorruptData)
+    );
 }
 
 /// The format of the protocol's inline example, in either byte order.
@@ -150,7 +184,11 @@ fn native(rows: &RoaringTreemap, number: fn(u32) -> [u8; 4]) -> Vec<u8> {
     let buckets = rows.bitmaps().next_back().map_or(0, |(key, _)| key + 1);
     let mut bytes = [number(MAGIC - 1), number(buckets)].concat();
     for key in 0..buckets {
-        let bitmap = rows.bitmaps().find(|(found, _)| *found == key).map(|(_, bitmap)| bitmap.clone()).unwrap_or_default();
+        let bitmap = rows
+            .bitmaps()
+            .find(|(found, _)| *found == key)
+            .map(|(_, bitmap)| bitmap.clone())
+            .unwrap_or_default();
         bytes.extend(number(bitmap.serialized_size() as u32));
         bitmap.serialize_into(&mut bytes).unwrap();
     }
@@ -173,7 +211,13 @@ fn the_native_format_in_either_byte_order() {
 }
 
 fn rows() -> impl Strategy<Value = RoaringTreemap> {
-    let near = prop_oneof![0..200u64, 65_500..65_600u64, 0..500_000u64, (1u64 << 32) - 5..(1u64 << 32) + 5, 0..1u64 << 40];
+    let near = prop_oneof![
+        0..200u64,
+        65_500..65_600u64,
+        0..500_000u64,
+        (1u64 << 32) - 5..(1u64 << 32) + 5,
+        0..1u64 << 40
+    ];
     prop::collection::vec((near, prop_oneof![Just(1u64), 1..10_000u64]), 0..20).prop_map(|ranges| {
         let mut rows = RoaringTreemap::new();
         for (start, length) in ranges {
@@ -253,7 +297,8 @@ fn files_of_several_vectors_and_no_damage_that_goes_unnoticed() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     let paths = PathResolver::new(storage.root()).unwrap();
-    let expected: Vec<RoaringTreemap> = [vec![1, 2, 3], vec![], vec![0, 1 << 33]].map(RoaringTreemap::from_iter).to_vec();
+    let expected: Vec<RoaringTreemap> =
+        [vec![1, 2, 3], vec![], vec![0, 1 << 33]].map(RoaringTreemap::from_iter).to_vec();
     let blobs: Vec<_> = expected.iter().map(vector_of).collect();
     let (bytes, offsets) = vector_file(&blobs);
     let name = directory.path().join("ab/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
@@ -281,7 +326,10 @@ fn files_of_several_vectors_and_no_damage_that_goes_unnoticed() {
         DeletionVectorDescriptor { offset: Some(0), ..descriptors[0].clone() },
         DeletionVectorDescriptor { offset: Some(2), ..descriptors[0].clone() },
         DeletionVectorDescriptor { offset: Some(i32::MAX), ..descriptors[0].clone() },
-        DeletionVectorDescriptor { size_in_bytes: descriptors[0].size_in_bytes - 1, ..descriptors[0].clone() },
+        DeletionVectorDescriptor {
+            size_in_bytes: descriptors[0].size_in_bytes - 1,
+            ..descriptors[0].clone()
+        },
         DeletionVectorDescriptor { size_in_bytes: 0, ..descriptors[0].clone() },
         DeletionVectorDescriptor { cardinality: 2, ..descriptors[0].clone() },
         whole,

@@ -1,10 +1,12 @@
-//! Z85, the Base85 of ZeroMQ. (<https://rfc.zeromq.org/spec/32/>; PROTOCOL, "Deletion Vector Descriptor Schema".)
+//! Z85, the Base85 of ZeroMQ. (<https://rfc.zeromq.org/spec/32/>; PROTOCOL, "Deletion Vector Descriptor
+//! Schema".)
 //!
 //! Five characters are four bytes, the most significant first.
 
 use crate::error::{Error, Result};
 
-const ALPHABET: &[u8; 85] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+const ALPHABET: &[u8; 85] =
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
 
 /// The value of each character, or [`NONE`].
 const VALUES: [u8; 256] = {
@@ -21,21 +23,28 @@ const NONE: u8 = u8::MAX;
 /// The bytes that `text` stands for: four for each five characters.
 ///
 /// # Errors
-/// `CorruptLog` for a character outside of the alphabet, a length that is no multiple of five, and five characters whose value is above 2^32.
+/// `CorruptLog` for a character outside of the alphabet, a length that is no multiple of five, and five
+/// characters whose value is above 2^32.
 pub(super) fn decode(text: &str) -> Result<Vec<u8>> {
     let (groups, []) = text.as_bytes().as_chunks::<5>() else {
-        return Err(Error::corrupt_log(format!("Z85 text of {} characters, which is no multiple of five", text.len())));
+        return Err(Error::corrupt_log(format!(
+            "Z85 text of {} characters, which is no multiple of five",
+            text.len()
+        )));
     };
     let mut bytes = Vec::with_capacity(groups.len() * 4);
     for group in groups {
         let mut value = 0u64;
         for character in group {
             match VALUES[usize::from(*character)] {
-                NONE => return Err(Error::corrupt_log("Z85 text with a character that is not in its alphabet")),
+                NONE => {
+                    return Err(Error::corrupt_log("Z85 text with a character that is not in its alphabet"));
+                }
                 digit => value = value * 85 + u64::from(digit),
             }
         }
-        let value = u32::try_from(value).map_err(|_| Error::corrupt_log("Z85 text with five characters that are no four bytes"))?;
+        let value = u32::try_from(value)
+            .map_err(|_| Error::corrupt_log("Z85 text with five characters that are no four bytes"))?;
         bytes.extend(value.to_be_bytes());
     }
     Ok(bytes)
@@ -52,7 +61,12 @@ mod tests {
             let value = u64::from(u32::from_be_bytes(*group));
             char::from(ALPHABET[(value / 85u64.pow(power) % 85) as usize])
         };
-        bytes.as_chunks::<4>().0.iter().flat_map(|group| (0..5).rev().map(move |power| character(group, power))).collect()
+        bytes
+            .as_chunks::<4>()
+            .0
+            .iter()
+            .flat_map(|group| (0..5).rev().map(move |power| character(group, power)))
+            .collect()
     }
 
     /// The test case of the specification, <https://rfc.zeromq.org/spec/32/#test-case>.

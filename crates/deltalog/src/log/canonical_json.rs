@@ -69,12 +69,19 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
         if self.depth > MAX_DEPTH {
             return Err(serde::de::Error::custom("values are nested too deeply"));
         }
-        // What is nested goes through a reader of its own, because only the text knows how a number is spelled.
+        // What is nested goes through a reader of its own, because only the text knows how a number is
+        // spelled.
         let mut inner = serde_json::Deserializer::from_str(text);
         let done = match text.as_bytes().first() {
-            Some(b'{') => inner.deserialize_map(Members { path: &self.path, depth: self.depth, leaves: self.leaves }),
-            Some(b'[') => inner.deserialize_seq(Elements { path: &self.path, depth: self.depth, leaves: self.leaves }),
-            Some(b'"') => serde_json::from_str::<String>(text).map(|text| self.leaves.push((self.path, quoted(&text)))),
+            Some(b'{') => {
+                inner.deserialize_map(Members { path: &self.path, depth: self.depth, leaves: self.leaves })
+            }
+            Some(b'[') => {
+                inner.deserialize_seq(Elements { path: &self.path, depth: self.depth, leaves: self.leaves })
+            }
+            Some(b'"') => {
+                serde_json::from_str::<String>(text).map(|text| self.leaves.push((self.path, quoted(&text))))
+            }
             _ => {
                 self.leaves.push((self.path, text.to_owned()));
                 Ok(())
@@ -159,14 +166,25 @@ mod tests {
     fn each_rule() {
         let json = r#"{"a": 10, "b": {"y": null, "x": "https://delta.io"} }"#;
         assert_eq!(canonical(json).unwrap(), r#""a"=10,"b"+"x"="https%3A%2F%2Fdelta.io","b"+"y"=null"#);
-        assert_eq!(canonical(r#"{"a":[null, "hi ho", 2.71]}"#).unwrap(), r#""a"+0=null,"a"+1="hi%20ho","a"+2=2.71"#);
-        assert_eq!(canonical(r#"{"k1": "v1", "checksum": "<anything>", "k3": 23}"#).unwrap(), r#""k1"="v1","k3"=23"#);
-        assert_eq!(canonical(r#"{"n":1.50e3,"é>":{"checksum":true}}"#).unwrap(), r#""%C3%A9%3E"+"checksum"=true,"n"=1.50e3"#);
+        assert_eq!(
+            canonical(r#"{"a":[null, "hi ho", 2.71]}"#).unwrap(),
+            r#""a"+0=null,"a"+1="hi%20ho","a"+2=2.71"#
+        );
+        assert_eq!(
+            canonical(r#"{"k1": "v1", "checksum": "<anything>", "k3": 23}"#).unwrap(),
+            r#""k1"="v1","k3"=23"#
+        );
+        assert_eq!(
+            canonical(r#"{"n":1.50e3,"é>":{"checksum":true}}"#).unwrap(),
+            r#""%C3%A9%3E"+"checksum"=true,"n"=1.50e3"#
+        );
     }
 
     #[test]
     fn what_has_no_canonical_form() {
-        for json in [r#"{"a":1,"a":2}"#, r#"{"a":{"b":1,"b":1}}"#, "[1]", "1", "", r#"{"a":1"#, r#"{"a":1} x"#] {
+        for json in
+            [r#"{"a":1,"a":2}"#, r#"{"a":{"b":1,"b":1}}"#, "[1]", "1", "", r#"{"a":1"#, r#"{"a":1} x"#]
+        {
             assert!(canonical(json).is_err(), "{json}");
         }
         let deep = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth), "]".repeat(depth));

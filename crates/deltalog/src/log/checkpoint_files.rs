@@ -2,8 +2,8 @@
 //!
 //! Protocol: "Checkpoint Naming Scheme".
 //!
-//! - A checkpoint in several parts counts only when all of one set are there; sets of different sizes at one version are kept apart ("Problems with
-//!   multi-part checkpoints").
+//! - A checkpoint in several parts counts only when all of one set are there; sets of different sizes at one
+//!   version are kept apart ("Problems with multi-part checkpoints").
 //! - Of several checkpoints of one version any will do; the one that costs least to read comes first.
 //! - An empty file is no checkpoint: its writer died.
 
@@ -39,7 +39,8 @@ pub enum CheckpointKind {
 impl CheckpointFiles {
     /// Whether the two are the same checkpoint, whatever a listing said of sizes and times.
     pub(crate) fn is(&self, other: &Self) -> bool {
-        self.version == other.version && self.files.iter().map(|file| &file.name).eq(other.files.iter().map(|file| &file.name))
+        self.version == other.version
+            && self.files.iter().map(|file| &file.name).eq(other.files.iter().map(|file| &file.name))
     }
 }
 
@@ -58,8 +59,12 @@ impl CheckpointCandidates {
         }
         let (version, kind) = match *name {
             LogFileName::ClassicCheckpoint(version) => (version, CheckpointKind::Classic),
-            LogFileName::UuidCheckpoint { version, format: CheckpointFormat::Parquet, .. } => (version, CheckpointKind::UuidParquet),
-            LogFileName::UuidCheckpoint { version, format: CheckpointFormat::Json, .. } => (version, CheckpointKind::UuidJson),
+            LogFileName::UuidCheckpoint { version, format: CheckpointFormat::Parquet, .. } => {
+                (version, CheckpointKind::UuidParquet)
+            }
+            LogFileName::UuidCheckpoint { version, format: CheckpointFormat::Json, .. } => {
+                (version, CheckpointKind::UuidJson)
+            }
             LogFileName::CheckpointPart { version, part, parts } => {
                 self.parts.entry((version, parts)).or_default().insert(part, file.clone());
                 return;
@@ -70,13 +75,18 @@ impl CheckpointCandidates {
     }
 
     fn complete(&self) -> impl Iterator<Item = CheckpointFiles> {
-        let in_parts = self.parts.iter().filter(|((_, parts), files)| files.len() == *parts as usize).map(|((version, _), files)| {
-            CheckpointFiles { version: *version, kind: CheckpointKind::MultiPart, files: files.values().cloned().collect() }
-        });
+        let in_parts = self.parts.iter().filter(|((_, parts), files)| files.len() == *parts as usize).map(
+            |((version, _), files)| CheckpointFiles {
+                version: *version,
+                kind: CheckpointKind::MultiPart,
+                files: files.values().cloned().collect(),
+            },
+        );
         self.whole.iter().cloned().chain(in_parts)
     }
 
-    /// The newest complete checkpoint, and of its version the one that is read most cheaply; none of `without`.
+    /// The newest complete checkpoint, and of its version the one that is read most cheaply; none of
+    /// `without`.
     pub(super) fn newest(&self, without: &[CheckpointFiles]) -> Option<CheckpointFiles> {
         let allowed = self.complete().filter(|checkpoint| !without.iter().any(|other| other.is(checkpoint)));
         allowed.min_by(|a, b| {

@@ -1,9 +1,12 @@
 //! The checksum file of a version, `N.crc`: what the version holds, counted by its writer.
 //!
-//! Protocol: "Version Checksum File". It answers questions that would otherwise need the checkpoint, and it can be compared with the replay.
+//! Protocol: "Version Checksum File". It answers questions that would otherwise need the checkpoint, and it
+//! can be compared with the replay.
 //!
-//! - A file that is no JSON object, lacks its counts, or counts what cannot be is passed over; that costs a read of the checkpoint.
-//! - Fields of older writers (`histogramOpt`, without metadata and protocol) are read, too. A field that is not understood is as if it were absent.
+//! - A file that is no JSON object, lacks its counts, or counts what cannot be is passed over; that costs a
+//!   read of the checkpoint.
+//! - Fields of older writers (`histogramOpt`, without metadata and protocol) are read, too. A field that is
+//!   not understood is as if it were absent.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -63,8 +66,8 @@ impl VersionChecksum {
     /// # Errors
     /// `CorruptLog` if it is no JSON object, lacks its counts, or counts what cannot be.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let mut fields: Map<String, Value> =
-            serde_json::from_slice(bytes).map_err(|error| Error::corrupt_log("the checksum file is no JSON object").with_source(error))?;
+        let mut fields: Map<String, Value> = serde_json::from_slice(bytes)
+            .map_err(|error| Error::corrupt_log("the checksum file is no JSON object").with_source(error))?;
         let lacks = |name: &str| Error::corrupt_log(format!("the checksum file lacks a sound '{name}'"));
         for name in ["numMetadata", "numProtocol"] {
             // A version has just one of each.
@@ -81,7 +84,8 @@ impl VersionChecksum {
             domain_metadata: take(&mut fields, "domainMetadata"),
             metadata: take(&mut fields, "metadata"),
             protocol: take(&mut fields, "protocol"),
-            file_size_histogram: take(&mut fields, "fileSizeHistogram").or_else(|| take(&mut fields, "histogramOpt")),
+            file_size_histogram: take(&mut fields, "fileSizeHistogram")
+                .or_else(|| take(&mut fields, "histogramOpt")),
             all_files: take(&mut fields, "allFiles"),
             num_deleted_records: take(&mut fields, "numDeletedRecordsOpt"),
             num_deletion_vectors: take(&mut fields, "numDeletionVectorsOpt"),

@@ -2,8 +2,10 @@
 //!
 //! Protocol: "Delta Log Entries", "Log Compaction Files".
 //!
-//! - A compaction stands for the commits `start` to `end` only if all of them are needed: it never reaches below the first or above the last.
-//! - It is used only where its commits are there too, so that it hides no gap and never makes a version of its own.
+//! - A compaction stands for the commits `start` to `end` only if all of them are needed: it never reaches
+//!   below the first or above the last.
+//! - It is used only where its commits are there too, so that it hides no gap and never makes a version of
+//!   its own.
 //! - A compaction knows neither `commitInfo` nor the time of a version: who asks for those reads the commit.
 
 use uuid::Uuid;
@@ -61,8 +63,8 @@ impl CommitFile {
     }
 }
 
-/// Of `candidates` those that replace commits of `commits`, which are contiguous and oldest first: from each version on the longest, and no two of one
-/// version.
+/// Of `candidates` those that replace commits of `commits`, which are contiguous and oldest first: from each
+/// version on the longest, and no two of one version.
 pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFile]) -> Vec<CommitFile> {
     let Some(first) = commits.first().map(|commit| commit.version) else { return Vec::new() };
     let covered = |candidate: &CommitFile| {
@@ -72,7 +74,8 @@ pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFil
     };
     // What is larger than its commits together costs more than it saves.
     let pays = |candidate: &&CommitFile| {
-        let replaced = covered(candidate).map(|commits| commits.iter().map(|commit| commit.size).sum::<u64>());
+        let replaced =
+            covered(candidate).map(|commits| commits.iter().map(|commit| commit.size).sum::<u64>());
         candidate.size > 0 && replaced.is_some_and(|replaced| candidate.size <= replaced)
     };
     let mut candidates: Vec<_> = candidates.iter().filter(pays).copied().collect();

@@ -2,8 +2,10 @@
 //!
 //! Protocol: "Last Checkpoint File", "Last Checkpoint File Schema".
 //!
-//! - It is a hint: stale, torn, too new, with a wrong checksum, or missing, it may cost a listing, never a wrong answer.
-//! - Only `version` decides where a listing starts. A field that is not as the protocol has it is passed over and does not spoil the others.
+//! - It is a hint: stale, torn, too new, with a wrong checksum, or missing, it may cost a listing, never a
+//!   wrong answer.
+//! - Only `version` decides where a listing starts. A field that is not as the protocol has it is passed over
+//!   and does not spoil the others.
 
 use std::collections::BTreeMap;
 
@@ -77,14 +79,18 @@ impl LastCheckpoint {
     /// # Errors
     /// `CorruptLog` if it is no JSON object with a version, or its checksum is not that of its content.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        let text = std::str::from_utf8(bytes).map_err(|error| Error::corrupt_log("the hint is not UTF-8").with_source(error))?;
-        let mut fields: Map<String, Value> =
-            serde_json::from_str(text).map_err(|error| Error::corrupt_log("the hint is no JSON object").with_source(error))?;
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| Error::corrupt_log("the hint is not UTF-8").with_source(error))?;
+        let mut fields: Map<String, Value> = serde_json::from_str(text)
+            .map_err(|error| Error::corrupt_log("the hint is no JSON object").with_source(error))?;
         let checksum: Option<String> = take(&mut fields, "checksum");
         if let Some(checksum) = &checksum {
-            let found = json_checksum(text).map_err(|error| Error::corrupt_log("the hint has no canonical form").with_source(error))?;
+            let found = json_checksum(text)
+                .map_err(|error| Error::corrupt_log("the hint has no canonical form").with_source(error))?;
             if !checksum.eq_ignore_ascii_case(&found) {
-                return Err(Error::corrupt_log(format!("the checksum of the hint should be {found} and not {checksum}")));
+                return Err(Error::corrupt_log(format!(
+                    "the checksum of the hint should be {found} and not {checksum}"
+                )));
             }
         }
         let version = take(&mut fields, "version").filter(|version| i64::try_from(*version).is_ok());
@@ -115,7 +121,9 @@ impl LastCheckpoint {
 
     /// Writes the hint, with its checksum.
     pub(crate) fn write(&self, storage: &Storage) -> Result<()> {
-        let failed = |error: serde_json::Error| Error::invalid_argument("the hint cannot be written").with_source(error);
+        let failed = |error: serde_json::Error| {
+            Error::invalid_argument("the hint cannot be written").with_source(error)
+        };
         let bare = serde_json::to_string(&Self { checksum: None, ..self.clone() }).map_err(failed)?;
         let whole = Self { checksum: Some(json_checksum(&bare).map_err(failed)?), ..self.clone() };
         storage.put(&Self::path(), serde_json::to_vec(&whole).map_err(failed)?.into())
@@ -137,7 +145,8 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut changed = text.clone().into_bytes();
                 changed[at] = byte;
-                // The name of the checksum itself may be what was changed. (What is empty has no canonical form, so nothing here is.)
+                // The name of the checksum itself may be what was changed. (What is empty has no canonical
+                // form, so nothing here is.)
                 if let Ok(found) = LastCheckpoint::parse(&changed)
                     && found.checksum.is_some()
                 {
@@ -155,14 +164,20 @@ mod tests {
         let hint = LastCheckpoint::parse(text.as_bytes()).unwrap();
         let again = LastCheckpoint::parse(&serde_json::to_vec(&hint).unwrap()).unwrap();
         assert_eq!(hint, again);
-        assert_eq!((hint.version, hint.size, hint.parts, hint.size_in_bytes, hint.num_of_add_files), (8, 11, Some(3), Some(5), Some(7)));
+        assert_eq!(
+            (hint.version, hint.size, hint.parts, hint.size_in_bytes, hint.num_of_add_files),
+            (8, 11, Some(3), Some(5), Some(7))
+        );
         assert_eq!(hint.v2_checkpoint.unwrap().sidecar_files.unwrap()[0].size_in_bytes, 3);
     }
 
     #[test]
     fn a_field_that_is_not_understood_spoils_no_other() {
         let text = r#"{"version":8,"size":"many","parts":-1,"tags":[],"v2Checkpoint":7}"#;
-        assert_eq!(LastCheckpoint::parse(text.as_bytes()).unwrap(), LastCheckpoint { version: 8, ..LastCheckpoint::default() });
+        assert_eq!(
+            LastCheckpoint::parse(text.as_bytes()).unwrap(),
+            LastCheckpoint { version: 8, ..LastCheckpoint::default() }
+        );
     }
 
     /// "Last checkpoint file readers are encouraged to validate the checksum, if present".
@@ -171,10 +186,17 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
         std::fs::create_dir(directory.path().join(LOG_DIRECTORY)).unwrap();
-        LastCheckpoint { version: 10, size: 3, num_of_add_files: Some(1), ..LastCheckpoint::default() }.write(&storage).unwrap();
+        LastCheckpoint { version: 10, size: 3, num_of_add_files: Some(1), ..LastCheckpoint::default() }
+            .write(&storage)
+            .unwrap();
         let text = String::from_utf8(storage.read(&LastCheckpoint::path()).unwrap().to_vec()).unwrap();
         assert!(LastCheckpoint::parse(text.as_bytes()).unwrap().checksum.is_some());
         assert!(LastCheckpoint::parse(text.replace("10", "11").as_bytes()).is_err());
-        assert!(LastCheckpoint::parse(br#"{"version":1,"version":1,"size":2,"checksum":"6a92d155a59bf2eecbd4b4ec7fd1f875"}"#).is_err());
+        assert!(
+            LastCheckpoint::parse(
+                br#"{"version":1,"version":1,"size":2,"checksum":"6a92d155a59bf2eecbd4b4ec7fd1f875"}"#
+            )
+            .is_err()
+        );
     }
 }

@@ -35,7 +35,11 @@ pub(crate) fn is_table(storage: &Storage) -> Result<bool> {
     Ok(files.iter().filter_map(|file| LogFileName::parse(&file.name)).any(|name| name.version().is_some()))
 }
 
-/// Takes the value of `key` out of the fields of a small file of the log, if it is of the type that it should be.
-fn take<T: serde::de::DeserializeOwned>(fields: &mut serde_json::Map<String, serde_json::Value>, key: &str) -> Option<T> {
+/// Takes the value of `key` out of the fields of a small file of the log, if it is of the type that it should
+/// be.
+fn take<T: serde::de::DeserializeOwned>(
+    fields: &mut serde_json::Map<String, serde_json::Value>,
+    key: &str,
+) -> Option<T> {
     serde_json::from_value(fields.remove(key)?).ok()
 }

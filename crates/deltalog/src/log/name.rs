@@ -1,6 +1,7 @@
 //! The names of the files in `_delta_log`: one parser, one writer.
 //!
-//! Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Log Compaction Files", "Last Checkpoint File", "Version Checksum File".
+//! Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Log Compaction Files", "Last Checkpoint File",
+//! "Version Checksum File".
 //!
 //! ```text
 //! 00000000000000000012.json                                       commit
@@ -14,7 +15,8 @@
 //! _staged_commits/00000000000000000012.<uuid>.json                staged commit
 //! ```
 //!
-//! - Whatever is none of these, temporary files of other writers included, is not a log file and is passed over.
+//! - Whatever is none of these, temporary files of other writers included, is not a log file and is passed
+//!   over.
 //! - `parse(name.to_string()) == name` for every name, and `parse` accepts nothing else.
 
 use std::fmt;
@@ -97,8 +99,11 @@ impl LogFileName {
         }
         if let Some(sidecar) = name.strip_prefix("_sidecars/") {
             let hidden = sidecar.starts_with(['.', '_']);
-            return (!hidden && !sidecar.contains('/') && sidecar.len() > ".parquet".len() && sidecar.ends_with(".parquet"))
-                .then(|| Self::Sidecar(sidecar.to_owned()));
+            return (!hidden
+                && !sidecar.contains('/')
+                && sidecar.len() > ".parquet".len()
+                && sidecar.ends_with(".parquet"))
+            .then(|| Self::Sidecar(sidecar.to_owned()));
         }
         if let Some(staged) = name.strip_prefix("_staged_commits/") {
             let [version, uuid, "json"] = split(staged)? else { return None };
@@ -125,7 +130,11 @@ impl LogFileName {
                 "parquet" => CheckpointFormat::Parquet,
                 _ => return None,
             };
-            return Some(Self::UuidCheckpoint { version: parse_version(version)?, uuid: parse_uuid(uuid)?, format });
+            return Some(Self::UuidCheckpoint {
+                version: parse_version(version)?,
+                uuid: parse_uuid(uuid)?,
+                format,
+            });
         }
         if let Some([version, "checkpoint", part, parts, "parquet"]) = split(name) {
             let (version, part, parts) = (parse_version(version)?, parse_part(part)?, parse_part(parts)?);
@@ -159,8 +168,12 @@ impl fmt::Display for LogFileName {
         match self {
             Self::Commit(version) => write!(f, "{version:020}.json"),
             Self::ClassicCheckpoint(version) => write!(f, "{version:020}.checkpoint.parquet"),
-            Self::CheckpointPart { version, part, parts } => write!(f, "{version:020}.checkpoint.{part:010}.{parts:010}.parquet"),
-            Self::UuidCheckpoint { version, uuid, format } => write!(f, "{version:020}.checkpoint.{uuid}.{}", format.extension()),
+            Self::CheckpointPart { version, part, parts } => {
+                write!(f, "{version:020}.checkpoint.{part:010}.{parts:010}.parquet")
+            }
+            Self::UuidCheckpoint { version, uuid, format } => {
+                write!(f, "{version:020}.checkpoint.{uuid}.{}", format.extension())
+            }
             Self::Compaction { start, end } => write!(f, "{start:020}.{end:020}.compacted.json"),
             Self::Checksum(version) => write!(f, "{version:020}.crc"),
             Self::LastCheckpoint => f.write_str(LAST_CHECKPOINT),
@@ -216,13 +229,17 @@ mod tests {
                 part: a.min(b),
                 parts: a.max(b)
             }),
-            (version(), uuid.clone(), any::<bool>()).prop_map(|(version, uuid, json)| LogFileName::UuidCheckpoint {
-                version,
-                uuid,
-                format: if json { CheckpointFormat::Json } else { CheckpointFormat::Parquet }
+            (version(), uuid.clone(), any::<bool>()).prop_map(|(version, uuid, json)| {
+                LogFileName::UuidCheckpoint {
+                    version,
+                    uuid,
+                    format: if json { CheckpointFormat::Json } else { CheckpointFormat::Parquet },
+                }
             }),
-            (0..i64::MAX as u64, 1..1000u64)
-                .prop_map(|(start, by)| LogFileName::Compaction { start, end: (start + by).min(i64::MAX as u64) }),
+            (0..i64::MAX as u64, 1..1000u64).prop_map(|(start, by)| LogFileName::Compaction {
+                start,
+                end: (start + by).min(i64::MAX as u64)
+            }),
             Just(LogFileName::LastCheckpoint),
             "[a-z0-9]{1,20}".prop_map(|name| LogFileName::Sidecar(format!("{name}.parquet"))),
             (version(), uuid).prop_map(|(version, uuid)| LogFileName::StagedCommit { version, uuid }),

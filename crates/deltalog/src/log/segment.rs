@@ -5,10 +5,12 @@
 //!   ... 7 8 9 [10]  +  11.json 12.json 13.json  =  version 13
 //! ```
 //!
-//! - The commits of a segment are contiguous and end at its version; a gap is an error that names the missing version.
-//! - A listing is no snapshot of a directory: one that was made while commits were added may show N + 1 and not N. What seems to be missing is asked
-//!   for by name before it is called missing.
-//! - `_last_checkpoint` only tells where a listing may start. If what it points at is not there, the whole log is listed.
+//! - The commits of a segment are contiguous and end at its version; a gap is an error that names the missing
+//!   version.
+//! - A listing is no snapshot of a directory: one that was made while commits were added may show N + 1 and
+//!   not N. What seems to be missing is asked for by name before it is called missing.
+//! - `_last_checkpoint` only tells where a listing may start. If what it points at is not there, the whole
+//!   log is listed.
 //! - A checkpoint newer than the version asked for is never used.
 
 use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
@@ -72,10 +74,13 @@ impl Listing {
             if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
                 continue;
             }
-            let commit = |version, kind| CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind };
+            let commit =
+                |version, kind| CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind };
             match name {
                 LogFileName::Commit(version) => listing.commits.push(commit(version, CommitKind::Published)),
-                LogFileName::Compaction { start, end } => listing.compactions.push(commit(end, CommitKind::Compacted { start })),
+                LogFileName::Compaction { start, end } => {
+                    listing.compactions.push(commit(end, CommitKind::Compacted { start }))
+                }
                 LogFileName::Checksum(version) if file.size > 0 => listing.checksum = Some((version, file)),
                 _ => listing.checkpoints.add(&name, &file),
             }
@@ -93,7 +98,9 @@ impl Listing {
             if version < start || end.is_some_and(|end| version > end) {
                 continue;
             }
-            let Err(place) = self.commits.binary_search_by_key(&version, |commit| commit.version) else { continue };
+            let Err(place) = self.commits.binary_search_by_key(&version, |commit| commit.version) else {
+                continue;
+            };
             let kind = CommitKind::Staged(staged.uuid);
             let commit = match source.storage.head(&staged.path())? {
                 Some(file) => CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind },
@@ -113,7 +120,10 @@ impl Listing {
     }
 
     fn newest_version(&self) -> Option<u64> {
-        self.commits.last().map(|commit| commit.version).max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
+        self.commits
+            .last()
+            .map(|commit| commit.version)
+            .max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
     }
 
     fn checksum_of(&self, wanted: u64) -> Option<FileMeta> {
@@ -125,7 +135,8 @@ impl LogSegment {
     /// Finds the segment of `version`, or of the newest one.
     ///
     /// # Errors
-    /// `NotATable` if the log has no file, `VersionNotFound` if it has no such version, `CorruptLog` for a gap, and the store's own.
+    /// `NotATable` if the log has no file, `VersionNotFound` if it has no such version, `CorruptLog` for a
+    /// gap, and the store's own.
     pub fn find(storage: &Storage, version: Option<u64>) -> Result<Self> {
         Self::find_in(SegmentSource::new(storage), version)
     }
@@ -153,7 +164,8 @@ impl LogSegment {
         Self::build(source, listing, version)
     }
 
-    /// The segment after new commits: `self` plus what a listing from its version on shows; `None` if there is nothing new.
+    /// The segment after new commits: `self` plus what a listing from its version on shows; `None` if there
+    /// is nothing new.
     ///
     /// # Errors
     /// `CorruptLog` for a gap, and the store's own.
@@ -163,10 +175,15 @@ impl LogSegment {
 
     /// As [`LogSegment::refresh`], with what `source` says.
     pub(crate) fn refresh_in(&self, source: SegmentSource<'_>) -> Result<Option<Self>> {
-        // From its own version on: the checkpoint of a commit appears after the commit, and a handle that always looked past it would never find one.
+        // From its own version on: the checkpoint of a commit appears after the commit, and a handle that
+        // always looked past it would never find one.
         let listing = Listing::from(source, self.version, None)?;
         let newer = listing.checkpoints.newest(source.without);
-        let newest = listing.commits.last().map(|commit| commit.version).max(newer.as_ref().map(|checkpoint| checkpoint.version));
+        let newest = listing
+            .commits
+            .last()
+            .map(|commit| commit.version)
+            .max(newer.as_ref().map(|checkpoint| checkpoint.version));
         let Some(version) = newest.filter(|version| *version > self.version) else { return Ok(None) };
         let checksum = listing.checksum_of(version);
         let checkpoint = newer.or_else(|| self.checkpoint.clone());
@@ -178,7 +195,10 @@ impl LogSegment {
         // Compactions that were read stay, because they are at hand; new ones only of what is new.
         let mut compactions = self.compactions.clone();
         compactions.retain(|compaction| compaction.start() >= first);
-        let new = commits.iter().position(|commit| commit.version > self.version).and_then(|index| commits.get(index..));
+        let new = commits
+            .iter()
+            .position(|commit| commit.version > self.version)
+            .and_then(|index| commits.get(index..));
         compactions.extend(useful_compactions(new.unwrap_or_default(), &listing.compactions));
         Ok(Some(Self { version, checkpoint, commits, compactions, checksum }))
     }
@@ -196,10 +216,17 @@ impl LogSegment {
         let mut commits = listing.commits.clone();
         let oldest = commits.first().map(|commit| commit.version);
         commits.retain(|commit| commit.version >= first);
-        let newest = commits.last().map(|commit| commit.version).or(checkpoint.as_ref().map(|checkpoint| checkpoint.version));
+        let newest = commits
+            .last()
+            .map(|commit| commit.version)
+            .or(checkpoint.as_ref().map(|checkpoint| checkpoint.version));
         let Some(newest) = newest else { return Err(Self::no_such_version(source, wanted)) };
         // The log begins after the version asked for, or with commits whose checkpoint is newer than it.
-        if wanted.is_some() && checkpoint.is_none() && oldest != Some(0) && storage.head(&LogFileName::Commit(0).path())?.is_none() {
+        if wanted.is_some()
+            && checkpoint.is_none()
+            && oldest != Some(0)
+            && storage.head(&LogFileName::Commit(0).path())?.is_none()
+        {
             return Err(Self::no_such_version(source, wanted));
         }
         // A gap below the version asked for would otherwise be taken for the end of the log.
@@ -220,19 +247,25 @@ impl LogSegment {
             Ok(listing) if !listing.any => not_a_table(storage),
             Ok(listing) => {
                 let Some(newest) = listing.newest_version() else {
-                    return Error::corrupt_log("the log holds neither a commit nor a complete checkpoint").in_table(storage.url());
+                    return Error::corrupt_log("the log holds neither a commit nor a complete checkpoint")
+                        .in_table(storage.url());
                 };
-                let Some(wanted) = wanted else { return error("the newest version cannot be found".to_owned()).at_version(newest) };
+                let Some(wanted) = wanted else {
+                    return error("the newest version cannot be found".to_owned()).at_version(newest);
+                };
                 let oldest = oldest_readable(&listing);
-                let range = oldest.map_or_else(|| "none".to_owned(), |oldest| format!("{oldest} to {newest}"));
+                let range =
+                    oldest.map_or_else(|| "none".to_owned(), |oldest| format!("{oldest} to {newest}"));
                 if wanted > newest {
                     error(format!("version {wanted} does not exist yet: the readable versions are {range}"))
                 } else if oldest.is_some_and(|oldest| oldest <= wanted) {
                     // Neither the end of the log nor cleaned up: its commit is gone from the middle.
                     missing_commit(storage, wanted)
                 } else {
-                    error(format!("version {wanted} can no longer be read: the readable versions are {range}"))
-                        .with_hint("the log before them was cleaned up")
+                    error(format!(
+                        "version {wanted} can no longer be read: the readable versions are {range}"
+                    ))
+                    .with_hint("the log before them was cleaned up")
                 }
             }
         }
@@ -272,7 +305,8 @@ fn not_a_table(storage: &Storage) -> Error {
         .with_hint("check the path, or create the table first")
 }
 
-/// Makes `commits` those of `first` to `last` without a gap: a commit that the listing does not show is asked for by name.
+/// Makes `commits` those of `first` to `last` without a gap: a commit that the listing does not show is asked
+/// for by name.
 fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitFile>) -> Result<()> {
     let mut expected = first;
     while expected <= last {
@@ -289,7 +323,12 @@ fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitF
 /// The published commit of `version`, asked for by name.
 fn published(storage: &Storage, version: u64) -> Result<Option<CommitFile>> {
     let file = storage.head(&LogFileName::Commit(version).path())?;
-    Ok(file.map(|file| CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind: CommitKind::Published }))
+    Ok(file.map(|file| CommitFile {
+        version,
+        size: file.size,
+        modified_ms: file.modified_ms,
+        kind: CommitKind::Published,
+    }))
 }
 
 pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {

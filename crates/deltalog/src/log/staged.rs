@@ -1,9 +1,10 @@
 //! Commits that a catalog has accepted and not published yet.
 //!
-//! Protocol: the table feature `catalogManaged`. Only the catalog knows which staged commits count, so a path alone does not give the newest version: who
-//! asked the catalog hands its answer over here.
+//! Protocol: the table feature `catalogManaged`. Only the catalog knows which staged commits count, so a path
+//! alone does not give the newest version: who asked the catalog hands its answer over here.
 //!
-//! - A staged commit lies in `_delta_log/_staged_commits` under its own name, or the catalog gives its bytes. No other place is read.
+//! - A staged commit lies in `_delta_log/_staged_commits` under its own name, or the catalog gives its bytes.
+//!   No other place is read.
 //! - A version that is published too is read from where it is published.
 
 use bytes::Bytes;
@@ -22,21 +23,28 @@ pub struct StagedCommit {
 }
 
 impl StagedCommit {
-    /// The staged commit in the file `path`: its name, or its path or URL, which must end in `_delta_log/_staged_commits/<name>`. Only the name counts; the
-    /// file is looked for in the table's own log.
+    /// The staged commit in the file `path`: its name, or its path or URL, which must end in
+    /// `_delta_log/_staged_commits/<name>`. Only the name counts; the file is looked for in the table's own
+    /// log.
     ///
     /// # Errors
     /// `InvalidArgument` if that is no name of a staged commit.
     pub fn file(path: &str) -> Result<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let staged = format!("{LOG_DIRECTORY}/_staged_commits");
-        let in_place =
-            directory.is_empty() || directory == "_staged_commits" || directory == staged || directory.ends_with(&format!("/{staged}"));
+        let in_place = directory.is_empty()
+            || directory == "_staged_commits"
+            || directory == staged
+            || directory.ends_with(&format!("/{staged}"));
         match LogFileName::parse(&format!("_staged_commits/{name}")) {
-            Some(LogFileName::StagedCommit { version, uuid }) if in_place => Ok(Self { version, uuid, bytes: None }),
+            Some(LogFileName::StagedCommit { version, uuid }) if in_place => {
+                Ok(Self { version, uuid, bytes: None })
+            }
             _ => Err(Error::invalid_argument("this is not the name of a staged commit")
                 .at_path(path)
-                .with_hint(format!("staged commits are named {staged}/<version with 20 digits>.<uuid>.json"))),
+                .with_hint(format!(
+                    "staged commits are named {staged}/<version with 20 digits>.<uuid>.json"
+                ))),
         }
     }
 
@@ -76,9 +84,20 @@ mod tests {
             "/t/_delta_log/_staged_commits/",
         ] {
             let staged = StagedCommit::file(&format!("{prefix}{name}")).unwrap();
-            assert_eq!((staged.version(), staged.path()), (2, format!("_delta_log/_staged_commits/{name}")), "{prefix}");
+            assert_eq!(
+                (staged.version(), staged.path()),
+                (2, format!("_delta_log/_staged_commits/{name}")),
+                "{prefix}"
+            );
         }
-        for path in ["", "x.json", "00000000000000000002.json", &format!("/elsewhere/{name}"), &format!("../{name}"), &format!("{name}/")] {
+        for path in [
+            "",
+            "x.json",
+            "00000000000000000002.json",
+            &format!("/elsewhere/{name}"),
+            &format!("../{name}"),
+            &format!("{name}/"),
+        ] {
             assert!(StagedCommit::file(path).is_err(), "{path}");
         }
     }

@@ -2,10 +2,12 @@
 //!
 //! Protocol: "In-Commit Timestamps".
 //!
-//! - Where in-commit timestamps are enabled, a commit's time is the one in its `commitInfo`; its file's time before that version, and where they are not
-//!   enabled at all.
-//! - File times are made monotonic as the JVM implementation does: each at least a millisecond after the one before.
-//! - A time from the enabling on is looked for among the versions with in-commit timestamps only, an earlier one among the others only.
+//! - Where in-commit timestamps are enabled, a commit's time is the one in its `commitInfo`; its file's time
+//!   before that version, and where they are not enabled at all.
+//! - File times are made monotonic as the JVM implementation does: each at least a millisecond after the one
+//!   before.
+//! - A time from the enabling on is looked for among the versions with in-commit timestamps only, an earlier
+//!   one among the others only.
 
 use std::collections::BTreeMap;
 
@@ -37,27 +39,34 @@ impl InCommitTimestamps {
     /// # Errors
     /// `CorruptLog` for a version or time of the enabling that is no number.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
-        let is_feature = |feature| matches!(feature, TableFeature::InCommitTimestamp | TableFeature::InCommitTimestampPreview);
-        if !metadata.is_enabled("delta.enableInCommitTimestamps") || !protocol.writer_features().into_iter().any(is_feature) {
+        let is_feature = |feature| {
+            matches!(feature, TableFeature::InCommitTimestamp | TableFeature::InCommitTimestampPreview)
+        };
+        if !metadata.is_enabled("delta.enableInCommitTimestamps")
+            || !protocol.writer_features().into_iter().any(is_feature)
+        {
             return Ok(Self::Never);
         }
         let number = |key: &str| -> Result<Option<i64>> {
             let Some(text) = metadata.property(key) else { return Ok(None) };
-            text.trim()
-                .parse()
-                .map(Some)
-                .map_err(|error| Error::corrupt_log(format!("the table property {key} is no number")).with_source(error))
+            text.trim().parse().map(Some).map_err(|error| {
+                Error::corrupt_log(format!("the table property {key} is no number")).with_source(error)
+            })
         };
         let version = number("delta.inCommitTimestampEnablementVersion")?;
         let timestamp = number("delta.inCommitTimestampEnablementTimestamp")?;
         match (version, timestamp) {
             (None, None) => Ok(Self::Always),
             (Some(version), Some(timestamp_ms)) => {
-                let version = u64::try_from(version)
-                    .map_err(|error| Error::corrupt_log("delta.inCommitTimestampEnablementVersion is below 0").with_source(error))?;
+                let version = u64::try_from(version).map_err(|error| {
+                    Error::corrupt_log("delta.inCommitTimestampEnablementVersion is below 0")
+                        .with_source(error)
+                })?;
                 Ok(Self::Since { version, timestamp_ms })
             }
-            _ => Err(Error::corrupt_log("of the two table properties that say when in-commit timestamps were enabled one is missing")),
+            _ => Err(Error::corrupt_log(
+                "of the two table properties that say when in-commit timestamps were enabled one is missing",
+            )),
         }
     }
 
@@ -110,19 +119,25 @@ impl CommitTimes {
     /// The time of `version`, milliseconds since the epoch.
     ///
     /// # Errors
-    /// `VersionNotFound` if its commit is not there any more; `CorruptLog` if it has no in-commit timestamp and must have one.
+    /// `VersionNotFound` if its commit is not there any more; `CorruptLog` if it has no in-commit timestamp
+    /// and must have one.
     pub fn of(&self, version: u64) -> Result<i64> {
         match self.commits.binary_search_by_key(&version, |commit| commit.version) {
             Ok(index) => self.time(self.commits.get(index)),
-            Err(_) => Err(Error::new(ErrorKind::VersionNotFound, "the commit is not there any more, so its time is not known")
-                .at_version(version)
-                .in_table(self.storage.url())),
+            Err(_) => Err(Error::new(
+                ErrorKind::VersionNotFound,
+                "the commit is not there any more, so its time is not known",
+            )
+            .at_version(version)
+            .in_table(self.storage.url())),
         }
     }
 
     fn time(&self, commit: Option<&CommitFile>) -> Result<i64> {
-        let nothing =
-            || Error::new(ErrorKind::VersionNotFound, "no commit is there any more, so no time is known").in_table(self.storage.url());
+        let nothing = || {
+            Error::new(ErrorKind::VersionNotFound, "no commit is there any more, so no time is known")
+                .in_table(self.storage.url())
+        };
         let commit = commit.ok_or_else(nothing)?;
         if !self.in_commit.covers(commit.version) {
             return Ok(commit.modified_ms);
@@ -139,19 +154,26 @@ impl CommitTimes {
         })
     }
 
-    /// The time of a commit whose `info` is at hand, for showing: where an in-commit timestamp is missing, the file's time has to do.
+    /// The time of a commit whose `info` is at hand, for showing: where an in-commit timestamp is missing,
+    /// the file's time has to do.
     pub(crate) fn shown(&self, commit: &CommitFile, info: Option<&CommitInfo>) -> i64 {
-        let in_commit = info.and_then(|info| info.in_commit_timestamp).filter(|_| self.in_commit.covers(commit.version));
+        let in_commit =
+            info.and_then(|info| info.in_commit_timestamp).filter(|_| self.in_commit.covers(commit.version));
         in_commit.unwrap_or(commit.modified_ms)
     }
 
     /// The newest version that was committed at or before `timestamp_ms`.
     ///
     /// # Errors
-    /// `VersionNotFound` before the oldest readable version and after the newest, with the range of both and why it ends there.
+    /// `VersionNotFound` before the oldest readable version and after the newest, with the range of both and
+    /// why it ends there.
     pub fn version_at(&self, timestamp_ms: i64) -> Result<u64> {
         let oldest = self.oldest_readable.unwrap_or(u64::MAX);
-        let readable = self.commits.iter().position(|commit| commit.version >= oldest).and_then(|index| self.commits.get(index..));
+        let readable = self
+            .commits
+            .iter()
+            .position(|commit| commit.version >= oldest)
+            .and_then(|index| self.commits.get(index..));
         let readable = readable.unwrap_or_default();
         let (first, last) = (self.time(readable.first())?, self.time(readable.last())?);
         if timestamp_ms < first || timestamp_ms > last {
@@ -161,7 +183,11 @@ impl CommitTimes {
         let split = readable.partition_point(|commit| !self.in_commit.covers(commit.version));
         let (by_file, in_commit) = readable.split_at(split);
         let candidates = match self.in_commit {
-            InCommitTimestamps::Since { timestamp_ms: enabled, .. } if timestamp_ms < enabled && !by_file.is_empty() => by_file,
+            InCommitTimestamps::Since { timestamp_ms: enabled, .. }
+                if timestamp_ms < enabled && !by_file.is_empty() =>
+            {
+                by_file
+            }
             InCommitTimestamps::Never => by_file,
             _ => in_commit,
         };
@@ -178,16 +204,22 @@ impl CommitTimes {
     fn out_of_range(&self, timestamp_ms: i64, readable: &[CommitFile], first: i64, last: i64) -> Error {
         let version = |commit: Option<&CommitFile>| commit.map_or(0, |commit| commit.version);
         let (oldest, newest) = (version(readable.first()), version(readable.last()));
-        let range = format!("the readable versions {oldest} to {newest} are of {} to {}", show(first), show(last));
+        let range =
+            format!("the readable versions {oldest} to {newest} are of {} to {}", show(first), show(last));
         let (message, why) = match (timestamp_ms < first, oldest) {
-            (true, 0) => ("no version is as old as", format!("version 0 is of {}: choose this time or a later one", show(first))),
+            (true, 0) => (
+                "no version is as old as",
+                format!("version 0 is of {}: choose this time or a later one", show(first)),
+            ),
             (true, _) => (
                 "no version that can still be read is as old as",
                 format!("the log before version {oldest} was cleaned up: choose a later time"),
             ),
             (false, _) => (
                 "no version is as new as",
-                format!("version {newest} is the newest: choose its time or an earlier one, or open the newest version"),
+                format!(
+                    "version {newest} is the newest: choose its time or an earlier one, or open the newest version"
+                ),
             ),
         };
         Error::new(ErrorKind::VersionNotFound, format!("{message} {}: {range}", show(timestamp_ms)))
@@ -198,7 +230,8 @@ impl CommitTimes {
     /// The commit of `version`.
     ///
     /// # Errors
-    /// `VersionNotFound` if it was cleaned up or is not there yet, `CorruptLog` if it is missing among others.
+    /// `VersionNotFound` if it was cleaned up or is not there yet, `CorruptLog` if it is missing among
+    /// others.
     pub(crate) fn commit(&self, version: u64) -> Result<CommitFile> {
         if let Ok(index) = self.commits.binary_search_by_key(&version, |commit| commit.version)
             && let Some(commit) = self.commits.get(index)
@@ -206,17 +239,24 @@ impl CommitTimes {
             return Ok(*commit);
         }
         let (Some(first), Some(last)) = (self.commits.first(), self.commits.last()) else {
-            return Err(Error::new(ErrorKind::VersionNotFound, "no commit is there any more").in_table(self.storage.url()));
+            return Err(Error::new(ErrorKind::VersionNotFound, "no commit is there any more")
+                .in_table(self.storage.url()));
         };
         let range = format!("the commits of versions {} to {} are", first.version, last.version);
         if version < first.version {
-            return Err(Error::new(ErrorKind::VersionNotFound, format!("the commit of version {version} is not there any more: {range}"))
-                .in_table(self.storage.url())
-                .with_hint("the log before them was cleaned up"));
+            return Err(Error::new(
+                ErrorKind::VersionNotFound,
+                format!("the commit of version {version} is not there any more: {range}"),
+            )
+            .in_table(self.storage.url())
+            .with_hint("the log before them was cleaned up"));
         }
         if version > last.version {
-            return Err(Error::new(ErrorKind::VersionNotFound, format!("version {version} does not exist yet: {range}"))
-                .in_table(self.storage.url()));
+            return Err(Error::new(
+                ErrorKind::VersionNotFound,
+                format!("version {version} does not exist yet: {range}"),
+            )
+            .in_table(self.storage.url()));
         }
         Err(missing_commit(&self.storage, version))
     }
@@ -252,7 +292,13 @@ impl CommitTimes {
         match (self.commits.first(), self.commits.last()) {
             (Some(first), Some(last)) => {
                 let (oldest, newest) = (self.time(Some(first))?, self.time(Some(last))?);
-                Ok(format!("the versions {} to {} are of {} to {}", first.version, last.version, show(oldest), show(newest)))
+                Ok(format!(
+                    "the versions {} to {} are of {} to {}",
+                    first.version,
+                    last.version,
+                    show(oldest),
+                    show(newest)
+                ))
             }
             _ => Ok("there are none".to_owned()),
         }
@@ -270,8 +316,10 @@ impl CommitTimes {
 }
 
 fn show(timestamp_ms: i64) -> String {
-    chrono::DateTime::from_timestamp_millis(timestamp_ms)
-        .map_or_else(|| format!("{timestamp_ms} ms"), |time| time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true))
+    chrono::DateTime::from_timestamp_millis(timestamp_ms).map_or_else(
+        || format!("{timestamp_ms} ms"),
+        |time| time.to_rfc3339_opts(chrono::SecondsFormat::Millis, true),
+    )
 }
 
 /// The provenance of a commit, without parsing its file actions.
@@ -285,9 +333,12 @@ pub(crate) fn read_commit_info(storage: &Storage, commit: CommitFile) -> Result<
         if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
             continue;
         }
-        let text = std::str::from_utf8(line)
-            .map_err(|error| located(Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number)))?;
-        if let Some(Action::CommitInfo(info)) = Action::parse_line(text).map_err(|error| located(error.at_line(number)))? {
+        let text = std::str::from_utf8(line).map_err(|error| {
+            located(Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number))
+        })?;
+        if let Some(Action::CommitInfo(info)) =
+            Action::parse_line(text).map_err(|error| located(error.at_line(number)))?
+        {
             return Ok(Some(info));
         }
     }

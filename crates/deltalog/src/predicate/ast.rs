@@ -110,7 +110,9 @@ impl PartialEq for Literal {
             (Self::Boolean(a), Self::Boolean(b)) => a == b,
             (Self::Integer(a), Self::Integer(b)) | (Self::Timestamp(a), Self::Timestamp(b)) => a == b,
             (Self::TimestampNtz(a), Self::TimestampNtz(b)) => a == b,
-            (Self::Decimal { unscaled: a, scale: s }, Self::Decimal { unscaled: b, scale: t }) => a == b && s == t,
+            (Self::Decimal { unscaled: a, scale: s }, Self::Decimal { unscaled: b, scale: t }) => {
+                a == b && s == t
+            }
             (Self::Double(a), Self::Double(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
             (Self::String(a), Self::String(b)) => a == b,
             (Self::Binary(a), Self::Binary(b)) => a == b,
@@ -137,7 +139,8 @@ pub enum Expr {
 
 /// A condition on a row: true, false or NULL.
 ///
-/// `AND`s and `OR`s that the builder and the parser make are flat: an `And` holds no `And`, an `Or` no `Or`, and both at least two conditions.
+/// `AND`s and `OR`s that the builder and the parser make are flat: an `And` holds no `And`, an `Or` no `Or`,
+/// and both at least two conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Predicate {
     /// A boolean column, constant, or a condition this crate cannot compute.
@@ -160,7 +163,8 @@ pub enum Predicate {
         /// Where it is looked for.
         list: Vec<Expr>,
     },
-    /// `value LIKE pattern ESCAPE escape`: `%` is any string, `_` any character, `escape` makes the next character stand for itself.
+    /// `value LIKE pattern ESCAPE escape`: `%` is any string, `_` any character, `escape` makes the next
+    /// character stand for itself.
     Like {
         /// The string to test.
         value: Expr,

@@ -1,7 +1,9 @@
 //! Binding a predicate to a schema.
 //!
-//! - Names resolve as in Spark: regardless of case; among columns that differ only in case the one written the same way, else it is ambiguous.
-//! - A comparison that is the same for all values of a column's type becomes [`Bound::UnlessNull`]; one with NULL becomes NULL.
+//! - Names resolve as in Spark: regardless of case; among columns that differ only in case the one written
+//!   the same way, else it is ambiguous.
+//! - A comparison that is the same for all values of a column's type becomes [`Bound::UnlessNull`]; one with
+//!   NULL becomes NULL.
 //! - [`Predicate::bind_for_pruning`] turns every part that it would otherwise refuse into [`Bound::Unknown`].
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
@@ -21,10 +23,17 @@ impl Predicate {
     /// Binds to `schema`, for pruning and for [`super::filter_mask`].
     ///
     /// # Errors
-    /// InvalidArgument if a column is not there or ambiguous, if a literal cannot be compared with its column exactly, or if a part was not understood.
+    /// InvalidArgument if a column is not there or ambiguous, if a literal cannot be compared with its column
+    /// exactly, or if a part was not understood.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
-        let mut binder =
-            Binder { schema, lenient: false, keyword_columns: false, columns: Vec::new(), variants: Vec::new(), terms: Vec::new() };
+        let mut binder = Binder {
+            schema,
+            lenient: false,
+            keyword_columns: false,
+            columns: Vec::new(),
+            variants: Vec::new(),
+            terms: Vec::new(),
+        };
         let root = binder.condition(self, 0)?;
         Ok(BoundPredicate { source: self.clone(), columns: binder.columns, terms: binder.terms, root })
     }
@@ -32,9 +41,18 @@ impl Predicate {
     /// Binds to `schema`, for pruning only: what cannot be bound may be anything.
     pub fn bind_for_pruning(&self, schema: &Schema) -> BoundPredicate {
         // Spark writes the name of a column called `null` without backticks.
-        let is_keyword = |f: &arrow::datatypes::FieldRef| ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k));
+        let is_keyword = |f: &arrow::datatypes::FieldRef| {
+            ["true", "false", "null"].iter().any(|k| f.name().eq_ignore_ascii_case(k))
+        };
         let keyword_columns = schema.fields().iter().any(is_keyword);
-        let mut binder = Binder { schema, lenient: true, keyword_columns, columns: Vec::new(), variants: Vec::new(), terms: Vec::new() };
+        let mut binder = Binder {
+            schema,
+            lenient: true,
+            keyword_columns,
+            columns: Vec::new(),
+            variants: Vec::new(),
+            terms: Vec::new(),
+        };
         let root = binder.condition(self, 0).unwrap_or_else(|error| Bound::Unknown(error.to_string()));
         BoundPredicate { source: self.clone(), columns: binder.columns, terms: binder.terms, root }
     }
@@ -75,9 +93,15 @@ impl Binder<'_> {
             Predicate::In { value, list } => self.is_in(value, list),
             Predicate::Like { value, pattern, escape } => self.like(value, Pattern::new(pattern, *escape)?),
             Predicate::StartsWith { value, prefix } => self.like(value, Pattern::starts_with(prefix)),
-            Predicate::Is { condition, truth } => Ok(Bound::Is { condition: Box::new(self.condition(condition, depth)?), truth: *truth }),
-            Predicate::And(all) => Ok(Bound::And(all.iter().map(|p| self.condition(p, depth)).collect::<Result<_>>()?)),
-            Predicate::Or(any) => Ok(Bound::Or(any.iter().map(|p| self.condition(p, depth)).collect::<Result<_>>()?)),
+            Predicate::Is { condition, truth } => {
+                Ok(Bound::Is { condition: Box::new(self.condition(condition, depth)?), truth: *truth })
+            }
+            Predicate::And(all) => {
+                Ok(Bound::And(all.iter().map(|p| self.condition(p, depth)).collect::<Result<_>>()?))
+            }
+            Predicate::Or(any) => {
+                Ok(Bound::Or(any.iter().map(|p| self.condition(p, depth)).collect::<Result<_>>()?))
+            }
             Predicate::Not(inner) => Ok(Bound::Not(Box::new(self.condition(inner, depth)?))),
         }
     }
@@ -94,14 +118,18 @@ impl Binder<'_> {
                 let column = self.column(value)?;
                 match self.value_type(column)? {
                     DataType::Boolean => Ok(Bound::Boolean(column)),
-                    other => Err(Error::invalid_argument(format!("the column {path} is not a condition, it is of type {other}"))),
+                    other => Err(Error::invalid_argument(format!(
+                        "the column {path} is not a condition, it is of type {other}"
+                    ))),
                 }
             }
             Expr::Call(function, _) => {
                 let term = self.column(value)?;
                 match self.value_type(term)? {
                     DataType::Boolean => Ok(Bound::Boolean(term)),
-                    other => Err(Error::invalid_argument(format!("{function:?} is not a condition, it is of type {other}"))),
+                    other => Err(Error::invalid_argument(format!(
+                        "{function:?} is not a condition, it is of type {other}"
+                    ))),
                 }
             }
             Expr::Unknown(text) => Err(not_understood(text)),
@@ -110,7 +138,9 @@ impl Binder<'_> {
 
     fn compare(&mut self, op: CompareOp, left: &Expr, right: &Expr) -> Result<Bound> {
         match (left, right) {
-            (Expr::Column(_) | Expr::Call(..), Expr::Column(_) | Expr::Call(..)) => self.compare_columns(op, left, right),
+            (Expr::Column(_) | Expr::Call(..), Expr::Column(_) | Expr::Call(..)) => {
+                self.compare_columns(op, left, right)
+            }
             (Expr::Column(_) | Expr::Call(..), Expr::Literal(literal)) => {
                 let column = self.column(left)?;
                 self.compare_literal(op, column, literal)
@@ -131,7 +161,11 @@ impl Binder<'_> {
     fn compare_literal(&self, op: CompareOp, column: usize, literal: &Literal) -> Result<Bound> {
         self.check_keyword(literal)?;
         if *literal == Literal::Null {
-            return Ok(if op == CompareOp::NullSafeEq { Bound::IsNull(column) } else { Bound::Constant(None) });
+            return Ok(if op == CompareOp::NullSafeEq {
+                Bound::IsNull(column)
+            } else {
+                Bound::Constant(None)
+            });
         }
         Ok(match (op, self.place(column, literal)?) {
             (CompareOp::NullSafeEq, place) => null_safe(match place {
@@ -139,8 +173,12 @@ impl Binder<'_> {
                 _ => Bound::Constant(Some(false)),
             }),
             (op, Place::At(value)) => Bound::Compare { column, op, value },
-            (CompareOp::Lt | CompareOp::LtEq, Place::JustAbove(value)) => Bound::Compare { column, op: CompareOp::LtEq, value },
-            (CompareOp::Gt | CompareOp::GtEq, Place::JustAbove(value)) => Bound::Compare { column, op: CompareOp::Gt, value },
+            (CompareOp::Lt | CompareOp::LtEq, Place::JustAbove(value)) => {
+                Bound::Compare { column, op: CompareOp::LtEq, value }
+            }
+            (CompareOp::Gt | CompareOp::GtEq, Place::JustAbove(value)) => {
+                Bound::Compare { column, op: CompareOp::Gt, value }
+            }
             (CompareOp::Eq, _) => Bound::UnlessNull { column, value: false },
             (CompareOp::NotEq, _) => Bound::UnlessNull { column, value: true },
             (op, place) => {
@@ -154,19 +192,24 @@ impl Binder<'_> {
         let (left, right) = (self.column(left)?, self.column(right)?);
         let (left_type, right_type) = (self.value_type(left)?, self.value_type(right)?);
         let whole = |t: &DataType| t.is_signed_integer();
-        let number = |t: &DataType| whole(t) || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Decimal128(..));
+        let number = |t: &DataType| {
+            whole(t) || matches!(t, DataType::Float32 | DataType::Float64 | DataType::Decimal128(..))
+        };
         let domain = match (left_type, right_type) {
             (DataType::Decimal128(_, a), DataType::Decimal128(_, b)) if a == b => Some(Domain::Decimal),
             (DataType::Decimal128(..), DataType::Decimal128(..)) => None,
             (a, b) if whole(a) && whole(b) => Some(Domain::Integer),
-            (a, b) if number(a) && number(b) => {
-                [a, b].iter().any(|t| matches!(t, DataType::Float32 | DataType::Float64)).then_some(Domain::Float)
-            }
+            (a, b) if number(a) && number(b) => [a, b]
+                .iter()
+                .any(|t| matches!(t, DataType::Float32 | DataType::Float64))
+                .then_some(Domain::Float),
             (a, b) if a == b => domain_of(a),
             _ => None,
         };
         let Some(domain) = domain else {
-            return Err(Error::invalid_argument(format!("columns of type {left_type} and {right_type} cannot be compared")));
+            return Err(Error::invalid_argument(format!(
+                "columns of type {left_type} and {right_type} cannot be compared"
+            )));
         };
         if op != CompareOp::NullSafeEq {
             return Ok(Bound::CompareColumns { left, op, right, domain });
@@ -179,7 +222,10 @@ impl Binder<'_> {
         let mut others = Vec::new();
         let (mut values, mut has_null) = (Vec::new(), false);
         let (Expr::Column(_) | Expr::Call(..)) = value else {
-            let any = list.iter().map(|item| self.compare(CompareOp::Eq, value, item)).collect::<Result<Vec<_>>>()?;
+            let any = list
+                .iter()
+                .map(|item| self.compare(CompareOp::Eq, value, item))
+                .collect::<Result<Vec<_>>>()?;
             return Ok(Bound::Or(any));
         };
         let column = self.column(value)?;
@@ -228,9 +274,15 @@ impl Binder<'_> {
     fn place(&self, column: usize, literal: &Literal) -> Result<Place> {
         let data_type = self.value_type(column)?;
         place(literal, data_type).ok_or_else(|| {
-            let path =
-                self.terms.get(column).and_then(|term| self.columns.get(term.column)).map(|c| c.path.to_string()).unwrap_or_default();
-            let error = Error::invalid_argument(format!("the column {path} of type {data_type} cannot be compared with {literal}"));
+            let path = self
+                .terms
+                .get(column)
+                .and_then(|term| self.columns.get(term.column))
+                .map(|c| c.path.to_string())
+                .unwrap_or_default();
+            let error = Error::invalid_argument(format!(
+                "the column {path} of type {data_type} cannot be compared with {literal}"
+            ));
             match (literal, data_type) {
                 (Literal::String(_), DataType::Timestamp(..)) => error.with_hint("write TIMESTAMP '…'"),
                 _ => error,
@@ -254,7 +306,11 @@ impl Binder<'_> {
 
     /// The type of a term whose values are looked at.
     fn value_type(&self, term: usize) -> Result<&DataType> {
-        match self.terms.get(term).and_then(|term| self.variants.iter().find(|(column, _)| *column == term.column)) {
+        match self
+            .terms
+            .get(term)
+            .and_then(|term| self.variants.iter().find(|(column, _)| *column == term.column))
+        {
             Some((_, path)) => Err(variant_value(path)),
             None => Ok(self.data_type(term)),
         }
@@ -276,9 +332,13 @@ impl Binder<'_> {
         functions.reverse();
         let path = match inner {
             Expr::Column(path) => path,
-            Expr::Literal(literal) => return Err(Error::invalid_argument(format!("{literal} is not a column"))),
+            Expr::Literal(literal) => {
+                return Err(Error::invalid_argument(format!("{literal} is not a column")));
+            }
             Expr::Unknown(text) => return Err(not_understood(text)),
-            Expr::Call(function, _) => return Err(Error::invalid_argument(format!("{function:?} is not a column"))),
+            Expr::Call(function, _) => {
+                return Err(Error::invalid_argument(format!("{function:?} is not a column")));
+            }
         };
         let (column, is_variant) = resolve(self.schema, path)?;
         if is_variant && !functions.is_empty() {
@@ -288,7 +348,9 @@ impl Binder<'_> {
         for function in &functions {
             data_type = function.result_type(&data_type).ok_or_else(|| {
                 let of = Expr::Call(function.clone(), Box::new(Expr::Column(path.clone())));
-                Error::invalid_argument(format!("{of}, of values of type {data_type}, is not supported in a predicate"))
+                Error::invalid_argument(format!(
+                    "{of}, of values of type {data_type}, is not supported in a predicate"
+                ))
             })?;
         }
         let column = self.columns.iter().position(|known| known.path == column.path).unwrap_or_else(|| {
@@ -308,8 +370,10 @@ impl Binder<'_> {
 
 /// A variant's values are of any type, and in files its parts are not those of its Arrow form.
 fn variant_value(path: &ColumnPath) -> Error {
-    Error::invalid_argument(format!("the column {path} is a variant: a predicate can only ask whether it IS NULL or IS NOT NULL"))
-        .with_hint("read the column, and filter afterwards")
+    Error::invalid_argument(format!(
+        "the column {path} is a variant: a predicate can only ask whether it IS NULL or IS NOT NULL"
+    ))
+    .with_hint("read the column, and filter afterwards")
 }
 
 fn not_understood(text: &str) -> Error {
@@ -335,7 +399,10 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
                 _ if is_variant(parent) => return Err(variant_value(&ColumnPath::new(names))),
                 DataType::Struct(children) => fields = children,
                 other => {
-                    return Err(Error::invalid_argument(format!("{path} is not a column: {} is of type {other}", ColumnPath::new(names))));
+                    return Err(Error::invalid_argument(format!(
+                        "{path} is not a column: {} is of type {other}",
+                        ColumnPath::new(names)
+                    )));
                 }
             }
         }
@@ -344,14 +411,19 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
         let field = match (same_name.next(), similar.next(), similar.next()) {
             (Some(exact), _, _) => exact,
             (None, Some(one), None) => one,
-            (None, Some(_), Some(_)) => return Err(Error::invalid_argument(format!("the column {path} is ambiguous"))),
+            (None, Some(_), Some(_)) => {
+                return Err(Error::invalid_argument(format!("the column {path} is ambiguous")));
+            }
             (None, None, _) => return Err(Error::invalid_argument(format!("there is no column {path}"))),
         };
         names.push(field.name().clone());
         found = Some(field);
     }
     match found {
-        Some(field) => Ok((BoundColumn { path: ColumnPath::new(names), data_type: field.data_type().clone() }, is_variant(field))),
+        Some(field) => Ok((
+            BoundColumn { path: ColumnPath::new(names), data_type: field.data_type().clone() },
+            is_variant(field),
+        )),
         None => Err(Error::invalid_argument("a column has an empty path")),
     }
 }
@@ -385,7 +457,8 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bo
         Place::Below => Some(Ordering::Greater),
         Place::Above => Some(Ordering::Less),
     };
-    let ordering = ordering.ok_or_else(|| Error::invalid_argument(format!("{left} and {right} cannot be compared")))?;
+    let ordering =
+        ordering.ok_or_else(|| Error::invalid_argument(format!("{left} and {right} cannot be compared")))?;
     Ok(Bound::Constant(Some(holds(op, ordering))))
 }
 

@@ -45,7 +45,8 @@ pub struct BoundPredicate {
     pub(super) root: Bound,
 }
 
-/// A condition on terms, with every literal in the domain of its comparison. A `column` is a number into [`BoundPredicate::terms`].
+/// A condition on terms, with every literal in the domain of its comparison. A `column` is a number into
+/// [`BoundPredicate::terms`].
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     /// The same for all rows.
@@ -103,10 +104,11 @@ impl BoundPredicate {
         &self.columns
     }
 
-    /// The conditions joined by AND at the top, in two: those that only read columns for which `is_partition` holds, and the others.
+    /// The conditions joined by AND at the top, in two: those that only read columns for which `is_partition`
+    /// holds, and the others.
     ///
-    /// Both together say what `self` says; `None` is a condition that is always true. The parts keep all of `self`'s [`Self::predicate`], and know
-    /// only the columns that they read.
+    /// Both together say what `self` says; `None` is a condition that is always true. The parts keep all of
+    /// `self`'s [`Self::predicate`], and know only the columns that they read.
     pub fn split(&self, is_partition: impl Fn(&BoundColumn) -> bool) -> (Option<Self>, Option<Self>) {
         let conjuncts = match &self.root {
             Bound::And(all) => all.as_slice(),
@@ -172,7 +174,9 @@ impl Bound {
         match self {
             Self::Constant(_) | Self::Unknown(_) => {}
             Self::UnlessNull { column, .. } | Self::IsNull(column) | Self::Boolean(column) => visit(*column),
-            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => visit(*column),
+            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => {
+                visit(*column)
+            }
             Self::CompareColumns { left, right, .. } => {
                 visit(*left);
                 visit(*right);
@@ -186,8 +190,12 @@ impl Bound {
     fn renumber(&mut self, to: &dyn Fn(usize) -> usize) {
         match self {
             Self::Constant(_) | Self::Unknown(_) => {}
-            Self::UnlessNull { column, .. } | Self::IsNull(column) | Self::Boolean(column) => *column = to(*column),
-            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => *column = to(*column),
+            Self::UnlessNull { column, .. } | Self::IsNull(column) | Self::Boolean(column) => {
+                *column = to(*column)
+            }
+            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => {
+                *column = to(*column)
+            }
             Self::CompareColumns { left, right, .. } => {
                 *left = to(*left);
                 *right = to(*right);

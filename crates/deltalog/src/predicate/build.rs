@@ -2,7 +2,8 @@
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 
-/// The column `name`; struct fields are separated by `.`, and a name that has a dot itself is put in backticks.
+/// The column `name`; struct fields are separated by `.`, and a name that has a dot itself is put in
+/// backticks.
 ///
 /// ```
 /// use deltalog::predicate::{col, lit};
@@ -186,7 +187,11 @@ impl Predicate {
     }
 }
 
-fn joined(left: Predicate, right: Predicate, parts: impl Fn(Predicate) -> Result<Vec<Predicate>, Predicate>) -> Vec<Predicate> {
+fn joined(
+    left: Predicate,
+    right: Predicate,
+    parts: impl Fn(Predicate) -> Result<Vec<Predicate>, Predicate>,
+) -> Vec<Predicate> {
     let mut all = parts(left).unwrap_or_else(|one| vec![one]);
     match parts(right) {
         Ok(more) => all.extend(more),

@@ -1,6 +1,7 @@
 //! Pruning against the exact filter: no file is dropped that has a row for which the predicate is true.
 //!
-//! The values of each type come from a small pool in Spark's order, so that the order of a value is its place in the pool.
+//! The values of each type come from a small pool in Spark's order, so that the order of a value is its place
+//! in the pool.
 
 use super::{BoundPredicate, ColumnPath, Expr, FileBounds, Literal, Predicate, col, filter_mask, lit, prune};
 use arrow::array::*;
@@ -22,13 +23,36 @@ fn pools() -> Vec<(ColumnPath, ArrayRef, u32)> {
     vec![
         pool(&["i8"], Arc::new(Int8Array::from(vec![-128, -1, 0, 1, 2, 3, 127]))),
         pool(&["i64"], Arc::new(Int64Array::from(vec![i64::MIN, -1, 0, 2, (1 << 53) + 1, i64::MAX]))),
-        pool(&["d"], Arc::new(Decimal128Array::from(vec![-999, -150, -1, 0, 1, 250, 999]).with_precision_and_scale(10, 2).unwrap())),
+        pool(
+            &["d"],
+            Arc::new(
+                Decimal128Array::from(vec![-999, -150, -1, 0, 1, 250, 999])
+                    .with_precision_and_scale(10, 2)
+                    .unwrap(),
+            ),
+        ),
         pool(&["f32"], Arc::new(Float32Array::from_iter_values(floats.map(|f| f as f32)))),
         pool(&["f64"], Arc::new(Float64Array::from(floats.to_vec()))),
-        pool(&["s"], Arc::new(StringArray::from(vec!["", "a", "ab", "ab%", "abc", "b", "é", "\u{ffff}", "\u{10ffff}"]))),
+        pool(
+            &["s"],
+            Arc::new(StringArray::from(vec![
+                "",
+                "a",
+                "ab",
+                "ab%",
+                "abc",
+                "b",
+                "é",
+                "\u{ffff}",
+                "\u{10ffff}",
+            ])),
+        ),
         pool(&["b"], Arc::new(BooleanArray::from(vec![false, true]))),
         pool(&["dt"], Arc::new(Date32Array::from(vec![-1, 0, 1, 18_262]))),
-        pool(&["ts"], Arc::new(TimestampMicrosecondArray::from(vec![-1, 0, 1, 1_000_999]).with_timezone("UTC"))),
+        pool(
+            &["ts"],
+            Arc::new(TimestampMicrosecondArray::from(vec![-1, 0, 1, 1_000_999]).with_timezone("UTC")),
+        ),
         pool(&["ntz"], Arc::new(TimestampMicrosecondArray::from(vec![-1, 0, 1, 1_000_999]))),
         pool(&["bin"], Arc::new(BinaryArray::from_vec(vec![b"", b"\x00", b"a", b"\xff"]))),
         pool(&["n", "x"], Arc::new(Int32Array::from(vec![-5, 0, 5]))),
@@ -73,9 +97,20 @@ struct File {
 }
 
 fn files() -> impl Strategy<Value = Vec<File>> {
-    let cells: Vec<_> = pools().iter().map(|(_, pool, _)| prop::option::weighted(0.7, 0..pool.len() as u32)).collect();
-    let quality = prop::sample::select(vec![Quality::Exact, Quality::Exact, Quality::Wide, Quality::NoBounds, Quality::Nothing]);
-    let file = (prop::collection::vec(cells, 0..4), prop::collection::vec(quality, pools().len()), prop::bool::weighted(0.8));
+    let cells: Vec<_> =
+        pools().iter().map(|(_, pool, _)| prop::option::weighted(0.7, 0..pool.len() as u32)).collect();
+    let quality = prop::sample::select(vec![
+        Quality::Exact,
+        Quality::Exact,
+        Quality::Wide,
+        Quality::NoBounds,
+        Quality::Nothing,
+    ]);
+    let file = (
+        prop::collection::vec(cells, 0..4),
+        prop::collection::vec(quality, pools().len()),
+        prop::bool::weighted(0.8),
+    );
     prop::collection::vec(file.prop_map(|(rows, quality, counted)| File { rows, quality, counted }), 1..5)
 }
 
@@ -93,8 +128,17 @@ impl File {
                 match path.parts() {
                     [_, inner] => {
                         // Some NULLs are NULLs of the struct, over any value inside.
-                        let nulls: Vec<bool> = self.column(i).enumerate().map(|(row, place)| place.is_some() || row % 2 == 0).collect();
-                        let data = values(pool, self.column(i).enumerate().map(|(row, p)| if row % 2 == 0 { p } else { p.or(Some(0)) }));
+                        let nulls: Vec<bool> = self
+                            .column(i)
+                            .enumerate()
+                            .map(|(row, place)| place.is_some() || row % 2 == 0)
+                            .collect();
+                        let data = values(
+                            pool,
+                            self.column(i)
+                                .enumerate()
+                                .map(|(row, p)| if row % 2 == 0 { p } else { p.or(Some(0)) }),
+                        );
                         let fields = Fields::from(vec![Field::new(inner, pool.data_type().clone(), true)]);
                         Arc::new(StructArray::new(fields, vec![data], Some(nulls.into()))) as ArrayRef
                     }
@@ -161,9 +205,13 @@ fn literals(of: &DataType) -> Vec<Literal> {
     match of {
         DataType::Boolean => vec![true.into(), false.into()],
         DataType::Utf8 => ["", "a", "ab", "abb", "abc", "é", "\u{10ffff}"].map(Literal::from).to_vec(),
-        DataType::Binary => vec![Literal::Binary(vec![]), Literal::Binary(vec![0, 0]), Literal::Binary(vec![b'a'])],
+        DataType::Binary => {
+            vec![Literal::Binary(vec![]), Literal::Binary(vec![0, 0]), Literal::Binary(vec![b'a'])]
+        }
         DataType::Date32 => vec![Literal::Date(0), Literal::Date(2), "2020-01-01".into()],
-        DataType::Timestamp(_, Some(_)) => vec![Literal::Timestamp(0), Literal::Timestamp(1_000_998), "1970-01-01T00:00:00Z".into()],
+        DataType::Timestamp(_, Some(_)) => {
+            vec![Literal::Timestamp(0), Literal::Timestamp(1_000_998), "1970-01-01T00:00:00Z".into()]
+        }
         DataType::Timestamp(_, None) => vec![Literal::TimestampNtz(0), Literal::TimestampNtz(1_000_999)],
         _ => vec![
             0.into(),
@@ -196,8 +244,8 @@ fn comparisons() -> impl Strategy<Value = Predicate> {
         let is_text = matches!(pool.data_type(), DataType::Utf8);
         let is_boolean = matches!(pool.data_type(), DataType::Boolean);
         let patterns = vec!["ab%", "a%", "%", "ab", "a_c", "_", "%b%", "ab\\%", "\u{10ffff}%", "é%"];
-        (prop::sample::subsequence(literals, 1..4).prop_shuffle(), 0..12usize, prop::sample::select(patterns)).prop_map(
-            move |(list, kind, pattern)| {
+        (prop::sample::subsequence(literals, 1..4).prop_shuffle(), 0..12usize, prop::sample::select(patterns))
+            .prop_map(move |(list, kind, pattern)| {
                 let this = this.clone();
                 let one = lit(list[0].clone());
                 match kind {
@@ -215,13 +263,19 @@ fn comparisons() -> impl Strategy<Value = Predicate> {
                     10 => one.lt(this),
                     _ => this.is_in(list.into_iter().map(lit)),
                 }
-            },
-        )
+            })
     })
 }
 
 fn predicates() -> impl Strategy<Value = Predicate> {
-    let columns = prop::sample::select(vec![("i8", "i64"), ("i8", "f64"), ("f32", "f64"), ("d", "f32"), ("s", "s"), ("i64", "f64")]);
+    let columns = prop::sample::select(vec![
+        ("i8", "i64"),
+        ("i8", "f64"),
+        ("f32", "f64"),
+        ("d", "f32"),
+        ("s", "s"),
+        ("i64", "f64"),
+    ]);
     let pairs = (columns, 0..4usize).prop_map(|((a, b), op)| match op {
         0 => col(a).lt(col(b)),
         1 => col(a).eq(col(b)),
@@ -233,7 +287,8 @@ fn predicates() -> impl Strategy<Value = Predicate> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.and(b)),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.or(b)),
             inner.clone().prop_map(Predicate::not),
-            (inner, prop::option::of(any::<bool>())).prop_map(|(p, truth)| Predicate::Is { condition: Box::new(p), truth }),
+            (inner, prop::option::of(any::<bool>()))
+                .prop_map(|(p, truth)| Predicate::Is { condition: Box::new(p), truth }),
         ]
     })
 }
@@ -303,7 +358,11 @@ fn pruning_drops_what_bounds_disprove() {
         (col("n.x").gt(lit(5)), [false, false]),
         (col("i8").eq(lit(0)).not().and(col("i8").eq(lit(7))), [false, false]),
     ] {
-        let files = if predicate.to_string().starts_with("n.x") { [file(&[Some(1)]), file(&[None])] } else { files.clone() };
+        let files = if predicate.to_string().starts_with("n.x") {
+            [file(&[Some(1)]), file(&[None])]
+        } else {
+            files.clone()
+        };
         let kept = prune(&bound(&predicate), &Bounds(&files)).unwrap();
         assert_eq!([kept.value(0), kept.value(1)], expected, "{predicate}");
     }
@@ -316,7 +375,8 @@ fn the_filter_is_spark_s() {
         ("i8", Arc::new(Int8Array::from(vec![Some(1), Some(2), None, Some(3)])) as ArrayRef),
     ])
     .unwrap();
-    let mask = |predicate: Predicate| filter_mask(&bound(&predicate), &batch).unwrap().iter().collect::<Vec<_>>();
+    let mask =
+        |predicate: Predicate| filter_mask(&bound(&predicate), &batch).unwrap().iter().collect::<Vec<_>>();
     let (yes, no) = (Some(true), Some(false));
     assert_eq!(mask(col("f64").gt(lit(f64::INFINITY))), [yes, no, None, no]);
     assert_eq!(mask(col("f64").eq(lit(f64::NAN))), [yes, no, None, no]);

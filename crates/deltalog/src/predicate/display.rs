@@ -1,7 +1,7 @@
 //! Predicates as SQL text.
 //!
-//! - [`super::parse`] of the text gives the same tree, whatever the session's time zone: instants are written in UTC with a `Z`. Only a function of
-//!   the session's clock is one of another clock in another zone.
+//! - [`super::parse`] of the text gives the same tree, whatever the session's time zone: instants are written
+//!   in UTC with a `Z`. Only a function of the session's clock is one of another clock in another zone.
 //! - Strings are escaped with backslashes, as Spark's own `Literal.sql` does.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
@@ -17,7 +17,10 @@ impl Display for ColumnPath {
                 f.write_char('.')?;
             }
             let starts_well = part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-            if starts_well && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_') && !is_reserved(part) {
+            if starts_well
+                && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+                && !is_reserved(part)
+            {
                 f.write_str(part)?;
             } else {
                 write!(f, "`{}`", part.replace('`', "``"))?;
@@ -55,7 +58,9 @@ impl Display for Literal {
                 write!(f, "{sign}{whole}{point}{fraction}BD")
             }
             Self::Double(v) if v.is_nan() => f.write_str("CAST('NaN' AS DOUBLE)"),
-            Self::Double(v) if v.is_infinite() => write!(f, "CAST('{}Infinity' AS DOUBLE)", if *v < 0.0 { "-" } else { "" }),
+            Self::Double(v) if v.is_infinite() => {
+                write!(f, "CAST('{}Infinity' AS DOUBLE)", if *v < 0.0 { "-" } else { "" })
+            }
             Self::Double(v) => write!(f, "{v:?}D"),
             Self::String(v) => quoted(f, v),
             Self::Binary(v) => {

@@ -10,13 +10,14 @@ use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{and_kleene, or_kleene};
 use std::cmp::Ordering;
 
-/// For each row of `batch` whether the predicate is true, false or NULL. A row is selected only if it is true.
+/// For each row of `batch` whether the predicate is true, false or NULL. A row is selected only if it is
+/// true.
 ///
 /// The columns are found in `batch` by name.
 ///
 /// # Errors
-/// InvalidArgument if part of the predicate was not understood; SchemaMismatch if a column is not in `batch`, or of a type that cannot be cast to the
-/// one the predicate was bound with.
+/// InvalidArgument if part of the predicate was not understood; SchemaMismatch if a column is not in `batch`,
+/// or of a type that cannot be cast to the one the predicate was bound with.
 pub fn filter_mask(predicate: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
     Filter { predicate, batch }.mask(&predicate.root)
 }
@@ -32,17 +33,27 @@ impl Filter<'_> {
         Ok(match bound {
             Bound::Constant(Some(truth)) => BooleanArray::from(vec![*truth; rows]),
             Bound::Constant(None) => BooleanArray::new_null(rows),
-            Bound::Unknown(why) => return Err(Error::invalid_argument(format!("the predicate cannot be evaluated: {why}"))),
+            Bound::Unknown(why) => {
+                return Err(Error::invalid_argument(format!("the predicate cannot be evaluated: {why}")));
+            }
             Bound::UnlessNull { column, value } => {
-                let truth = if *value { BooleanBuffer::new_set(rows) } else { BooleanBuffer::new_unset(rows) };
+                let truth =
+                    if *value { BooleanBuffer::new_set(rows) } else { BooleanBuffer::new_unset(rows) };
                 BooleanArray::new(truth, self.column(*column)?.logical_nulls())
             }
             Bound::IsNull(column) => {
                 let nulls = self.column(*column)?.logical_nulls();
-                BooleanArray::new(nulls.map_or_else(|| BooleanBuffer::new_unset(rows), |nulls| !nulls.inner()), None)
+                BooleanArray::new(
+                    nulls.map_or_else(|| BooleanBuffer::new_unset(rows), |nulls| !nulls.inner()),
+                    None,
+                )
             }
-            Bound::Boolean(column) => self.values(*column, Domain::Boolean)?.compared(CompareOp::Eq, &Datum::Boolean(true))?,
-            Bound::Compare { column, op, value } => self.values(*column, value.domain())?.compared(*op, value)?,
+            Bound::Boolean(column) => {
+                self.values(*column, Domain::Boolean)?.compared(CompareOp::Eq, &Datum::Boolean(true))?
+            }
+            Bound::Compare { column, op, value } => {
+                self.values(*column, value.domain())?.compared(*op, value)?
+            }
             Bound::CompareColumns { left, op, right, domain } => {
                 self.values(*left, *domain)?.compared_rows(*op, &self.values(*right, *domain)?)?
             }
@@ -85,13 +96,15 @@ impl Filter<'_> {
         let start = BooleanArray::from(vec![neutral; self.batch.num_rows()]);
         parts.iter().try_fold(start, |whole, part| {
             let part = self.mask(part)?;
-            join(&whole, &part).map_err(|e| Error::invalid_argument("the predicate cannot be evaluated").with_source(e))
+            join(&whole, &part)
+                .map_err(|e| Error::invalid_argument("the predicate cannot be evaluated").with_source(e))
         })
     }
 
     fn values(&self, term: usize, domain: Domain) -> Result<Values> {
         let array = self.column(term)?;
-        let (Some(bound), Some(term)) = (self.predicate.column_of(term), self.predicate.terms.get(term)) else {
+        let (Some(bound), Some(term)) = (self.predicate.column_of(term), self.predicate.terms.get(term))
+        else {
             return Err(Error::invalid_argument("a column of the predicate is not known"));
         };
         if term.functions.is_empty() {
@@ -99,7 +112,10 @@ impl Filter<'_> {
         }
         let values = term.apply(of_type(&array, &bound.data_type)?, Purpose::Value)?;
         if values.null_count() > array.logical_null_count() {
-            return Err(Error::invalid_argument(format!("a value of the column {} is out of the range of its function", bound.path)));
+            return Err(Error::invalid_argument(format!(
+                "a value of the column {} is out of the range of its function",
+                bound.path
+            )));
         }
         Values::new(&values, &term.data_type, domain)
     }
@@ -134,7 +150,10 @@ fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
         let child = parent.column_by_name(name).ok_or_else(missing)?;
         let nulls = NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
         let data = child.to_data().into_builder().nulls(nulls).build();
-        array = make_array(data.map_err(|e| Error::schema_mismatch(format!("the column {path} is malformed")).with_source(e))?);
+        array =
+            make_array(data.map_err(|e| {
+                Error::schema_mismatch(format!("the column {path} is malformed")).with_source(e)
+            })?);
     }
     Ok(array)
 }

@@ -1,9 +1,11 @@
 //! Functions of one value that keep its order: if `a <= b` then `f(a) <= f(b)`.
 //!
-//! - So a column's bounds become bounds of the function's values, and files are skipped for `year(t) = 2024` as for a condition on `t` itself.
-//! - Each is NULL for NULL and for nothing else. A value that the result's type does not hold has no result; which ones do is the same for all between
-//!   two that do.
-//! - The meaning is Spark's: dates and times of the proleptic Gregorian calendar, clocks of the session's time zone.
+//! - So a column's bounds become bounds of the function's values, and files are skipped for `year(t) = 2024`
+//!   as for a condition on `t` itself.
+//! - Each is NULL for NULL and for nothing else. A value that the result's type does not hold has no result;
+//!   which ones do is the same for all between two that do.
+//! - The meaning is Spark's: dates and times of the proleptic Gregorian calendar, clocks of the session's
+//!   time zone.
 
 use super::values::decimals_to_floats;
 use super::zone::Clock;
@@ -23,7 +25,8 @@ pub enum Function {
     Cast(CastType, Tz),
     /// `year(value)`, of a date or timestamp.
     Year(Tz),
-    /// `trunc(value, 'unit')`, of a date, or of a timestamp's date: the first day of its year, quarter, month or week.
+    /// `trunc(value, 'unit')`, of a date, or of a timestamp's date: the first day of its year, quarter, month
+    /// or week.
     Trunc(TruncUnit, Tz),
     /// `date_trunc('unit', value)`, of a timestamp.
     DateTrunc(TruncUnit, Tz),
@@ -119,10 +122,14 @@ impl CastType {
             "TIMESTAMP_NTZ" => Self::TimestampNtz,
             "DECIMAL" | "DEC" | "NUMERIC" => Self::Decimal(10, 0),
             _ => {
-                let inner = ["DECIMAL(", "DEC(", "NUMERIC("].iter().find_map(|start| name.strip_prefix(start))?.strip_suffix(')')?;
+                let inner = ["DECIMAL(", "DEC(", "NUMERIC("]
+                    .iter()
+                    .find_map(|start| name.strip_prefix(start))?
+                    .strip_suffix(')')?;
                 let (precision, scale) = inner.split_once(',').unwrap_or((inner, "0"));
                 let (precision, scale): (u8, i8) = (precision.parse().ok()?, scale.parse().ok()?);
-                ((1..=38).contains(&precision) && (0..=38).contains(&scale)).then_some(Self::Decimal(precision, scale))?
+                ((1..=38).contains(&precision) && (0..=38).contains(&scale))
+                    .then_some(Self::Decimal(precision, scale))?
             }
         })
     }
@@ -233,7 +240,8 @@ fn is_timestamp(data_type: &DataType) -> bool {
 }
 
 impl Function {
-    /// The type of the results for arguments of type `from`; `None` if there are none, or they do not keep the order.
+    /// The type of the results for arguments of type `from`; `None` if there are none, or they do not keep
+    /// the order.
     pub(super) fn result_type(&self, from: &DataType) -> Option<DataType> {
         use DataType as T;
         let dated = *from == T::Date32 || is_timestamp(from);
@@ -241,15 +249,22 @@ impl Function {
             Self::Cast(to, _) => {
                 let to = to.arrow();
                 let keeps = match (from, &to) {
-                    (T::Utf8, T::Utf8) | (T::Boolean, T::Boolean) | (T::Binary, T::Binary) | (T::Date32, T::Date32) => true,
-                    // Where a value may not fit, it depends on the session whether that is NULL, an error, or another value.
+                    (T::Utf8, T::Utf8)
+                    | (T::Boolean, T::Boolean)
+                    | (T::Binary, T::Binary)
+                    | (T::Date32, T::Date32) => true,
+                    // Where a value may not fit, it depends on the session whether that is NULL, an error, or
+                    // another value.
                     (whole, T::Float32 | T::Float64) if whole.is_signed_integer() => true,
-                    (whole, T::Decimal128(precision, scale)) if whole.is_signed_integer() => {
-                        digits(whole).is_some_and(|digits| i16::from(*precision) - i16::from(*scale) >= digits)
-                    }
+                    (whole, T::Decimal128(precision, scale)) if whole.is_signed_integer() => digits(whole)
+                        .is_some_and(|digits| i16::from(*precision) - i16::from(*scale) >= digits),
                     (a, b) if a.is_signed_integer() && b.is_signed_integer() => digits(a) <= digits(b),
-                    (T::Decimal128(p, s), T::Decimal128(q, t)) => s <= t && i16::from(*p) - i16::from(*s) <= i16::from(*q) - i16::from(*t),
-                    (T::Decimal128(..) | T::Float32 | T::Float64, T::Float64) | (T::Float32, T::Float32) => true,
+                    (T::Decimal128(p, s), T::Decimal128(q, t)) => {
+                        s <= t && i16::from(*p) - i16::from(*s) <= i16::from(*q) - i16::from(*t)
+                    }
+                    (T::Decimal128(..) | T::Float32 | T::Float64, T::Float64) | (T::Float32, T::Float32) => {
+                        true
+                    }
                     (T::Date32, to) => is_timestamp(to),
                     (from, to) if is_timestamp(from) => is_timestamp(to) || *to == T::Date32,
                     _ => false,
@@ -276,7 +291,9 @@ impl Function {
         match self {
             Self::Cast(_, zone) => cast_values(array, &to, Clock::new(*zone), purpose),
             Self::Left(length) => {
-                let texts = array.as_string_opt::<i32>().ok_or_else(|| Error::schema_mismatch("strings of another form"))?;
+                let texts = array
+                    .as_string_opt::<i32>()
+                    .ok_or_else(|| Error::schema_mismatch("strings of another form"))?;
                 let left = |text: &str| text.chars().take(*length as usize).collect::<String>();
                 Ok(Arc::new(texts.iter().map(|text| text.map(left)).collect::<StringArray>()))
             }
@@ -287,15 +304,25 @@ impl Function {
             }
             Self::Year(zone) => days(array, *zone, purpose, &to, |days| Some(calendar_date(days).0)),
             Self::Trunc(unit, zone) => days(array, *zone, purpose, &to, |days| Some(unit.of_days(days))),
-            Self::DateAdd(more, zone) => days(array, *zone, purpose, &to, |days| days.checked_add(i64::from(*more))),
-            Self::AddMonths(more, zone) => days(array, *zone, purpose, &to, |days| Some(add_months(days, i64::from(*more)))),
+            Self::DateAdd(more, zone) => {
+                days(array, *zone, purpose, &to, |days| days.checked_add(i64::from(*more)))
+            }
+            Self::AddMonths(more, zone) => {
+                days(array, *zone, purpose, &to, |days| Some(add_months(days, i64::from(*more))))
+            }
             Self::LastDay(zone) => days(array, *zone, purpose, &to, |days| Some(last_day(days))),
         }
     }
 }
 
 /// `of` the days of dates, or of timestamps as the clocks of `zone` show them.
-fn days(array: &ArrayRef, zone: Tz, purpose: Purpose, to: &DataType, of: impl Fn(i64) -> Option<i64>) -> Result<ArrayRef> {
+fn days(
+    array: &ArrayRef,
+    zone: Tz,
+    purpose: Purpose,
+    to: &DataType,
+    of: impl Fn(i64) -> Option<i64>,
+) -> Result<ArrayRef> {
     let dates = cast_values(array, &DataType::Date32, Clock::new(zone), purpose)?;
     of_numbers(&as_numbers(&dates)?.unary_opt(of), to)
 }
@@ -360,18 +387,30 @@ fn cast_values(array: &ArrayRef, to: &DataType, clock: Clock, purpose: Purpose) 
     };
     let numbers = || as_numbers(array);
     match (from, to) {
-        (T::Timestamp(_, Some(_)), T::Date32) => of_numbers(&numbers()?.unary_opt(|v| Some(local(v)?.div_euclid(MICROS_PER_DAY))), to),
-        (T::Timestamp(_, None), T::Date32) => of_numbers(&numbers()?.unary_opt(|v| Some(v.div_euclid(MICROS_PER_DAY))), to),
+        (T::Timestamp(_, Some(_)), T::Date32) => {
+            of_numbers(&numbers()?.unary_opt(|v| Some(local(v)?.div_euclid(MICROS_PER_DAY))), to)
+        }
+        (T::Timestamp(_, None), T::Date32) => {
+            of_numbers(&numbers()?.unary_opt(|v| Some(v.div_euclid(MICROS_PER_DAY))), to)
+        }
         (T::Timestamp(_, Some(_)), T::Timestamp(_, None)) => of_numbers(&numbers()?.unary_opt(local), to),
         (T::Timestamp(_, None), T::Timestamp(_, Some(_))) => of_numbers(&numbers()?.unary_opt(instant), to),
         (T::Timestamp(_, Some(_)), T::Timestamp(_, Some(_))) => of_numbers(&numbers()?, to),
-        (T::Date32, T::Timestamp(_, None)) => of_numbers(&numbers()?.unary_opt(|v| v.checked_mul(MICROS_PER_DAY)), to),
-        (T::Date32, T::Timestamp(_, Some(_))) => of_numbers(&numbers()?.unary_opt(|v| instant(v.checked_mul(MICROS_PER_DAY)?)), to),
+        (T::Date32, T::Timestamp(_, None)) => {
+            of_numbers(&numbers()?.unary_opt(|v| v.checked_mul(MICROS_PER_DAY)), to)
+        }
+        (T::Date32, T::Timestamp(_, Some(_))) => {
+            of_numbers(&numbers()?.unary_opt(|v| instant(v.checked_mul(MICROS_PER_DAY)?)), to)
+        }
         (T::Decimal128(..), T::Float64) => {
-            let decimals = array.as_primitive_opt::<Decimal128Type>().ok_or_else(|| Error::schema_mismatch("decimals of another form"))?;
+            let decimals = array
+                .as_primitive_opt::<Decimal128Type>()
+                .ok_or_else(|| Error::schema_mismatch("decimals of another form"))?;
             Ok(Arc::new(decimals_to_floats(decimals)))
         }
-        _ => cast(array, to).map_err(|error| Error::schema_mismatch(format!("{from} cannot be cast to {to}")).with_source(error)),
+        _ => cast(array, to).map_err(|error| {
+            Error::schema_mismatch(format!("{from} cannot be cast to {to}")).with_source(error)
+        }),
     }
 }
 

@@ -22,7 +22,8 @@ enum Piece {
 
 impl Pattern {
     /// # Errors
-    /// InvalidArgument if the escape character does not stand before a wildcard or itself, which Spark refuses too.
+    /// InvalidArgument if the escape character does not stand before a wildcard or itself, which Spark
+    /// refuses too.
     pub(super) fn new(pattern: &str, escape: char) -> Result<Self> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut chars = pattern.chars();
@@ -31,7 +32,9 @@ impl Pattern {
                 c if c == escape => match chars.next() {
                     Some(next) if next == escape || next == '%' || next == '_' => next,
                     _ => {
-                        let message = format!("in the LIKE pattern '{pattern}' the escape character '{escape}' escapes nothing");
+                        let message = format!(
+                            "in the LIKE pattern '{pattern}' the escape character '{escape}' escapes nothing"
+                        );
                         return Err(Error::invalid_argument(message));
                     }
                 },
@@ -99,7 +102,9 @@ impl Pattern {
                     continue;
                 }
                 Some((Piece::One, rest)) => skip_character(text).map(|after| (rest, after)),
-                Some((Piece::Exactly(bytes), rest)) => text.strip_prefix(bytes.as_slice()).map(|after| (rest, after)),
+                Some((Piece::Exactly(bytes), rest)) => {
+                    text.strip_prefix(bytes.as_slice()).map(|after| (rest, after))
+                }
                 None if text.is_empty() => return true,
                 None => None,
             };

@@ -1,4 +1,5 @@
-//! SQL text to a [`Predicate`]: the part of Spark's expression grammar that says something about single columns.
+//! SQL text to a [`Predicate`]: the part of Spark's expression grammar that says something about single
+//! columns.
 //!
 //! ```text
 //! or         := and (OR and)*
@@ -8,10 +9,11 @@
 //! value      := literal | column | CAST(…) | function(…) | (or)            see `parse_value`
 //! ```
 //!
-//! - [`ParseMode::Strict`] names the first token it does not understand. [`ParseMode::Pruning`] never fails: what it does not understand becomes
-//!   [`Expr::Unknown`], as little of the text as can be cut out safely.
-//! - What stands in parentheses is a unit whatever it says, so a group that is not understood is Unknown as a whole. Conditions joined by `AND`
-//!   before the point of confusion are kept only if no `OR` follows in the same group, because `OR` would bind them differently.
+//! - [`ParseMode::Strict`] names the first token it does not understand. [`ParseMode::Pruning`] never fails:
+//!   what it does not understand becomes [`Expr::Unknown`], as little of the text as can be cut out safely.
+//! - What stands in parentheses is a unit whatever it says, so a group that is not understood is Unknown as a
+//!   whole. Conditions joined by `AND` before the point of confusion are kept only if no `OR` follows in the
+//!   same group, because `OR` would bind them differently.
 //! - Nesting is limited, so no text can exhaust the stack.
 
 use super::ast::{CompareOp, Expr, Literal, Predicate};
@@ -27,17 +29,20 @@ const MAX_DEPTH: usize = 100;
 pub enum ParseMode {
     /// Refuse it: for predicates that users write.
     Strict,
-    /// Take it as something that may be true of any row: for predicates an engine offers, which it evaluates itself as well.
+    /// Take it as something that may be true of any row: for predicates an engine offers, which it evaluates
+    /// itself as well.
     Pruning,
 }
 
 /// Reads `sql`, a condition in Spark's SQL.
 ///
-/// `time_zone` is the name of the zone that `TIMESTAMP '…'` without an offset is in, Spark's `spark.sql.session.timeZone`: a name of the IANA database
-/// such as `Europe/Berlin`. A local time that this zone skips or has twice is not understood, nor is any if the zone is not known.
+/// `time_zone` is the name of the zone that `TIMESTAMP '…'` without an offset is in, Spark's
+/// `spark.sql.session.timeZone`: a name of the IANA database such as `Europe/Berlin`. A local time that this
+/// zone skips or has twice is not understood, nor is any if the zone is not known.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if part of the text is not understood; in [`ParseMode::Pruning`] never.
+/// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if part of the text is not understood; in
+/// [`ParseMode::Pruning`] never.
 ///
 /// ```
 /// use deltalog::predicate::{ParseMode, col, lit, parse};
@@ -128,7 +133,8 @@ impl Parser<'_> {
         Error::invalid_argument(format!("the predicate is not understood at {what} (token {})", at + 1))
     }
 
-    /// The error, or in pruning mode the unknown value, for something that reads well but cannot be computed here.
+    /// The error, or in pruning mode the unknown value, for something that reads well but cannot be computed
+    /// here.
     pub(super) fn cannot(&self, from: usize, why: &str) -> Result<Expr> {
         let text = self.text(from);
         match self.mode {
@@ -169,9 +175,15 @@ impl Parser<'_> {
     }
 
     /// `read` with `levels` more of nesting.
-    pub(super) fn nested<T>(&mut self, levels: usize, read: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+    pub(super) fn nested<T>(
+        &mut self,
+        levels: usize,
+        read: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
         if self.depth + levels > MAX_DEPTH {
-            return Err(Error::invalid_argument(format!("the predicate nests deeper than {MAX_DEPTH} levels")));
+            return Err(Error::invalid_argument(format!(
+                "the predicate nests deeper than {MAX_DEPTH} levels"
+            )));
         }
         self.depth += levels;
         let node = read(self);
@@ -380,22 +392,31 @@ impl Parser<'_> {
 
     fn like(&mut self, start: usize, value: Expr) -> Result<Predicate> {
         let pattern = self.operand()?;
-        let escape = if self.keyword("ESCAPE") { self.operand()? } else { Expr::Literal(Literal::String("\\".to_owned())) };
-        if let (Expr::Literal(Literal::String(pattern)), Expr::Literal(Literal::String(escape))) = (pattern, escape) {
+        let escape = if self.keyword("ESCAPE") {
+            self.operand()?
+        } else {
+            Expr::Literal(Literal::String("\\".to_owned()))
+        };
+        if let (Expr::Literal(Literal::String(pattern)), Expr::Literal(Literal::String(escape))) =
+            (pattern, escape)
+        {
             let mut chars = escape.chars();
             if let (Some(escape), None) = (chars.next(), chars.next()) {
                 return Ok(Predicate::Like { value, pattern, escape });
             }
         }
-        self.cannot(start, "LIKE needs a constant pattern and an escape of one character").map(Predicate::Value)
+        self.cannot(start, "LIKE needs a constant pattern and an escape of one character")
+            .map(Predicate::Value)
     }
 
     fn condition_of(&self, node: Node) -> Result<Predicate> {
         match node {
             Node::Condition(condition) => Ok(condition),
-            Node::Value(value @ (Expr::Column(_) | Expr::Unknown(_) | Expr::Literal(Literal::Boolean(_) | Literal::Null))) => {
-                Ok(Predicate::Value(value))
-            }
+            Node::Value(
+                value @ (Expr::Column(_)
+                | Expr::Unknown(_)
+                | Expr::Literal(Literal::Boolean(_) | Literal::Null)),
+            ) => Ok(Predicate::Value(value)),
             Node::Value(value) => match self.mode {
                 ParseMode::Strict => Err(Error::invalid_argument(format!("{value} is not a condition"))),
                 ParseMode::Pruning => Ok(Predicate::unknown(value.to_string())),

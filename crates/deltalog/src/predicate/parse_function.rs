@@ -1,12 +1,13 @@
-//! Calls of the functions that keep their argument's order, in the spellings that users and Spark's own `Expression.sql` have for them.
+//! Calls of the functions that keep their argument's order, in the spellings that users and Spark's own
+//! `Expression.sql` have for them.
 
 use super::ast::{Expr, Literal, Predicate};
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, Parser};
 
 impl Parser<'_> {
-    /// The call of the function `name`, in upper case, whose opening parenthesis has been read. `None`, with nothing more read, if it is another function
-    /// or has other arguments.
+    /// The call of the function `name`, in upper case, whose opening parenthesis has been read. `None`, with
+    /// nothing more read, if it is another function or has other arguments.
     pub(super) fn function(&mut self, name: &str) -> Option<Expr> {
         let start = self.position();
         let call = self.call(name);
@@ -43,7 +44,9 @@ impl Parser<'_> {
         let (function, argument) = match (name, arguments.as_slice()) {
             ("YEAR" | "EXTRACT", [value]) => (Function::Year(zone), value),
             ("DATE" | "TO_DATE", [value]) => (Function::Cast(CastType::Date, zone), value),
-            ("TRUNC", [value, unit]) => (Function::Trunc(unit_of(unit).filter(|unit| unit.is_of_dates())?, zone), value),
+            ("TRUNC", [value, unit]) => {
+                (Function::Trunc(unit_of(unit).filter(|unit| unit.is_of_dates())?, zone), value)
+            }
             ("DATE_TRUNC", [unit, value]) => (Function::DateTrunc(unit_of(unit)?, zone), value),
             ("DATE_ADD" | "DATEADD", [value, days]) => (Function::DateAdd(number_of(days)?, zone), value),
             ("DATE_SUB", [value, days]) => (Function::DateAdd(number_of(days)?.checked_neg()?, zone), value),
@@ -56,7 +59,8 @@ impl Parser<'_> {
             }
             _ => return None,
         };
-        matches!(argument, Expr::Column(_) | Expr::Call(..)).then(|| Expr::Call(function, Box::new(argument.clone())))
+        matches!(argument, Expr::Column(_) | Expr::Call(..))
+            .then(|| Expr::Call(function, Box::new(argument.clone())))
     }
 
     /// Values up to the closing parenthesis, which is read too.

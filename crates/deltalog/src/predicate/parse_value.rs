@@ -1,8 +1,9 @@
 //! Values in SQL text: literals, columns, casts of literals, functions.
 //!
-//! - A value with an operator that is not known here (arithmetic, `||`, `[…]`, `COLLATE`) is unknown as a whole.
-//! - A literal means what Spark means by it: `1L`, `1S`, `1Y` are whole numbers of a certain width, `1.5` and `1.5BD` decimals, `1.5D`, `1.5F` and
-//!   `1e3` binary floating-point numbers.
+//! - A value with an operator that is not known here (arithmetic, `||`, `[…]`, `COLLATE`) is unknown as a
+//!   whole.
+//! - A literal means what Spark means by it: `1L`, `1S`, `1Y` are whole numbers of a certain width, `1.5` and
+//!   `1.5BD` decimals, `1.5D`, `1.5F` and `1e3` binary floating-point numbers.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::function::{CastType, Function};
@@ -23,7 +24,9 @@ impl Parser<'_> {
         let mut computed = false;
         loop {
             match self.peek() {
-                Some(Token::Symbol(s)) if matches!(s.as_str(), "+" | "-" | "*" | "/" | "%" | "||" | "&" | "|" | "^") => {
+                Some(Token::Symbol(s))
+                    if matches!(s.as_str(), "+" | "-" | "*" | "/" | "%" | "||" | "&" | "|" | "^") =>
+                {
                     self.next();
                     self.simple_value()?;
                 }
@@ -36,7 +39,9 @@ impl Parser<'_> {
                     self.skip_group();
                     self.expect_symbol("]")?;
                 }
-                _ if computed => return self.cannot(start, "arithmetic is not supported in a predicate").map(Node::Value),
+                _ if computed => {
+                    return self.cannot(start, "arithmetic is not supported in a predicate").map(Node::Value);
+                }
                 _ => return Ok(node),
             }
             computed = true;
@@ -82,7 +87,9 @@ impl Parser<'_> {
             self.next();
             return match self.typed(&upper, &text) {
                 Some(literal) => Ok(Node::Value(Expr::Literal(literal))),
-                None => self.cannot(start, &format!("not a constant (in time zone {})", self.zone_name)).map(Node::Value),
+                None => self
+                    .cannot(start, &format!("not a constant (in time zone {})", self.zone_name))
+                    .map(Node::Value),
             };
         }
         if !self.symbol("(") {
@@ -159,7 +166,8 @@ impl Parser<'_> {
         }
     }
 
-    /// The digits of the number between `from` and here, with its sign: a cast to FLOAT must round them once, not twice.
+    /// The digits of the number between `from` and here, with its sign: a cast to FLOAT must round them once,
+    /// not twice.
     fn number_text(&self, from: usize) -> Option<String> {
         let mut text = String::new();
         for at in from..self.position() {
@@ -200,7 +208,9 @@ impl Parser<'_> {
         };
         match (literal, target) {
             (Literal::Null, _) => Some(Literal::Null),
-            (Literal::Integer(v), _) if range.is_some_and(|max| v <= max && v >= -max - 1) => Some(Literal::Integer(v)),
+            (Literal::Integer(v), _) if range.is_some_and(|max| v <= max && v >= -max - 1) => {
+                Some(Literal::Integer(v))
+            }
             (Literal::Boolean(v), "BOOLEAN") => Some(Literal::Boolean(v)),
             (Literal::String(v), "STRING") => Some(Literal::String(v)),
             (Literal::String(v), "FLOAT" | "REAL" | "DOUBLE") => match v.as_str() {
@@ -212,10 +222,14 @@ impl Parser<'_> {
             (Literal::Integer(_) | Literal::Decimal { .. } | Literal::Double(_), "FLOAT" | "REAL") => {
                 Some(Literal::Double(digits?.parse::<f32>().ok()?.into()))
             }
-            (Literal::Integer(_) | Literal::Decimal { .. } | Literal::Double(_), "DOUBLE") => Some(Literal::Double(digits?.parse().ok()?)),
+            (Literal::Integer(_) | Literal::Decimal { .. } | Literal::Double(_), "DOUBLE") => {
+                Some(Literal::Double(digits?.parse().ok()?))
+            }
             (Literal::Integer(v), _) => decimal_cast(i128::from(v), 0, target),
             (Literal::Decimal { unscaled, scale }, _) => decimal_cast(unscaled, scale, target),
-            (Literal::String(v), "DATE" | "TIMESTAMP" | "TIMESTAMP_LTZ" | "TIMESTAMP_NTZ") => self.typed(target, &v),
+            (Literal::String(v), "DATE" | "TIMESTAMP" | "TIMESTAMP_LTZ" | "TIMESTAMP_NTZ") => {
+                self.typed(target, &v)
+            }
             (v @ Literal::Date(_), "DATE") | (v @ Literal::Timestamp(_), "TIMESTAMP") => Some(v),
             (v @ Literal::TimestampNtz(_), "TIMESTAMP_NTZ") => Some(v),
             _ => None,
@@ -230,7 +244,9 @@ impl Parser<'_> {
             "TIMESTAMP" | "TIMESTAMP_LTZ" => {
                 let (micros, offset) = parse_timestamp(text)?;
                 match offset {
-                    Offset::Seconds(seconds) => micros.checked_sub(seconds * 1_000_000).map(Literal::Timestamp),
+                    Offset::Seconds(seconds) => {
+                        micros.checked_sub(seconds * 1_000_000).map(Literal::Timestamp)
+                    }
                     Offset::None => self.instant(micros).map(Literal::Timestamp),
                 }
             }
@@ -255,9 +271,11 @@ impl Parser<'_> {
 
 /// The decimal if the type that `target` names holds it without rounding.
 fn decimal_cast(unscaled: i128, scale: u8, target: &str) -> Option<Literal> {
-    let inner = target.strip_prefix("DECIMAL(").or_else(|| target.strip_prefix("NUMERIC("))?.strip_suffix(')')?;
+    let inner =
+        target.strip_prefix("DECIMAL(").or_else(|| target.strip_prefix("NUMERIC("))?.strip_suffix(')')?;
     let (precision, target_scale) = inner.split_once(',').unwrap_or((inner, "0"));
-    let (precision, target_scale): (u32, u8) = (precision.trim().parse().ok()?, target_scale.trim().parse().ok()?);
+    let (precision, target_scale): (u32, u8) =
+        (precision.trim().parse().ok()?, target_scale.trim().parse().ok()?);
     let more = target_scale.checked_sub(scale)?;
     let unscaled = unscaled.checked_mul(10i128.checked_pow(more.into())?)?;
     let fits = precision <= 38 && unscaled.unsigned_abs() < 10u128.checked_pow(precision)?;
@@ -268,7 +286,8 @@ fn bytes(digits: &str) -> Option<Literal> {
     let pairs = digits.as_bytes().chunks(2);
     let byte = |pair: &[u8]| -> Option<u8> {
         let text = std::str::from_utf8(pair).ok()?;
-        (text.len() == 2 && text.bytes().all(|b| b.is_ascii_hexdigit())).then(|| u8::from_str_radix(text, 16).ok())?
+        (text.len() == 2 && text.bytes().all(|b| b.is_ascii_hexdigit()))
+            .then(|| u8::from_str_radix(text, 16).ok())?
     };
     pairs.map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
 }
@@ -276,7 +295,8 @@ fn bytes(digits: &str) -> Option<Literal> {
 /// The number with its sign and suffix, if it fits the type the suffix names.
 fn number(negative: bool, digits: &str, suffix: &str) -> Option<Literal> {
     let text = if negative { format!("-{digits}") } else { digits.to_owned() };
-    let whole = |min: i64, max: i64| text.parse().ok().filter(|v| (min..=max).contains(v)).map(Literal::Integer);
+    let whole =
+        |min: i64, max: i64| text.parse().ok().filter(|v| (min..=max).contains(v)).map(Literal::Integer);
     match suffix {
         "L" => whole(i64::MIN, i64::MAX),
         "S" => whole(i16::MIN.into(), i16::MAX.into()),
@@ -284,7 +304,9 @@ fn number(negative: bool, digits: &str, suffix: &str) -> Option<Literal> {
         "D" => text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Double),
         "F" => text.parse().ok().filter(|v: &f32| v.is_finite()).map(|v| Literal::Double(v.into())),
         "BD" => decimal(&text),
-        "" if digits.contains(['e', 'E']) => text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Double),
+        "" if digits.contains(['e', 'E']) => {
+            text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Double)
+        }
         "" => text.parse().ok().map(Literal::Integer).or_else(|| decimal(&text)),
         _ => None,
     }

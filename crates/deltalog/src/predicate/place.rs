@@ -1,7 +1,9 @@
 //! Where a literal lies among the values of a column's type.
 //!
-//! - Never rounds: a literal that the type does not hold lies *between* two of its values, or beyond all of them.
-//! - As in Spark, a whole number or decimal is compared with a floating-point number as floating-point numbers.
+//! - Never rounds: a literal that the type does not hold lies *between* two of its values, or beyond all of
+//!   them.
+//! - As in Spark, a whole number or decimal is compared with a floating-point number as floating-point
+//!   numbers.
 
 use super::ast::Literal;
 use super::values::{Datum, decimal_to_float};
@@ -28,23 +30,36 @@ pub(super) fn place(literal: &Literal, column: &DataType) -> Option<Place> {
     match (literal, column) {
         (L::Boolean(v), DataType::Boolean) => at(Datum::Boolean(*v)),
         (L::Integer(v), whole) if whole.is_signed_integer() => at(Datum::Integer(*v)),
-        (L::Decimal { unscaled, scale }, whole) if whole.is_signed_integer() => narrow(rescale(*unscaled, (*scale).into(), 0)),
+        (L::Decimal { unscaled, scale }, whole) if whole.is_signed_integer() => {
+            narrow(rescale(*unscaled, (*scale).into(), 0))
+        }
         (L::Double(v), whole) if whole.is_signed_integer() => at(Datum::Float(*v)),
         (L::Integer(v), DataType::Decimal128(_, scale)) => Some(rescale((*v).into(), 0, (*scale).into())),
-        (L::Decimal { unscaled, scale }, DataType::Decimal128(_, target)) => Some(rescale(*unscaled, (*scale).into(), (*target).into())),
-        (L::Double(v), DataType::Decimal128(..) | DataType::Float32 | DataType::Float64) => at(Datum::Float(*v)),
+        (L::Decimal { unscaled, scale }, DataType::Decimal128(_, target)) => {
+            Some(rescale(*unscaled, (*scale).into(), (*target).into()))
+        }
+        (L::Double(v), DataType::Decimal128(..) | DataType::Float32 | DataType::Float64) => {
+            at(Datum::Float(*v))
+        }
         (L::Integer(v), DataType::Float32 | DataType::Float64) => at(Datum::Float(*v as f64)),
         (L::Decimal { unscaled, scale }, DataType::Float32 | DataType::Float64) => {
             at(Datum::Float(decimal_to_float(*unscaled, i8::try_from(*scale).ok()?)))
         }
-        (L::String(v), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => at(Datum::Bytes(v.as_bytes().to_vec())),
-        (L::Binary(v), DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => at(Datum::Bytes(v.clone())),
+        (L::String(v), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => {
+            at(Datum::Bytes(v.as_bytes().to_vec()))
+        }
+        (L::Binary(v), DataType::Binary | DataType::LargeBinary | DataType::BinaryView) => {
+            at(Datum::Bytes(v.clone()))
+        }
         (L::Date(v), DataType::Date32) => at(Datum::Integer((*v).into())),
         // Spark casts the string, and so only if it is a date for certain.
         (L::String(v), DataType::Date32) => at(Datum::Integer(parse_date(v)?.into())),
-        (L::Timestamp(v), DataType::Timestamp(_, Some(_))) | (L::TimestampNtz(v), DataType::Timestamp(_, None)) => at(Datum::Integer(*v)),
+        (L::Timestamp(v), DataType::Timestamp(_, Some(_)))
+        | (L::TimestampNtz(v), DataType::Timestamp(_, None)) => at(Datum::Integer(*v)),
         (L::String(v), DataType::Timestamp(_, zone)) => match (parse_timestamp(v)?, zone) {
-            ((micros, Offset::Seconds(seconds)), Some(_)) => at(Datum::Integer(micros.checked_sub(seconds * 1_000_000)?)),
+            ((micros, Offset::Seconds(seconds)), Some(_)) => {
+                at(Datum::Integer(micros.checked_sub(seconds * 1_000_000)?))
+            }
             ((micros, Offset::None), None) => at(Datum::Integer(micros)),
             _ => None,
         },

@@ -1,13 +1,16 @@
 //! Which files may hold a row for which a predicate is true.
 //!
-//! For each condition and file two questions are answered: *may it be true* for some row, *may it be false* for some row. AND, OR and NOT combine the
-//! answers; a file is kept if the whole may be true.
+//! For each condition and file two questions are answered: *may it be true* for some row, *may it be false*
+//! for some row. AND, OR and NOT combine the answers; a file is kept if the whole may be true.
 //!
 //! - "Yes" is always a safe answer, and the answer wherever something is not known.
 //! - Only NULLs in a column: a comparison with it is neither true nor false.
-//! - Bounds are bounds, nothing more: `min` is at most every value, `max` at least every value, so cut-off strings need no special case.
-//! - Statistics may leave out NaN, which in Spark is greater than all numbers: a floating-point `max` says nothing about rows with NaN.
-//! - `null_count` means something only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide bounds).
+//! - Bounds are bounds, nothing more: `min` is at most every value, `max` at least every value, so cut-off
+//!   strings need no special case.
+//! - Statistics may leave out NaN, which in Spark is greater than all numbers: a floating-point `max` says
+//!   nothing about rows with NaN.
+//! - `null_count` means something only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide
+//!   bounds).
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Bound, BoundPredicate};
@@ -24,8 +27,9 @@ use std::rc::Rc;
 
 /// What is known about the columns of a batch of files, one row per file.
 ///
-/// Columns are leaf columns by the names the table's schema has for them. An array that is `None`, and a NULL in it, says that nothing is known.
-/// A partition column has its value as `min` and `max`, and a `null_count` of 0, or of `num_records` if its value is NULL.
+/// Columns are leaf columns by the names the table's schema has for them. An array that is `None`, and a NULL
+/// in it, says that nothing is known. A partition column has its value as `min` and `max`, and a `null_count`
+/// of 0, or of `num_records` if its value is NULL.
 pub trait FileBounds {
     /// How many files there are; the length of every array.
     fn num_files(&self) -> usize;
@@ -48,7 +52,13 @@ pub trait FileBounds {
 /// # Errors
 /// SchemaMismatch if an array of `bounds` cannot be cast to its column's type.
 pub fn prune(predicate: &BoundPredicate, bounds: &dyn FileBounds) -> Result<BooleanArray> {
-    let mut pruner = Pruner { predicate, bounds, files: bounds.num_files(), records: bounds.num_records(), known: HashMap::new() };
+    let mut pruner = Pruner {
+        predicate,
+        bounds,
+        files: bounds.num_files(),
+        records: bounds.num_records(),
+        known: HashMap::new(),
+    };
     Ok(BooleanArray::new(pruner.answer(&predicate.root)?.may_be_true, None))
 }
 
@@ -145,7 +155,11 @@ impl Pruner<'_> {
         })
     }
 
-    fn answers(&self, may_be_true: impl FnMut(usize) -> bool, may_be_false: impl FnMut(usize) -> bool) -> Answer {
+    fn answers(
+        &self,
+        may_be_true: impl FnMut(usize) -> bool,
+        may_be_false: impl FnMut(usize) -> bool,
+    ) -> Answer {
         Answer {
             may_be_true: BooleanBuffer::collect_bool(self.files, may_be_true),
             may_be_false: BooleanBuffer::collect_bool(self.files, may_be_false),
@@ -153,7 +167,9 @@ impl Pruner<'_> {
     }
 
     fn compare(&self, known: &Known, op: CompareOp, value: &Datum) -> Answer {
-        let may = |op: CompareOp| move |file: usize| !known.only_nulls.value(file) && known.may_hold(file, op, value);
+        let may = |op: CompareOp| {
+            move |file: usize| !known.only_nulls.value(file) && known.may_hold(file, op, value)
+        };
         self.answers(may(op), may(opposite(op)))
     }
 
@@ -176,7 +192,8 @@ impl Pruner<'_> {
                     CompareOp::Gt => greatest_to_least.is_none_or(Ordering::is_gt),
                     CompareOp::GtEq => greatest_to_least.is_none_or(Ordering::is_ge),
                     CompareOp::Eq | CompareOp::NullSafeEq => {
-                        least_to_greatest.is_none_or(Ordering::is_le) && greatest_to_least.is_none_or(Ordering::is_ge)
+                        least_to_greatest.is_none_or(Ordering::is_le)
+                            && greatest_to_least.is_none_or(Ordering::is_ge)
                     }
                     // Both are one and the same value.
                     CompareOp::NotEq => {
@@ -205,7 +222,8 @@ impl Pruner<'_> {
             !has_null
                 && !known.only_nulls.value(file)
                 && (known.may_be_nan || {
-                    let first = values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
+                    let first =
+                        values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
                     values.get(first).is_none_or(|v| known.may_hold(file, CompareOp::NotEq, v))
                 })
         };
@@ -239,10 +257,16 @@ impl Pruner<'_> {
         }
         let only_nulls = self.only_nulls(column);
         let (mut min, mut max, mut may_be_nan) = (None, None, false);
-        if let (Some(bound), Some(term)) = (self.predicate.column_of(column), self.predicate.terms.get(column)) {
+        if let (Some(bound), Some(term)) =
+            (self.predicate.column_of(column), self.predicate.terms.get(column))
+        {
             let read = |array: Option<ArrayRef>, purpose: Purpose| -> Result<Option<Values>> {
                 let Some(array) = array.filter(|array| array.len() == self.files) else { return Ok(None) };
-                let array = if term.functions.is_empty() { array } else { term.apply(of_type(&array, &bound.data_type)?, purpose)? };
+                let array = if term.functions.is_empty() {
+                    array
+                } else {
+                    term.apply(of_type(&array, &bound.data_type)?, purpose)?
+                };
                 Values::new(&array, &term.data_type, domain).map(Some)
             };
             min = read(self.bounds.min(&bound.path), Purpose::Min)?;
@@ -263,9 +287,9 @@ impl Pruner<'_> {
     fn only_nulls(&self, column: usize) -> BooleanBuffer {
         let records = self.records.as_ref().filter(|records| records.len() == self.files);
         match (self.null_count(column), records) {
-            (Some(nulls), Some(records)) => {
-                BooleanBuffer::collect_bool(self.files, |i| nulls.is_valid(i) && records.is_valid(i) && nulls.value(i) == records.value(i))
-            }
+            (Some(nulls), Some(records)) => BooleanBuffer::collect_bool(self.files, |i| {
+                nulls.is_valid(i) && records.is_valid(i) && nulls.value(i) == records.value(i)
+            }),
             _ => BooleanBuffer::new_unset(self.files),
         }
     }
@@ -273,14 +297,17 @@ impl Pruner<'_> {
     /// Where no row is NULL for certain.
     fn no_nulls(&self, column: usize) -> BooleanBuffer {
         match self.null_count(column) {
-            Some(nulls) => BooleanBuffer::collect_bool(self.files, |i| nulls.is_valid(i) && nulls.value(i) == 0),
+            Some(nulls) => {
+                BooleanBuffer::collect_bool(self.files, |i| nulls.is_valid(i) && nulls.value(i) == 0)
+            }
             None => BooleanBuffer::new_unset(self.files),
         }
     }
 }
 
 impl Known {
-    /// How the least value compares with `value`, if known. A NaN as the least value is some writers' way to say that they do not know it.
+    /// How the least value compares with `value`, if known. A NaN as the least value is some writers' way to
+    /// say that they do not know it.
     fn order_of_min(&self, file: usize, value: &Datum) -> Option<Ordering> {
         self.min.as_ref().filter(|min| !min.is_nan(file)).and_then(|min| min.compare(file, value))
     }
@@ -294,7 +321,8 @@ impl Known {
         let min = self.order_of_min(file, value);
         let max = self.order_of_max(file, value);
         // A NaN that the bounds do not tell of; it equals a NaN and is greater than all else.
-        let nan = |of_nan: bool, of_other: bool| self.may_be_nan && if value.is_nan() { of_nan } else { of_other };
+        let nan =
+            |of_nan: bool, of_other: bool| self.may_be_nan && if value.is_nan() { of_nan } else { of_other };
         match op {
             CompareOp::Lt => min.is_none_or(Ordering::is_lt),
             CompareOp::LtEq => min.is_none_or(Ordering::is_le) || nan(true, false),
@@ -303,7 +331,9 @@ impl Known {
             CompareOp::Eq | CompareOp::NullSafeEq => {
                 (min.is_none_or(Ordering::is_le) && max.is_none_or(Ordering::is_ge)) || nan(true, false)
             }
-            CompareOp::NotEq => !(min == Some(Ordering::Equal) && max == Some(Ordering::Equal)) || nan(false, true),
+            CompareOp::NotEq => {
+                !(min == Some(Ordering::Equal) && max == Some(Ordering::Equal)) || nan(false, true)
+            }
         }
     }
 }

@@ -66,7 +66,8 @@ fn functions_that_keep_the_order() {
         "left(s, 2) = 'ab' OR substring(s, 1, 3) = 'abc' OR substr(s, 0, 1) = 'a'",
         "year(d) IS NOT NULL",
     ] {
-        let predicate = parse(sql, "Europe/Berlin", ParseMode::Strict).unwrap_or_else(|e| panic!("{sql}: {e}"));
+        let predicate =
+            parse(sql, "Europe/Berlin", ParseMode::Strict).unwrap_or_else(|e| panic!("{sql}: {e}"));
         assert_eq!(parse(&predicate.to_string(), "Europe/Berlin", ParseMode::Strict).unwrap(), predicate);
         assert!(!predicate.bind(&schema).unwrap_or_else(|e| panic!("{sql}: {e}")).has_unknown());
     }
@@ -83,10 +84,18 @@ fn functions_that_keep_the_order() {
     ] {
         let pruning = parse(sql, "UTC", ParseMode::Pruning).unwrap().bind_for_pruning(&schema);
         assert!(pruning.has_unknown(), "{sql}");
-        assert!(parse(sql, "UTC", ParseMode::Strict).and_then(|predicate| predicate.bind(&schema)).is_err(), "{sql}");
+        assert!(
+            parse(sql, "UTC", ParseMode::Strict).and_then(|predicate| predicate.bind(&schema)).is_err(),
+            "{sql}"
+        );
     }
     // Without a known zone nobody knows which day it is.
-    assert!(parse("year(t) = 2024", "Nowhere", ParseMode::Pruning).unwrap().bind_for_pruning(&schema).has_unknown());
+    assert!(
+        parse("year(t) = 2024", "Nowhere", ParseMode::Pruning)
+            .unwrap()
+            .bind_for_pruning(&schema)
+            .has_unknown()
+    );
 }
 
 #[test]
@@ -116,7 +125,17 @@ fn literals_of_spark() {
     ] {
         assert_eq!(strict(&format!("a = {sql}")), col("a").eq(expected), "{sql}");
     }
-    for sql in ["129Y", "40000S", "1.5L", "1X", "X'0'", "DATE '2020-02-30'", "CAST(300 AS TINYINT)", "1e999", "TIMESTAMP '1'"] {
+    for sql in [
+        "129Y",
+        "40000S",
+        "1.5L",
+        "1X",
+        "X'0'",
+        "DATE '2020-02-30'",
+        "CAST(300 AS TINYINT)",
+        "1e999",
+        "TIMESTAMP '1'",
+    ] {
         let sql = format!("a = {sql}");
         assert!(parse(&sql, "UTC", ParseMode::Strict).is_err(), "{sql}");
         assert_eq!(conjuncts(pruning(&sql)), [None], "{sql}");
@@ -131,9 +150,11 @@ fn timestamps_are_in_the_session_s_time_zone() {
     assert_eq!(at("2020-01-01 01:00:00", "Europe/Berlin").unwrap(), is(1_577_836_800_000_000));
     assert_eq!(at("2020-01-01 01:00:00+01:00", "nowhere").unwrap(), is(1_577_836_800_000_000));
     // Skipped, twice, unknown zone.
-    for (text, zone) in
-        [("2021-03-28 02:30:00", "Europe/Berlin"), ("2021-10-31 02:30:00", "Europe/Berlin"), ("2020-01-01 00:00:00", "nowhere")]
-    {
+    for (text, zone) in [
+        ("2021-03-28 02:30:00", "Europe/Berlin"),
+        ("2021-10-31 02:30:00", "Europe/Berlin"),
+        ("2020-01-01 00:00:00", "nowhere"),
+    ] {
         assert!(at(text, zone).is_err());
         let unknown = parse(&format!("t = TIMESTAMP '{text}'"), zone, ParseMode::Pruning).unwrap();
         assert_eq!(conjuncts(unknown), [None]);
@@ -148,9 +169,18 @@ fn operators_bind_as_in_sql() {
     assert_eq!(strict("NOT a = 1"), col("a").eq(lit(1)).not());
     assert_eq!(strict("a BETWEEN 1 AND 2 AND b"), col("a").between(lit(1), lit(2)).and(col("b").is_true()));
     assert_eq!(strict("a NOT IN (1, NULL)"), col("a").is_in([lit(1), lit(Literal::Null)]).not());
-    assert_eq!(strict("`a`.`b``c`.D <=> 5"), Expr::Column(ColumnPath::new(["a", "b`c", "D"])).null_safe_eq(lit(5)));
-    assert_eq!(strict("a IS NOT TRUE"), Predicate::Is { condition: Box::new(col("a").is_true()), truth: Some(true) }.not());
-    assert_eq!(strict("a LIKE 'x#%' ESCAPE '#'"), Predicate::Like { value: col("a"), pattern: "x#%".into(), escape: '#' });
+    assert_eq!(
+        strict("`a`.`b``c`.D <=> 5"),
+        Expr::Column(ColumnPath::new(["a", "b`c", "D"])).null_safe_eq(lit(5))
+    );
+    assert_eq!(
+        strict("a IS NOT TRUE"),
+        Predicate::Is { condition: Box::new(col("a").is_true()), truth: Some(true) }.not()
+    );
+    assert_eq!(
+        strict("a LIKE 'x#%' ESCAPE '#'"),
+        Predicate::Like { value: col("a"), pattern: "x#%".into(), escape: '#' }
+    );
 }
 
 #[test]
@@ -199,7 +229,8 @@ fn literals() -> impl Strategy<Value = Literal> {
         Just(Literal::Null),
         any::<bool>().prop_map(Literal::Boolean),
         any::<i64>().prop_map(Literal::Integer),
-        (-10i128.pow(38) + 1..10i128.pow(38), 0u8..=38).prop_map(|(unscaled, scale)| Literal::Decimal { unscaled, scale }),
+        (-10i128.pow(38) + 1..10i128.pow(38), 0u8..=38)
+            .prop_map(|(unscaled, scale)| Literal::Decimal { unscaled, scale }),
         any::<f64>().prop_map(Literal::Double),
         any::<String>().prop_map(Literal::String),
         prop::collection::vec(any::<u8>(), 0..5).prop_map(Literal::Binary),
@@ -210,7 +241,8 @@ fn literals() -> impl Strategy<Value = Literal> {
 }
 
 fn paths() -> impl Strategy<Value = Expr> {
-    let names = prop_oneof!["[a-z_][a-z0-9]{0,3}", "[ -~]{1,5}", Just("null".to_owned()), Just("date".to_owned())];
+    let names =
+        prop_oneof!["[a-z_][a-z0-9]{0,3}", "[ -~]{1,5}", Just("null".to_owned()), Just("date".to_owned())];
     prop::collection::vec(names, 1..3).prop_map(|parts| Expr::Column(ColumnPath::new(parts)))
 }
 
@@ -233,8 +265,13 @@ fn predicates() -> impl Strategy<Value = Predicate> {
         any::<bool>().prop_map(|b| Predicate::Value(lit(b))),
         (ops, exprs(), exprs()).prop_map(|(op, left, right)| Predicate::Compare { op, left, right }),
         exprs().prop_map(Predicate::IsNull),
-        (exprs(), prop::collection::vec(exprs(), 1..4)).prop_map(|(value, list)| Predicate::In { value, list }),
-        (exprs(), any::<String>(), any::<char>()).prop_map(|(value, pattern, escape)| Predicate::Like { value, pattern, escape }),
+        (exprs(), prop::collection::vec(exprs(), 1..4))
+            .prop_map(|(value, list)| Predicate::In { value, list }),
+        (exprs(), any::<String>(), any::<char>()).prop_map(|(value, pattern, escape)| Predicate::Like {
+            value,
+            pattern,
+            escape
+        }),
         (exprs(), any::<String>()).prop_map(|(value, prefix)| Predicate::StartsWith { value, prefix }),
     ];
     leaf.prop_recursive(4, 24, 3, |inner| {
@@ -243,7 +280,8 @@ fn predicates() -> impl Strategy<Value = Predicate> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.or(b)),
             inner.clone().prop_map(Predicate::not),
             // IS UNKNOWN of a plain value is written, and read, as any other.
-            (inner, prop::option::of(any::<bool>())).prop_map(|(p, truth)| Predicate::Is { condition: Box::new(p), truth }),
+            (inner, prop::option::of(any::<bool>()))
+                .prop_map(|(p, truth)| Predicate::Is { condition: Box::new(p), truth }),
         ]
     })
 }

@@ -1,7 +1,8 @@
 //! The tokens of Spark SQL: `sqlparser`'s, with what Spark writes differently put right.
 //!
 //! - A number and the suffix that touches it (`1L`, `1S`, `1Y`, `1.5D`, `1.5F`, `1.5BD`) are one token.
-//! - String literals are unescaped as Spark's `unescapeSQLString` does, so `\%` and `\_` keep their backslash for `LIKE`.
+//! - String literals are unescaped as Spark's `unescapeSQLString` does, so `\%` and `\_` keep their backslash
+//!   for `LIKE`.
 //! - The number of tokens is limited, so that no text makes the parser slow.
 
 use crate::error::{Error, Result};
@@ -65,8 +66,10 @@ impl Dialect for SparkTokens {
 
 /// Whether the word cannot be the name of a column unless in backticks.
 pub(super) fn is_reserved(word: &str) -> bool {
-    const RESERVED: [&str; 16] =
-        ["AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "INTERVAL", "NULL", "TRUE", "FALSE"];
+    const RESERVED: [&str; 16] = [
+        "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "INTERVAL",
+        "NULL", "TRUE", "FALSE",
+    ];
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
@@ -88,7 +91,9 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
                 continue;
             }
             SqlToken::EOF => break,
-            SqlToken::Word(word) if word.quote_style.is_some() => Token::Quoted(word.value.replace("``", "`")),
+            SqlToken::Word(word) if word.quote_style.is_some() => {
+                Token::Quoted(word.value.replace("``", "`"))
+            }
             SqlToken::Word(word) => match out.last_mut() {
                 Some(Token::Number(_, suffix)) if touching && suffix.is_empty() => {
                     *suffix = word.value.to_ascii_uppercase();
@@ -96,7 +101,9 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
                 }
                 _ => Token::Word(word.value),
             },
-            SqlToken::Number(digits, long) => Token::Number(digits, if long { "L".to_owned() } else { String::new() }),
+            SqlToken::Number(digits, long) => {
+                Token::Number(digits, if long { "L".to_owned() } else { String::new() })
+            }
             SqlToken::SingleQuotedString(raw) => Token::Text(unescape(&raw, '\'')),
             SqlToken::DoubleQuotedString(raw) => Token::Text(unescape(&raw, '"')),
             SqlToken::HexStringLiteral(digits) => Token::Hex(digits),

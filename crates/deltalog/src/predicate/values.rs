@@ -10,7 +10,10 @@
 
 use super::ast::CompareOp;
 use crate::error::{Error, Result};
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, LargeBinaryArray, Scalar};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, LargeBinaryArray,
+    Scalar,
+};
 use arrow::buffer::NullBuffer;
 use arrow::compute::cast;
 use arrow::compute::kernels::cmp;
@@ -87,13 +90,18 @@ pub(super) enum Values {
 pub(super) fn domain_of(data_type: &DataType) -> Option<Domain> {
     match data_type {
         DataType::Boolean => Some(Domain::Boolean),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::Date32 => Some(Domain::Integer),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 | DataType::Date32 => {
+            Some(Domain::Integer)
+        }
         DataType::Timestamp(..) => Some(Domain::Integer),
         DataType::Decimal128(..) => Some(Domain::Decimal),
         DataType::Float32 | DataType::Float64 => Some(Domain::Float),
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
-            Some(Domain::Bytes)
-        }
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Binary
+        | DataType::LargeBinary
+        | DataType::BinaryView => Some(Domain::Bytes),
         _ => None,
     }
 }
@@ -104,16 +112,18 @@ impl Values {
         let array = of_type(array, column)?;
         Ok(match domain {
             Domain::Boolean => Self::Boolean(of_type(&array, &DataType::Boolean)?.as_boolean().clone()),
-            Domain::Integer => Self::Integer(of_type(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone()),
+            Domain::Integer => {
+                Self::Integer(of_type(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+            }
             Domain::Decimal => match array.as_primitive_opt::<Decimal128Type>() {
                 Some(decimals) => Self::Decimal(decimals.clone()),
                 None => return Err(Error::schema_mismatch(format!("{column} is not a decimal type"))),
             },
             Domain::Float => match array.as_primitive_opt::<Decimal128Type>() {
                 Some(decimals) => Self::Float(decimals_to_floats(decimals)),
-                None if matches!(column, DataType::Float32 | DataType::Float64) => {
-                    Self::Float(of_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().unary(normal))
-                }
+                None if matches!(column, DataType::Float32 | DataType::Float64) => Self::Float(
+                    of_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().unary(normal),
+                ),
                 None => {
                     let whole = of_type(&array, &DataType::Int64)?;
                     Self::Float(whole.as_primitive::<Int64Type>().unary(|v| v as f64))
@@ -158,9 +168,11 @@ impl Values {
         match (self, other) {
             (Self::Boolean(a), Datum::Boolean(b)) => compared(op, a, &BooleanArray::new_scalar(*b)),
             (Self::Integer(a), Datum::Integer(b)) => compared(op, a, &Int64Array::new_scalar(*b)),
-            (Self::Decimal(a), Datum::Decimal(b)) => {
-                compared(op, a, &Scalar::new(Decimal128Array::from_value(*b, 1).with_data_type(a.data_type().clone())))
-            }
+            (Self::Decimal(a), Datum::Decimal(b)) => compared(
+                op,
+                a,
+                &Scalar::new(Decimal128Array::from_value(*b, 1).with_data_type(a.data_type().clone())),
+            ),
             (Self::Float(a), Datum::Float(b)) => compared(op, a, &Float64Array::new_scalar(normal(*b))),
             (Self::Bytes(a), Datum::Bytes(b)) => compared(op, a, &LargeBinaryArray::new_scalar(b)),
             _ => Err(incomparable()),
@@ -173,7 +185,9 @@ impl Values {
             (Self::Boolean(a), Self::Boolean(b)) => compared(op, a, b),
             (Self::Integer(a), Self::Integer(b)) => compared(op, a, b),
             // Of one scale, though perhaps not of one precision.
-            (Self::Decimal(a), Self::Decimal(b)) => compared(op, a, &b.clone().with_data_type(a.data_type().clone())),
+            (Self::Decimal(a), Self::Decimal(b)) => {
+                compared(op, a, &b.clone().with_data_type(a.data_type().clone()))
+            }
             (Self::Float(a), Self::Float(b)) => compared(op, a, b),
             (Self::Bytes(a), Self::Bytes(b)) => compared(op, a, b),
             _ => Err(incomparable()),
@@ -217,7 +231,11 @@ impl Values {
 }
 
 /// Arrow's order is that of every domain, if floating-point numbers are [`normal`].
-fn compared(op: CompareOp, left: &dyn arrow::array::Datum, right: &dyn arrow::array::Datum) -> Result<BooleanArray> {
+fn compared(
+    op: CompareOp,
+    left: &dyn arrow::array::Datum,
+    right: &dyn arrow::array::Datum,
+) -> Result<BooleanArray> {
     let compared = match op {
         CompareOp::Eq | CompareOp::NullSafeEq => cmp::eq(left, right),
         CompareOp::NotEq => cmp::neq(left, right),
@@ -244,10 +262,13 @@ pub(super) fn of_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
         return Ok(array.clone());
     }
     let from = array.data_type();
-    cast(array, to).map_err(|e| Error::schema_mismatch(format!("a column of type {from} cannot be read as {to}")).with_source(e))
+    cast(array, to).map_err(|e| {
+        Error::schema_mismatch(format!("a column of type {from} cannot be read as {to}")).with_source(e)
+    })
 }
 
-/// Each decimal's nearest floating-point number: Arrow's own cast rounds twice, which may land on a neighbour.
+/// Each decimal's nearest floating-point number: Arrow's own cast rounds twice, which may land on a
+/// neighbour.
 pub(super) fn decimals_to_floats(decimals: &Decimal128Array) -> Float64Array {
     let scale = decimals.scale();
     decimals.unary(|unscaled| decimal_to_float(unscaled, scale))

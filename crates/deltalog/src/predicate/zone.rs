@@ -1,7 +1,9 @@
 //! Instants and the clocks of a time zone.
 //!
-//! - A clock may be set back, so a later instant may show an earlier time. [`Clock::least`] and [`Clock::greatest`] know how far.
-//! - A time that a clock skips or shows twice is resolved as Java does: skipped, it moves on by as much as the clock does; twice, it is the earlier one.
+//! - A clock may be set back, so a later instant may show an earlier time. [`Clock::least`] and
+//!   [`Clock::greatest`] know how far.
+//! - A time that a clock skips or shows twice is resolved as Java does: skipped, it moves on by as much as
+//!   the clock does; twice, it is the earlier one.
 
 use chrono::{DateTime, LocalResult, Offset, TimeZone};
 use chrono_tz::Tz;
@@ -43,14 +45,16 @@ impl Clock {
         self.extreme(instant, -1, Ord::max)
     }
 
-    /// Offsets lie within 32 hours, so what is further away than that cannot catch up; and no two changes lie within 12 hours.
+    /// Offsets lie within 32 hours, so what is further away than that cannot catch up; and no two changes lie
+    /// within 12 hours.
     fn extreme(self, instant: i64, direction: i64, choose: fn(i64, i64) -> i64) -> Option<i64> {
         if self.0 == Tz::UTC {
             return Some(instant);
         }
         let mut extreme = self.offset(instant)?;
         for hours in [12, 24, 36] {
-            extreme = choose(extreme, self.offset(instant.checked_add(direction * hours * MICROS_PER_HOUR)?)?);
+            extreme =
+                choose(extreme, self.offset(instant.checked_add(direction * hours * MICROS_PER_HOUR)?)?);
         }
         instant.checked_add(extreme)
     }
@@ -62,7 +66,9 @@ impl Clock {
         }
         let time = DateTime::from_timestamp_micros(local)?.naive_utc();
         match self.0.from_local_datetime(&time) {
-            LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => Some(instant.timestamp_micros()),
+            LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => {
+                Some(instant.timestamp_micros())
+            }
             // The offset before the gap.
             LocalResult::None => local.checked_sub(self.offset(local.checked_sub(36 * MICROS_PER_HOUR)?)?),
         }
@@ -73,7 +79,8 @@ impl Clock {
         if self.0 == Tz::UTC {
             return Some((local, local));
         }
-        let offsets = [-36, -24, -12, 0, 12, 24, 36].map(|hours: i64| self.offset(local.checked_add(hours * MICROS_PER_HOUR)?));
+        let offsets = [-36, -24, -12, 0, 12, 24, 36]
+            .map(|hours: i64| self.offset(local.checked_add(hours * MICROS_PER_HOUR)?));
         let offsets = offsets.into_iter().collect::<Option<Vec<i64>>>()?;
         Some((local.checked_sub(*offsets.iter().max()?)?, local.checked_sub(*offsets.iter().min()?)?))
     }
@@ -97,7 +104,8 @@ mod tests {
 
     /// Near the changes of 1840 to 2040, and a few days around.
     fn instants() -> impl Strategy<Value = (i64, i64)> {
-        (-4_100_000_000i64..2_200_000_000, 0..300_000i64).prop_map(|(seconds, more)| (seconds * 1_000_000, (seconds + more) * 1_000_000))
+        (-4_100_000_000i64..2_200_000_000, 0..300_000i64)
+            .prop_map(|(seconds, more)| (seconds * 1_000_000, (seconds + more) * 1_000_000))
     }
 
     proptest! {
@@ -133,7 +141,11 @@ mod tests {
         assert_eq!(seconds("2024-10-27 03:30") - seconds("2024-10-27 02:30"), 7_200);
         // Midnight does not exist there.
         let clock = Clock::new(Tz::America__Sao_Paulo);
-        let midnight = chrono::NaiveDate::from_ymd_opt(2018, 11, 4).unwrap().and_time(chrono::NaiveTime::MIN).and_utc();
-        assert_eq!(clock.local(clock.instant(midnight.timestamp_micros()).unwrap()).unwrap(), midnight.timestamp_micros() + 3_600_000_000);
+        let midnight =
+            chrono::NaiveDate::from_ymd_opt(2018, 11, 4).unwrap().and_time(chrono::NaiveTime::MIN).and_utc();
+        assert_eq!(
+            clock.local(clock.instant(midnight.timestamp_micros()).unwrap()).unwrap(),
+            midnight.timestamp_micros() + 3_600_000_000
+        );
     }
 }

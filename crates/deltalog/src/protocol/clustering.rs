@@ -1,6 +1,7 @@
 //! The columns that a table's rows are clustered by. (PROTOCOL, "Clustered Table".)
 //!
-//! - The log names them by their physical names; a writer may spell a column as a name, or as the list of names that leads to it through structs.
+//! - The log names them by their physical names; a writer may spell a column as a name, or as the list of
+//!   names that leads to it through structs.
 
 use serde::Deserialize;
 
@@ -28,16 +29,25 @@ enum Column {
 /// # Errors
 /// `CorruptLog` if it is no such configuration, or names a column that `schema` does not have.
 pub fn clustering_columns(configuration: &str, schema: &MappedSchema) -> Result<Vec<Vec<String>>> {
-    let bad =
-        || Error::corrupt_log(format!("the metadata domain '{CLUSTERING_DOMAIN}' does not say which columns the table is clustered by"));
-    let parsed: Configuration = serde_json::from_str(configuration).map_err(|error| bad().with_source(error))?;
+    let bad = || {
+        Error::corrupt_log(format!(
+            "the metadata domain '{CLUSTERING_DOMAIN}' does not say which columns the table is clustered by"
+        ))
+    };
+    let parsed: Configuration =
+        serde_json::from_str(configuration).map_err(|error| bad().with_source(error))?;
     let logical = |column: Column| {
         let path = match column {
             Column::Name(name) => vec![name],
             Column::Path(path) => path,
         };
         let found = schema.logical_path(&path).filter(|path| !path.is_empty());
-        found.ok_or_else(|| Error::corrupt_log(format!("the table is clustered by '{}', which is no column of it", path.join("."))))
+        found.ok_or_else(|| {
+            Error::corrupt_log(format!(
+                "the table is clustered by '{}', which is no column of it",
+                path.join(".")
+            ))
+        })
     };
     parsed.clustering_columns.into_iter().map(logical).collect()
 }
@@ -70,8 +80,18 @@ mod tests {
 
     #[test]
     fn other_configurations_are_corrupt() {
-        for bad in ["", "{}", r#"{"clusteringColumns":"a"}"#, r#"{"clusteringColumns":["a"]}"#, r#"{"clusteringColumns":[[]]}"#] {
-            assert_eq!(clustering_columns(bad, &schema()).unwrap_err().kind(), ErrorKind::CorruptLog, "{bad}");
+        for bad in [
+            "",
+            "{}",
+            r#"{"clusteringColumns":"a"}"#,
+            r#"{"clusteringColumns":["a"]}"#,
+            r#"{"clusteringColumns":[[]]}"#,
+        ] {
+            assert_eq!(
+                clustering_columns(bad, &schema()).unwrap_err().kind(),
+                ErrorKind::CorruptLog,
+                "{bad}"
+            );
         }
     }
 }

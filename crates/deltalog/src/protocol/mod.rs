@@ -11,17 +11,18 @@ pub mod schema;
 pub(crate) mod text;
 
 pub use action::{
-    Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata, Format,
-    Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
+    Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DeletionVectorStorage,
+    DomainMetadata, Format, Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
 pub use clustering::{CLUSTERING_DOMAIN, clustering_columns};
 pub use features::{
-    FeatureKind, TableFeature, ensure_readable, ensure_readable_with_catalog, ensure_writable, is_append_only, protocol_for,
-    reader_refusals, writer_refusals,
+    FeatureKind, TableFeature, ensure_readable, ensure_readable_with_catalog, ensure_writable,
+    is_append_only, protocol_for, reader_refusals, writer_refusals,
 };
 pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};
 pub use row_tracking::MaterializedRowTracking;
 pub use schema::{
-    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, PrimitiveType, StructField, StructType, TypeChange,
+    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, PrimitiveType, StructField,
+    StructType, TypeChange,
 };

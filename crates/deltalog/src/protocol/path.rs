@@ -1,4 +1,5 @@
-//! The one resolver of every path in a log: `add`, `remove`, `cdc`, deletion vectors, sidecars, hints. (PROTOCOL, "Add File and Remove File".)
+//! The one resolver of every path in a log: `add`, `remove`, `cdc`, deletion vectors, sidecars, hints.
+//! (PROTOCOL, "Add File and Remove File".)
 //!
 //! ```text
 //! month=1/part-0%20a.parquet          relative          → month=1/part-0 a.parquet
@@ -6,10 +7,13 @@
 //! s3://bucket/other/part-0.parquet    below an allowed root, else refused
 //! ```
 //!
-//! - A path is a URI: it is percent-decoded exactly once, before anything is checked, so that `%2E%2E` is `..` and `%2F` is `/`.
-//! - Refused: `..` segments, NUL, an empty path, a malformed escape, bytes that are not UTF-8, foreign schemes and authorities, and absolute
-//!   paths that are neither below the table nor below a root that the caller allowed.
-//! - `.` segments and doubled slashes are dropped, as Hadoop's `Path` drops them. `?` and `#` are ordinary characters.
+//! - A path is a URI: it is percent-decoded exactly once, before anything is checked, so that `%2E%2E` is
+//!   `..` and `%2F` is `/`.
+//! - Refused: `..` segments, NUL, an empty path, a malformed escape, bytes that are not UTF-8, foreign
+//!   schemes and authorities, and absolute paths that are neither below the table nor below a root that the
+//!   caller allowed.
+//! - `.` segments and doubled slashes are dropped, as Hadoop's `Path` drops them. `?` and `#` are ordinary
+//!   characters.
 //! - `decode(encode(s)) = s` for every string.
 //! - An error never shows user information or the query of a URI.
 
@@ -71,7 +75,11 @@ impl AbsolutePath {
     fn from_url(url: &Url) -> Result<Self> {
         let decoded = decode(url.path())?;
         let path = segments(&decoded)?.into_iter().flat_map(|segment| ["/", segment]).collect();
-        Ok(Self { scheme: canonical_scheme(url.scheme()), authority: canonical_authority(url.scheme(), url.authority()), path })
+        Ok(Self {
+            scheme: canonical_scheme(url.scheme()),
+            authority: canonical_authority(url.scheme(), url.authority()),
+            path,
+        })
     }
 
     fn same_store(&self, other: &Self) -> bool {
@@ -98,7 +106,8 @@ impl PathResolver {
     /// A resolver for the table at `table`.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) when the location is no hierarchical URL or has a `..` segment.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) when the location is no hierarchical URL or has
+    /// a `..` segment.
     pub fn new(table: &Url) -> Result<Self> {
         Ok(Self { table: root(table)?, allowed: Vec::new() })
     }
@@ -120,8 +129,8 @@ impl PathResolver {
     /// Decodes a path of the log and refuses it unless it lies below the table or an allowed root.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a path that no writer may write, [`Unsupported`](crate::ErrorKind::Unsupported) for one
-    /// outside every root.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a path that no writer may write,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for one outside every root.
     pub fn resolve(&self, raw: &str) -> Result<LogPath> {
         let path = self.parse(raw)?;
         match &path {
@@ -144,9 +153,11 @@ impl PathResolver {
         self.resolve(&scheme.map_or(encoded.clone(), |scheme| format!("{scheme}:{encoded}")))
     }
 
-    /// Decodes and normalises a path of the log without asking whether it may be read: the key by which replay compares files.
+    /// Decodes and normalises a path of the log without asking whether it may be read: the key by which
+    /// replay compares files.
     ///
-    /// Spellings of one file (`/t/a`, `file:/t/a`, `file:///t/a`, and `a` in the table `file:///t`) give equal results.
+    /// Spellings of one file (`/t/a`, `file:/t/a`, `file:///t/a`, and `a` in the table `file:///t`) give
+    /// equal results.
     ///
     /// # Errors
     /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a path that no writer may write.
@@ -181,7 +192,10 @@ impl PathResolver {
             },
             None => AbsolutePath {
                 scheme: self.table.scheme.clone(),
-                authority: authority.map_or_else(|| self.table.authority.clone(), |text| canonical_authority(&self.table.scheme, text)),
+                authority: authority.map_or_else(
+                    || self.table.authority.clone(),
+                    |text| canonical_authority(&self.table.scheme, text),
+                ),
                 path,
             },
         };
@@ -191,14 +205,17 @@ impl PathResolver {
         })
     }
 
-    /// Decodes the path of a sidecar, which must be a bare file name: sidecars lie in `_delta_log/_sidecars` and nowhere else.
+    /// Decodes the path of a sidecar, which must be a bare file name: sidecars lie in `_delta_log/_sidecars`
+    /// and nowhere else.
     ///
     /// # Errors
     /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for anything else.
     pub fn sidecar_name(raw: &str) -> Result<String> {
         let name = decode(raw).map_err(|error| error.at_path(redacted(raw)))?.into_owned();
         if name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']) {
-            return Err(Error::corrupt_log("path of a sidecar is not a bare file name").at_path(redacted(raw)));
+            return Err(
+                Error::corrupt_log("path of a sidecar is not a bare file name").at_path(redacted(raw))
+            );
         }
         Ok(name)
     }
@@ -206,8 +223,9 @@ impl PathResolver {
 
 /// Encodes a decoded path as `java.net.URI` and Hadoop's `Path.toUri` do, so that other clients read it back.
 ///
-/// Letters, digits, `/`, `_-!.~'()*`, `;:@&=+$,` and other characters outside ASCII stay, except spaces and controls; everything else becomes the
-/// percent-encoded bytes of its UTF-8. A colon in the first segment is encoded too: what stands before it could be taken for a scheme.
+/// Letters, digits, `/`, `_-!.~'()*`, `;:@&=+$,` and other characters outside ASCII stay, except spaces and
+/// controls; everything else becomes the percent-encoded bytes of its UTF-8. A colon in the first segment is
+/// encoded too: what stands before it could be taken for a scheme.
 pub fn encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut first_segment = true;
@@ -232,7 +250,8 @@ pub fn encode(path: &str) -> String {
 /// Decodes the percent-escapes of a URI's path, once.
 ///
 /// # Errors
-/// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a `%` without two hexadecimal digits, and for bytes that are not UTF-8.
+/// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a `%` without two hexadecimal digits, and for bytes that
+/// are not UTF-8.
 pub fn decode(encoded: &str) -> Result<Cow<'_, str>> {
     let mut bytes = encoded.bytes();
     while let Some(byte) = bytes.next() {
@@ -251,7 +270,8 @@ fn segments(decoded: &str) -> Result<Vec<&str>> {
     if decoded.contains('\0') {
         return Err(Error::corrupt_log("path in the log contains NUL"));
     }
-    let segments: Vec<_> = decoded.split('/').filter(|segment| !segment.is_empty() && *segment != ".").collect();
+    let segments: Vec<_> =
+        decoded.split('/').filter(|segment| !segment.is_empty() && *segment != ".").collect();
     if segments.contains(&"..") {
         return Err(Error::corrupt_log("path in the log contains a '..' segment"));
     }
@@ -295,7 +315,9 @@ fn root(url: &Url) -> Result<AbsolutePath> {
     if url.cannot_be_a_base() {
         return Err(Error::invalid_argument("location is not a hierarchical URL"));
     }
-    AbsolutePath::from_url(url).map_err(|error| Error::invalid_argument("location has a path that no table can have").with_source(error))
+    AbsolutePath::from_url(url).map_err(|error| {
+        Error::invalid_argument("location has a path that no table can have").with_source(error)
+    })
 }
 
 /// `raw` without user information and query, for messages.

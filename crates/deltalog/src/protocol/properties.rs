@@ -1,7 +1,9 @@
-//! The table properties that mean something to Delta writers (those that begin with `delta.`), and what values they can have.
+//! The table properties that mean something to Delta writers (those that begin with `delta.`), and what
+//! values they can have.
 //!
 //! - A property without that prefix is the user's own; any text will do.
-//! - Checked when a table is made. A table that is there is read leniently: what its property says is used if it can be understood, else the default.
+//! - Checked when a table is made. A table that is there is read leniently: what its property says is used if
+//!   it can be understood, else the default.
 
 use std::collections::BTreeMap;
 
@@ -49,8 +51,8 @@ impl Kind {
 
 const SUPPORTED: Kind = Kind::OneOf(&["supported", "enabled"]);
 
-/// The properties by name. (PROTOCOL, "Table Features" and what each section on a feature says of its property; the rest is documented by
-/// Delta Lake as "table properties".)
+/// The properties by name. (PROTOCOL, "Table Features" and what each section on a feature says of its
+/// property; the rest is documented by Delta Lake as "table properties".)
 const KNOWN: &[(&str, Kind)] = &[
     ("delta.appendOnly", Kind::Boolean),
     ("delta.autoOptimize", Kind::Boolean),
@@ -97,15 +99,21 @@ const KNOWN: &[(&str, Kind)] = &[
 ];
 
 /// Families of properties, by what their names begin with.
-const FAMILIES: &[(&str, Kind)] =
-    &[("delta.constraints.", Kind::Text), ("delta.feature.", SUPPORTED), ("delta.universalFormat.config.", Kind::Text)];
+const FAMILIES: &[(&str, Kind)] = &[
+    ("delta.constraints.", Kind::Text),
+    ("delta.feature.", SUPPORTED),
+    ("delta.universalFormat.config.", Kind::Text),
+];
 
 /// Checks the properties of a table that is to be made.
 ///
 /// # Errors
-/// `InvalidArgument` for a name beginning with `delta.` that means nothing, and for a value that its property cannot have.
+/// `InvalidArgument` for a name beginning with `delta.` that means nothing, and for a value that its property
+/// cannot have.
 pub fn check_properties(configuration: &BTreeMap<String, String>) -> Result<()> {
-    for (name, value) in configuration.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("delta.")) {
+    for (name, value) in
+        configuration.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("delta."))
+    {
         if matches!(name.as_str(), "delta.minReaderVersion" | "delta.minWriterVersion") {
             return Err(Error::invalid_argument(format!("the table property '{name}' cannot be set")).with_hint(
                 "the protocol follows from the columns and properties; ask for a feature by 'delta.feature.<name>' = 'supported'",
@@ -120,14 +128,16 @@ pub fn check_properties(configuration: &BTreeMap<String, String>) -> Result<()> 
     Ok(())
 }
 
-/// How the property that `name` means is spelled, for callers who do not tell capitals from small letters; `name` itself if it means none.
+/// How the property that `name` means is spelled, for callers who do not tell capitals from small letters;
+/// `name` itself if it means none.
 pub fn spelled(name: &str) -> &str {
     KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(name, |(known, _)| known)
 }
 
 fn kind_of(name: &str) -> Option<Kind> {
     let exact = KNOWN.iter().find(|(known, _)| *known == name);
-    let family = || FAMILIES.iter().find(|(prefix, _)| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
+    let family =
+        || FAMILIES.iter().find(|(prefix, _)| name.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
     exact.or_else(family).map(|(_, kind)| *kind)
 }
 
@@ -135,7 +145,9 @@ fn unknown(name: &str) -> Error {
     let error = Error::invalid_argument(format!("there is no table property '{name}'"));
     match spelled(name) {
         known if known != name => error.with_hint(format!("it is spelled '{known}'")),
-        _ => error.with_hint("names that begin with 'delta.' are the protocol's; give a property of your own another name"),
+        _ => error.with_hint(
+            "names that begin with 'delta.' are the protocol's; give a property of your own another name",
+        ),
     }
 }
 

@@ -17,18 +17,24 @@ impl MaterializedRowTracking {
     /// Those of a table.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table does not have row tracking enabled: only then its rows are sure to have ids. `CorruptLog` if it has, but does not
-    /// name the columns.
+    /// `InvalidArgument` if the table does not have row tracking enabled: only then its rows are sure to have
+    /// ids. `CorruptLog` if it has, but does not name the columns.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
-        if !protocol.writer_features().contains(&TableFeature::RowTracking) || !metadata.is_enabled("delta.enableRowTracking") {
-            return Err(Error::invalid_argument("the rows of the table have no ids: row tracking is not enabled")
-                .with_hint("the table property 'delta.enableRowTracking' enables it"));
+        if !protocol.writer_features().contains(&TableFeature::RowTracking)
+            || !metadata.is_enabled("delta.enableRowTracking")
+        {
+            return Err(Error::invalid_argument(
+                "the rows of the table have no ids: row tracking is not enabled",
+            )
+            .with_hint("the table property 'delta.enableRowTracking' enables it"));
         }
         let name = |key: &str| {
             let named = metadata.property(key).filter(|name| !name.is_empty());
-            named
-                .map(str::to_owned)
-                .ok_or_else(|| Error::corrupt_log(format!("row tracking is enabled, but the table property '{key}' is not set")))
+            named.map(str::to_owned).ok_or_else(|| {
+                Error::corrupt_log(format!(
+                    "row tracking is enabled, but the table property '{key}' is not set"
+                ))
+            })
         };
         Ok(Self {
             row_id: name("delta.rowTracking.materializedRowIdColumnName")?,

@@ -35,7 +35,8 @@ pub(crate) fn timestamp_text(micros: i64) -> String {
     let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or_default();
     let of_day = micros.rem_euclid(MICROS_PER_DAY);
     let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
-    let mut text = format!("{} {:02}:{:02}:{:02}", date_text(days), seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let mut text =
+        format!("{} {:02}:{:02}:{:02}", date_text(days), seconds / 3600, seconds / 60 % 60, seconds % 60);
     if fraction > 0 {
         text.push_str(format!(".{fraction:06}").trim_end_matches('0'));
     }
@@ -74,7 +75,8 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Microseconds since 1970-01-01 00:00:00 of `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]`, as the clock of that zone shows it.
+/// Microseconds since 1970-01-01 00:00:00 of `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]`, as the
+/// clock of that zone shows it.
 pub(crate) fn parse_timestamp(text: &str) -> Option<(i64, Offset)> {
     let mut cursor = Cursor(text.as_bytes());
     let days = cursor.date()?;
@@ -120,7 +122,10 @@ impl Cursor<'_> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (fraction, rest) = self.0.split_at_checked(digits)?;
         self.0 = rest;
-        Some((0..6).fold(0, |value, i| value * 10 + fraction.get(i).map_or(0, |digit| i64::from(digit - b'0'))))
+        Some(
+            (0..6)
+                .fold(0, |value, i| value * 10 + fraction.get(i).map_or(0, |digit| i64::from(digit - b'0'))),
+        )
     }
 
     fn date(&mut self) -> Option<i64> {
@@ -184,8 +189,14 @@ mod tests {
         assert_eq!(parse_date("2000-02-29"), Some(11_016));
         assert_eq!(parse_date("1900-02-29"), None);
         assert_eq!(parse_date("2020-01-01x"), None);
-        assert_eq!(parse_timestamp("2021-01-01T00:00:00.000Z"), Some((1_609_459_200_000_000, Offset::Seconds(0))));
-        assert_eq!(parse_timestamp("2021-01-01 00:00:00.1234567-08:00"), Some((1_609_459_200_123_456, Offset::Seconds(-28_800))));
+        assert_eq!(
+            parse_timestamp("2021-01-01T00:00:00.000Z"),
+            Some((1_609_459_200_000_000, Offset::Seconds(0)))
+        );
+        assert_eq!(
+            parse_timestamp("2021-01-01 00:00:00.1234567-08:00"),
+            Some((1_609_459_200_123_456, Offset::Seconds(-28_800)))
+        );
         assert_eq!(parse_timestamp("2021-01-01 24:00:00"), None);
         assert_eq!(parse_timestamp("2021-01-01 00:00:00 Europe/Berlin"), None);
     }

@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use arrow::array::{
-    Array, ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames, NullBufferBuilder, RecordBatch,
-    RecordBatchOptions, StringArray, StringBuilder, StructArray,
+    Array, ArrayRef, BooleanBuilder, Int32Builder, Int64Builder, MapBuilder, MapFieldNames,
+    NullBufferBuilder, RecordBatch, RecordBatchOptions, StringArray, StringBuilder, StructArray,
 };
 use arrow::datatypes::{FieldRef, Schema};
 
@@ -14,10 +14,12 @@ use crate::error::{Error, Result};
 use crate::protocol::DeletionVectorDescriptor;
 
 /// The columns, made once: a log may have very many commits.
-static ADD_FIELDS: LazyLock<Vec<FieldRef>> = LazyLock::new(|| FileColumn::ALL.iter().map(|column| Arc::new(column.field())).collect());
+static ADD_FIELDS: LazyLock<Vec<FieldRef>> =
+    LazyLock::new(|| FileColumn::ALL.iter().map(|column| Arc::new(column.field())).collect());
 static REMOVE_FIELDS: LazyLock<Vec<FieldRef>> =
     LazyLock::new(|| remove_fields().into_iter().chain([FileColumn::Stats.field()]).map(Arc::new).collect());
-static NOTHING: LazyLock<RecordBatch> = LazyLock::new(|| RecordBatch::new_empty(Arc::new(Schema::new(vec![FileColumn::Path.field()]))));
+static NOTHING: LazyLock<RecordBatch> =
+    LazyLock::new(|| RecordBatch::new_empty(Arc::new(Schema::new(vec![FileColumn::Path.field()]))));
 
 /// Rows of `add` actions, with every column.
 pub(super) struct AddRows {
@@ -162,9 +164,12 @@ pub(super) fn nothing() -> RecordBatch {
 /// The batch of `columns`, without those that no row has.
 fn batch(fields: &[FieldRef], columns: Vec<Option<ArrayRef>>) -> Result<RecordBatch> {
     let rows = columns.iter().flatten().next().map_or(0, |column| column.len());
-    let is_used = |field: &FieldRef, column: &ArrayRef| column.null_count() < rows || field.name() == FileColumn::Path.name();
+    let is_used = |field: &FieldRef, column: &ArrayRef| {
+        column.null_count() < rows || field.name() == FileColumn::Path.name()
+    };
     let columns = fields.iter().zip(columns).filter_map(|(field, column)| Some((Arc::clone(field), column?)));
-    let (fields, columns): (Vec<_>, Vec<_>) = columns.filter(|(field, column)| is_used(field, column)).unzip();
+    let (fields, columns): (Vec<_>, Vec<_>) =
+        columns.filter(|(field, column)| is_used(field, column)).unzip();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
         .map_err(|error| Error::corrupt_log("file actions do not fit their columns").with_source(error))
@@ -222,8 +227,14 @@ struct StringMapBuilder(MapBuilder<StringBuilder, StringBuilder>);
 
 impl<'a> Rows<Pairs<'a>> for StringMapBuilder {
     fn with_capacity(rows: usize) -> Self {
-        let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
-        Self(MapBuilder::with_capacity(Some(names), StringBuilder::with_capacity(0, 0), StringBuilder::with_capacity(0, 0), rows))
+        let names =
+            MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+        Self(MapBuilder::with_capacity(
+            Some(names),
+            StringBuilder::with_capacity(0, 0),
+            StringBuilder::with_capacity(0, 0),
+            rows,
+        ))
     }
 
     fn append(&mut self, pairs: Option<&Pairs<'a>>) -> Result<()> {
@@ -231,7 +242,9 @@ impl<'a> Rows<Pairs<'a>> for StringMapBuilder {
             self.0.keys().append_value(&key.0);
             self.0.values().append_option(value.as_ref().map(|value| &value.0));
         }
-        self.0.append(pairs.is_some()).map_err(|error| Error::corrupt_log("a map has more entries than can be held").with_source(error))
+        self.0
+            .append(pairs.is_some())
+            .map_err(|error| Error::corrupt_log("a map has more entries than can be held").with_source(error))
     }
 
     fn finish(&mut self) -> ArrayRef {

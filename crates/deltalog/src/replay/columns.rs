@@ -1,6 +1,7 @@
 //! The columns of file actions, in the form of the log.
 //!
-//! Names are the protocol's. Map columns are Arrow maps from string to nullable string; paths are as the log spells them.
+//! Names are the protocol's. Map columns are Arrow maps from string to nullable string; paths are as the log
+//! spells them.
 
 use std::sync::Arc;
 
@@ -60,7 +61,9 @@ impl FileColumn {
         match self {
             Self::Path | Self::Stats | Self::ClusteringProvider => DataType::Utf8,
             Self::PartitionValues | Self::Tags => string_map(),
-            Self::Size | Self::ModificationTime | Self::BaseRowId | Self::DefaultRowCommitVersion => DataType::Int64,
+            Self::Size | Self::ModificationTime | Self::BaseRowId | Self::DefaultRowCommitVersion => {
+                DataType::Int64
+            }
             Self::DataChange => DataType::Boolean,
             Self::DeletionVector => DataType::Struct(deletion_vector_fields()),
         }
@@ -117,7 +120,10 @@ pub(crate) fn deletion_vector_fields() -> Fields {
 
 /// The map type of partition values and tags.
 pub(crate) fn string_map() -> DataType {
-    let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
+    let entries = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
     DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries), false)), false)
 }
 

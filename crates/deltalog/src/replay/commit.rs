@@ -35,7 +35,8 @@ pub struct Commit {
     pub removes: RecordBatch,
     /// Where the statistics are, if `adds` is without them; see [`Commit::read_without_stats`].
     pub(super) statistics_in: Option<CommitFile>,
-    /// For each file action, newest first, whether it is an `add`: rows of `adds` and `removes` are to be taken in this order.
+    /// For each file action, newest first, whether it is an `add`: rows of `adds` and `removes` are to be
+    /// taken in this order.
     pub(super) order: Vec<bool>,
 }
 
@@ -48,7 +49,8 @@ impl Commit {
         Self::read_with(storage, file, KeptStatistics::OfAdds)
     }
 
-    /// As [`Commit::read`], but also with the column `stats` of the `remove` actions, which are no tombstones but the end of files that had rows.
+    /// As [`Commit::read`], but also with the column `stats` of the `remove` actions, which are no tombstones
+    /// but the end of files that had rows.
     ///
     /// # Errors
     /// As [`Commit::read`].
@@ -56,8 +58,8 @@ impl Commit {
         Self::read_with(storage, file, KeptStatistics::OfAll)
     }
 
-    /// As [`Commit::read`], but leaves the statistics of the files where they are: they are most of what a commit holds. Who needs them reads the commit
-    /// once more.
+    /// As [`Commit::read`], but leaves the statistics of the files where they are: they are most of what a
+    /// commit holds. Who needs them reads the commit once more.
     ///
     /// # Errors
     /// As [`Commit::read`].
@@ -66,7 +68,8 @@ impl Commit {
     }
 
     fn read_with(storage: &Storage, file: CommitFile, kept: KeptStatistics) -> Result<Self> {
-        let located = |error: Error| error.at_path(file.path()).at_version(file.version).in_table(storage.url());
+        let located =
+            |error: Error| error.at_path(file.path()).at_version(file.version).in_table(storage.url());
         let bytes = storage.read(&file.path()).map_err(located)?;
         Self::parse_with(&bytes, file.version, file.modified_ms, kept).map_err(located)
     }
@@ -107,7 +110,8 @@ impl Commit {
         })
     }
 
-    /// When the version was made, by the writer's in-commit clock if it kept one, else by the file's time; milliseconds since the epoch.
+    /// When the version was made, by the writer's in-commit clock if it kept one, else by the file's time;
+    /// milliseconds since the epoch.
     pub fn timestamp_ms(&self) -> i64 {
         self.commit_info.as_ref().and_then(|info| info.in_commit_timestamp).unwrap_or(self.modified_ms)
     }
@@ -170,8 +174,14 @@ impl CommitParts {
         }
         let mut line: Line<'_> = serde_json::from_slice(line).map_err(|error| {
             let (message, hint) = match error.is_eof() {
-                true => ("the line is torn", "its writer died while writing; restore the file, or read a version before it"),
-                false => ("the line is not an action", "the file was damaged; restore it, or read a version before it"),
+                true => (
+                    "the line is torn",
+                    "its writer died while writing; restore the file, or read a version before it",
+                ),
+                false => (
+                    "the line is not an action",
+                    "the file was damaged; restore it, or read a version before it",
+                ),
             };
             Error::corrupt_log(message).with_hint(hint).with_source(error)
         })?;
@@ -183,7 +193,8 @@ impl CommitParts {
         if let Some(remove) = &line.remove {
             let stats = remove.stats.filter(|_| self.kept == KeptStatistics::OfAll);
             // What is no text says nothing.
-            let stats = stats.and_then(|stats| serde_json::from_str::<Option<Text<'_>>>(stats.get()).ok().flatten());
+            let stats =
+                stats.and_then(|stats| serde_json::from_str::<Option<Text<'_>>>(stats.get()).ok().flatten());
             self.removes().append(remove, stats.as_ref().map(|stats| stats.0.as_ref()))?;
             self.order.push(false);
         }

@@ -27,7 +27,11 @@ impl<'a> DeletionVectorColumn<'a> {
     /// # Errors
     /// `CorruptLog` if there is no such column.
     pub fn of_log(batch: &'a RecordBatch) -> Result<Self> {
-        Self::new(batch, FileColumn::DeletionVector.name(), ["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"])
+        Self::new(
+            batch,
+            FileColumn::DeletionVector.name(),
+            ["storageType", "pathOrInlineDv", "offset", "sizeInBytes", "cardinality"],
+        )
     }
 
     /// Of a batch of a [`FileList`](crate::scan::FileList).
@@ -35,12 +39,19 @@ impl<'a> DeletionVectorColumn<'a> {
     /// # Errors
     /// `CorruptLog` if there is no such column.
     pub fn of_list(batch: &'a RecordBatch) -> Result<Self> {
-        Self::new(batch, "deletion_vector", ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"])
+        Self::new(
+            batch,
+            "deletion_vector",
+            ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"],
+        )
     }
 
     fn new(batch: &'a RecordBatch, column: &str, names: [&str; 5]) -> Result<Self> {
         let missing = |name: &str| Error::corrupt_log(format!("file actions have no column '{name}'"));
-        let whole = batch.column_by_name(column).and_then(|whole| whole.as_struct_opt()).ok_or_else(|| missing(column))?;
+        let whole = batch
+            .column_by_name(column)
+            .and_then(|whole| whole.as_struct_opt())
+            .ok_or_else(|| missing(column))?;
         if whole.null_count() == whole.len() {
             return Ok(Self(None));
         }
@@ -49,26 +60,37 @@ impl<'a> DeletionVectorColumn<'a> {
         Ok(Self(Some(Fields {
             whole,
             storage_type: child(storage_type)?.as_string_opt().ok_or_else(|| missing(storage_type))?,
-            path_or_inline_dv: child(path_or_inline_dv)?.as_string_opt().ok_or_else(|| missing(path_or_inline_dv))?,
+            path_or_inline_dv: child(path_or_inline_dv)?
+                .as_string_opt()
+                .ok_or_else(|| missing(path_or_inline_dv))?,
             offset: child(offset)?.as_primitive_opt::<Int32Type>().ok_or_else(|| missing(offset))?,
-            size_in_bytes: child(size_in_bytes)?.as_primitive_opt::<Int32Type>().ok_or_else(|| missing(size_in_bytes))?,
-            cardinality: child(cardinality)?.as_primitive_opt::<Int64Type>().ok_or_else(|| missing(cardinality))?,
+            size_in_bytes: child(size_in_bytes)?
+                .as_primitive_opt::<Int32Type>()
+                .ok_or_else(|| missing(size_in_bytes))?,
+            cardinality: child(cardinality)?
+                .as_primitive_opt::<Int64Type>()
+                .ok_or_else(|| missing(cardinality))?,
         })))
     }
 
     /// The descriptor of the file of `row`, if it has a deletion vector.
     ///
     /// # Errors
-    /// `CorruptLog` for a descriptor that lacks a required field, or is stored in a way that the protocol does not know.
+    /// `CorruptLog` for a descriptor that lacks a required field, or is stored in a way that the protocol
+    /// does not know.
     pub fn get(&self, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
-        let Some(fields) = self.0.as_ref().filter(|fields| fields.whole.is_valid(row)) else { return Ok(None) };
-        let required: [&dyn Array; 4] = [fields.storage_type, fields.path_or_inline_dv, fields.size_in_bytes, fields.cardinality];
+        let Some(fields) = self.0.as_ref().filter(|fields| fields.whole.is_valid(row)) else {
+            return Ok(None);
+        };
+        let required: [&dyn Array; 4] =
+            [fields.storage_type, fields.path_or_inline_dv, fields.size_in_bytes, fields.cardinality];
         if required.iter().any(|field| field.is_null(row)) {
             return Err(Error::corrupt_log("the descriptor of a deletion vector lacks a required field"));
         }
         let letter = fields.storage_type.value(row);
-        let storage_type = DeletionVectorStorage::parse(letter)
-            .ok_or_else(|| Error::corrupt_log(format!("a deletion vector is stored in the unknown way '{letter}'")))?;
+        let storage_type = DeletionVectorStorage::parse(letter).ok_or_else(|| {
+            Error::corrupt_log(format!("a deletion vector is stored in the unknown way '{letter}'"))
+        })?;
         Ok(Some(DeletionVectorDescriptor {
             storage_type,
             path_or_inline_dv: fields.path_or_inline_dv.value(row).to_owned(),

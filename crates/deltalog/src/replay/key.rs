@@ -1,4 +1,5 @@
-//! The key of a logical file: its resolved path and the id of its deletion vector. Protocol: "Action Reconciliation".
+//! The key of a logical file: its resolved path and the id of its deletion vector. Protocol: "Action
+//! Reconciliation".
 
 use arrow::array::{Array, AsArray, Int32Array, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::Int32Type;
@@ -26,13 +27,21 @@ struct DeletionVectorIds {
 impl Keys {
     pub(super) fn new(batch: &RecordBatch) -> Result<Self> {
         let missing = |name: &str| Error::corrupt_log(format!("file actions have no column '{name}'"));
-        let paths = batch.column_by_name("path").and_then(|column| column.as_string_opt()).ok_or_else(|| missing("path"))?;
+        let paths = batch
+            .column_by_name("path")
+            .and_then(|column| column.as_string_opt())
+            .ok_or_else(|| missing("path"))?;
         let whole = batch.column_by_name("deletionVector").and_then(|column| column.as_struct_opt());
         let deletion_vectors = match whole {
             Some(whole) if whole.null_count() < whole.len() => {
-                let text =
-                    |name: &str| whole.column_by_name(name).and_then(|column| column.as_string_opt::<i32>()).ok_or_else(|| missing(name));
-                let offset = whole.column_by_name("offset").and_then(|column| column.as_primitive_opt::<Int32Type>());
+                let text = |name: &str| {
+                    whole
+                        .column_by_name(name)
+                        .and_then(|column| column.as_string_opt::<i32>())
+                        .ok_or_else(|| missing(name))
+                };
+                let offset =
+                    whole.column_by_name("offset").and_then(|column| column.as_primitive_opt::<Int32Type>());
                 Some(DeletionVectorIds {
                     whole: whole.clone(),
                     storage_type: text("storageType")?.clone(),
@@ -50,7 +59,12 @@ impl Keys {
     }
 
     /// The key of `row`; `scratch` holds it where it is not the path itself.
-    pub(super) fn key<'a>(&'a self, row: usize, resolver: &PathResolver, scratch: &'a mut String) -> Result<&'a str> {
+    pub(super) fn key<'a>(
+        &'a self,
+        row: usize,
+        resolver: &PathResolver,
+        scratch: &'a mut String,
+    ) -> Result<&'a str> {
         let path = self.paths.value(row);
         let ids = self.deletion_vectors.as_ref().filter(|ids| ids.whole.is_valid(row));
         let is_plain = self.all_plain || is_plain(path);
@@ -81,25 +95,36 @@ impl Keys {
 
 /// Whether each path is plain, see [`is_plain`].
 ///
-/// All bytes are looked at in one go, with the path before and after seen as well: what is found between two paths only costs time.
+/// All bytes are looked at in one go, with the path before and after seen as well: what is found between two
+/// paths only costs time.
 pub(crate) fn are_plain(paths: &StringArray) -> bool {
     let offsets = paths.value_offsets();
     let (Some(start), Some(end)) = (offsets.first(), offsets.last()) else { return true };
-    let bytes = usize::try_from(*start).ok().zip(usize::try_from(*end).ok()).and_then(|(start, end)| paths.value_data().get(start..end));
+    let bytes = usize::try_from(*start)
+        .ok()
+        .zip(usize::try_from(*end).ok())
+        .and_then(|(start, end)| paths.value_data().get(start..end));
     let ends = |path: &str| !path.is_empty() && !path.starts_with(['/', '.']) && !path.ends_with('/');
     bytes.is_some_and(has_plain_bytes) && paths.iter().all(|path| path.is_some_and(ends))
 }
 
 /// Whether a path is relative and nothing in it needs decoding, which is nearly always so.
 pub(crate) fn is_plain(path: &str) -> bool {
-    !path.is_empty() && !path.starts_with(['/', '.']) && !path.ends_with('/') && has_plain_bytes(path.as_bytes())
+    !path.is_empty()
+        && !path.starts_with(['/', '.'])
+        && !path.ends_with('/')
+        && has_plain_bytes(path.as_bytes())
 }
 
 /// Without `%`, `:`, NUL, empty and dotted segments. No early end, so that many bytes are compared at once.
 fn has_plain_bytes(bytes: &[u8]) -> bool {
-    let special = bytes.iter().fold(false, |found, byte| found | (*byte == b'%') | (*byte == b':') | (*byte == 0));
+    let special =
+        bytes.iter().fold(false, |found, byte| found | (*byte == b'%') | (*byte == b':') | (*byte == 0));
     let next = bytes.get(1..).unwrap_or_default();
-    let segment = bytes.iter().zip(next).fold(false, |found, (a, b)| found | ((*a == b'/') & ((*b == b'.') | (*b == b'/'))));
+    let segment = bytes
+        .iter()
+        .zip(next)
+        .fold(false, |found, (a, b)| found | ((*a == b'/') & ((*b == b'.') | (*b == b'/'))));
     !special && !segment
 }
 

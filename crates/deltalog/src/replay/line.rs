@@ -1,7 +1,7 @@
 //! A line of a commit, borrowed from its bytes, for the one reader that is fast.
 //!
-//! The fields of file actions that reconciliation and scans need; everything else is passed over without being kept. The other actions are few and are read
-//! as in [`crate::protocol::Action`].
+//! The fields of file actions that reconciliation and scans need; everything else is passed over without
+//! being kept. The other actions are few and are read as in [`crate::protocol::Action`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +10,9 @@ use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
-use crate::protocol::{AddCdcFile, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::protocol::{
+    AddCdcFile, CommitInfo, DeletionVectorDescriptor, DomainMetadata, Metadata, Protocol, SetTransaction,
+};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]

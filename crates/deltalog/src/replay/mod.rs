@@ -9,9 +9,11 @@
 //!   remember the keys                      against the keys
 //! ```
 //!
-//! - Newest first: the first action seen for a logical file `(path, deletion vector)` decides; older ones are dropped.
+//! - Newest first: the first action seen for a logical file `(path, deletion vector)` decides; older ones are
+//!   dropped.
 //! - Memory for reconciliation is proportional to the commits after the checkpoint, not to the table.
-//! - File actions are Arrow record batches in the form of the log ([`columns`]); nothing is a struct per file, and what no row has takes no room.
+//! - File actions are Arrow record batches in the form of the log ([`columns`]); nothing is a struct per
+//!   file, and what no row has takes no room.
 //! - The keys are not copied: the table of what was named refers to the commits' own paths ([`seen`]).
 //! - A column of a checkpoint that nobody asked for is not decoded.
 

@@ -4,10 +4,11 @@
 //! {"add":{"path":"…","partitionValues":{"p":"1"},"size":1,"modificationTime":2,"dataChange":true,"stats":"{\\"numRecords\\":3,…}"}}
 //! ```
 //!
-//! - No space between tokens, the usual fields in any order, none twice, no escapes but in `stats`. Whatever is not so is nobody's fault: the answer is
-//!   [`None`], and the general reader ([`super::line`]) decides.
+//! - No space between tokens, the usual fields in any order, none twice, no escapes but in `stats`. Whatever
+//!   is not so is nobody's fault: the answer is [`None`], and the general reader ([`super::line`]) decides.
 //! - What is accepted has the value that the general reader would give it. (Tested against it.)
-//! - Statistics are most of the bytes. Where they are not wanted they are stepped over, and only their end is looked for.
+//! - Statistics are most of the bytes. Where they are not wanted they are stepped over, and only their end is
+//!   looked for.
 
 use std::borrow::Cow;
 
@@ -133,7 +134,8 @@ impl<'a> Rest<'a> {
                 return Some(Cow::Owned(String::from_utf8(text).ok()?));
             }
             if text.capacity() == 0 {
-                // The statistics are nearly all that is left of the line, and without the escapes they are shorter.
+                // The statistics are nearly all that is left of the line, and without the escapes they are
+                // shorter.
                 text.reserve(start.len());
             }
             text.extend_from_slice(plain);
@@ -175,7 +177,8 @@ impl<'a> Rest<'a> {
         loop {
             let key = self.text()?;
             self.step(b":")?;
-            let value = if self.step(b"null").is_some() { None } else { Some(Text(Cow::Borrowed(self.text()?))) };
+            let value =
+                if self.step(b"null").is_some() { None } else { Some(Text(Cow::Borrowed(self.text()?))) };
             pairs.push((Text(Cow::Borrowed(key)), value));
             match self.byte()? {
                 b',' => {}
@@ -190,7 +193,11 @@ impl<'a> Rest<'a> {
         let negative = self.step(b"-").is_some();
         let length = self.0.iter().take(19).take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at_checked(length)?;
-        if length == 0 || length > 18 || (length > 1 && digits.first() == Some(&b'0')) || (negative && digits == b"0") {
+        if length == 0
+            || length > 18
+            || (length > 1 && digits.first() == Some(&b'0'))
+            || (negative && digits == b"0")
+        {
             return None;
         }
         self.0 = rest;
@@ -199,7 +206,8 @@ impl<'a> Rest<'a> {
     }
 
     fn boolean(&mut self) -> Option<bool> {
-        let (word, value): (&[u8], bool) = if self.0.first() == Some(&b't') { (b"true", true) } else { (b"false", false) };
+        let (word, value): (&[u8], bool) =
+            if self.0.first() == Some(&b't') { (b"true", true) } else { (b"false", false) };
         self.step(word)?;
         Some(value)
     }
@@ -218,13 +226,16 @@ mod tests {
 
     fn pairs(pairs: Option<&Pairs<'_>>) -> Option<Vec<(String, Option<String>)>> {
         let owned = |text: &Text<'_>| text.0.to_string();
-        pairs.map(|pairs| pairs.0.iter().map(|(key, value)| (owned(key), value.as_ref().map(owned))).collect())
+        pairs
+            .map(|pairs| pairs.0.iter().map(|(key, value)| (owned(key), value.as_ref().map(owned))).collect())
     }
 
-    type Shown = (String, Option<Vec<(String, Option<String>)>>, [Option<i64>; 4], Option<bool>, Option<String>, bool);
+    type Shown =
+        (String, Option<Vec<(String, Option<String>)>>, [Option<i64>; 4], Option<bool>, Option<String>, bool);
 
     fn shown(add: &AddLine<'_>) -> Shown {
-        let numbers = [Some(add.size), add.modification_time, add.base_row_id, add.default_row_commit_version];
+        let numbers =
+            [Some(add.size), add.modification_time, add.base_row_id, add.default_row_commit_version];
         let stats = add.stats.as_ref().map(|stats| stats.0.to_string());
         let values = pairs(add.partition_values.as_ref());
         (add.path.to_string(), values, numbers, add.data_change, stats, pairs(add.tags.as_ref()).is_some())

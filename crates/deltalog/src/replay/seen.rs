@@ -1,6 +1,7 @@
 //! Which logical files have been named by the commits that were looked at so far.
 //!
-//! - A key is not copied: the table holds where in which commit it stands, eight bytes a file action, and compares with the text there.
+//! - A key is not copied: the table holds where in which commit it stands, eight bytes a file action, and
+//!   compares with the text there.
 
 use std::hash::BuildHasher;
 
@@ -29,7 +30,12 @@ pub(super) struct Seen {
 impl Seen {
     /// Nothing yet, with room for as many file actions as there will be.
     pub(super) fn with_capacity(resolver: PathResolver, actions: usize) -> Self {
-        Self { resolver, keys: Vec::new(), places: HashTable::with_capacity(actions), hasher: DefaultHashBuilder::default() }
+        Self {
+            resolver,
+            keys: Vec::new(),
+            places: HashTable::with_capacity(actions),
+            hasher: DefaultHashBuilder::default(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -51,10 +57,15 @@ impl Seen {
         if self.find(hash, key) {
             return Ok(false);
         }
-        let place = Place { keys: u32::try_from(number).map_err(|_| too_many())?, row: u32::try_from(row).map_err(|_| too_many())? };
+        let place = Place {
+            keys: u32::try_from(number).map_err(|_| too_many())?,
+            row: u32::try_from(row).map_err(|_| too_many())?,
+        };
         let Self { resolver, keys, places, hasher } = self;
         // What is in the table has a key, or it would not have got there.
-        places.insert_unique(hash, place, |place| key_at(keys, *place, resolver, |key| hasher.hash_one(key)).unwrap_or_default());
+        places.insert_unique(hash, place, |place| {
+            key_at(keys, *place, resolver, |key| hasher.hash_one(key)).unwrap_or_default()
+        });
         Ok(true)
     }
 
@@ -66,12 +77,18 @@ impl Seen {
     }
 
     fn find(&self, hash: u64, key: &str) -> bool {
-        let is_it = |place: &Place| key_at(&self.keys, *place, &self.resolver, |other| other == key) == Some(true);
+        let is_it =
+            |place: &Place| key_at(&self.keys, *place, &self.resolver, |other| other == key) == Some(true);
         self.places.find(hash, is_it).is_some()
     }
 }
 
-fn key_at<T>(keys: &[Keys], place: Place, resolver: &PathResolver, read: impl FnOnce(&str) -> T) -> Option<T> {
+fn key_at<T>(
+    keys: &[Keys],
+    place: Place,
+    resolver: &PathResolver,
+    read: impl FnOnce(&str) -> T,
+) -> Option<T> {
     let mut scratch = String::new();
     keys.get(place.keys as usize)?.key(place.row as usize, resolver, &mut scratch).ok().map(read)
 }

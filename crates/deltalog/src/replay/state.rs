@@ -1,6 +1,7 @@
 //! What a log segment makes: its commits on top of its checkpoint.
 //!
-//! - Commits are read and parsed once, on all cores; a compaction that cannot be read or is none is replaced by the commits it stands for.
+//! - Commits are read and parsed once, on all cores; a compaction that cannot be read or is none is replaced
+//!   by the commits it stands for.
 //! - A state does not know whether the table may be read: that is for who asks for protocol and metadata.
 
 use std::collections::HashSet;
@@ -46,11 +47,22 @@ impl State {
         };
         let commits = read_commits(storage, resolver, &segment, known)?;
         let checkpoint = segment.checkpoint.as_ref().map(|files| {
-            let same = older.and_then(|older| older.checkpoint.as_ref()).filter(|checkpoint| checkpoint.files().is(files));
+            let same = older
+                .and_then(|older| older.checkpoint.as_ref())
+                .filter(|checkpoint| checkpoint.files().is(files));
             // What is open stays open, and what was found damaged stays known.
-            same.cloned().unwrap_or_else(|| Arc::new(Checkpoint::new(storage, resolver, files.clone(), without, staged)))
+            same.cloned().unwrap_or_else(|| {
+                Arc::new(Checkpoint::new(storage, resolver, files.clone(), without, staged))
+            })
         });
-        Ok(Self { storage: storage.clone(), resolver: resolver.clone(), segment, commits, checkpoint, tail: OnceLock::new() })
+        Ok(Self {
+            storage: storage.clone(),
+            resolver: resolver.clone(),
+            segment,
+            commits,
+            checkpoint,
+            tail: OnceLock::new(),
+        })
     }
 
     /// The state of `version` from a base that is none of `without`.
@@ -85,15 +97,21 @@ impl State {
         self.segment.checkpoint.as_ref().map(|checkpoint| checkpoint.version)
     }
 
-    /// The actions of `kinds`, newest first; of protocol and metadata only the newest is of interest, and older ones may be left out.
+    /// The actions of `kinds`, newest first; of protocol and metadata only the newest is of interest, and
+    /// older ones may be left out.
     ///
     /// # Errors
     /// As [`State::load`].
     pub(crate) fn table_actions(&self, kinds: &[TableAction]) -> Result<Vec<Action>> {
-        let mut actions: Vec<Action> = self.commits().flat_map(|commit| kinds.iter().flat_map(|kind| kind.of(commit))).collect();
+        let mut actions: Vec<Action> =
+            self.commits().flat_map(|commit| kinds.iter().flat_map(|kind| kind.of(commit))).collect();
         let is_found = |kind: &TableAction| {
             actions.iter().any(|action| {
-                matches!((kind, action), (TableAction::Protocol, Action::Protocol(_)) | (TableAction::Metadata, Action::Metadata(_)))
+                matches!(
+                    (kind, action),
+                    (TableAction::Protocol, Action::Protocol(_))
+                        | (TableAction::Metadata, Action::Metadata(_))
+                )
             })
         };
         let missing: Vec<TableAction> = kinds.iter().filter(|kind| !is_found(kind)).copied().collect();
@@ -110,7 +128,8 @@ impl State {
     pub(crate) fn files(&self, request: AddRequest) -> Result<FileReplay> {
         let tail = self.tail()?;
         let read = FileReplay::request_for(&tail, &request);
-        let checkpoint = self.checkpoint.as_ref().map(|checkpoint| CheckpointReader::adds_of(checkpoint, read));
+        let checkpoint =
+            self.checkpoint.as_ref().map(|checkpoint| CheckpointReader::adds_of(checkpoint, read));
         Ok(FileReplay::new(self.storage.clone(), tail, checkpoint, request))
     }
 
@@ -118,11 +137,15 @@ impl State {
     ///
     /// # Errors
     /// As [`State::files`].
-    pub(crate) fn removes(&self) -> Result<Box<dyn Iterator<Item = Result<arrow::array::RecordBatch>> + Send>> {
+    pub(crate) fn removes(
+        &self,
+    ) -> Result<Box<dyn Iterator<Item = Result<arrow::array::RecordBatch>> + Send>> {
         let tail = self.tail()?;
         let recent: Vec<_> = tail.removes().collect();
         let older = self.checkpoint.as_ref().map(CheckpointReader::removes_of);
-        Ok(Box::new(recent.into_iter().chain(older.into_iter().flatten().map(move |batch| tail.filter(batch?)))))
+        Ok(Box::new(
+            recent.into_iter().chain(older.into_iter().flatten().map(move |batch| tail.filter(batch?))),
+        ))
     }
 
     /// The files and tombstones of the commits after the checkpoint, reconciled.
@@ -131,13 +154,14 @@ impl State {
             return Ok(Arc::clone(tail));
         }
         let commits: Vec<_> = self.commits().collect();
-        let tail = Tail::reconcile(commits, &self.resolver).map_err(|error| error.in_table(self.storage.url()))?;
+        let tail =
+            Tail::reconcile(commits, &self.resolver).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(Arc::clone(self.tail.get_or_init(|| Arc::new(tail))))
     }
 }
 
-/// Up to how many bytes of commits after the checkpoint the files' statistics are held. Beyond, they are read again by who needs them: they are most of
-/// those bytes, and a state lives long.
+/// Up to how many bytes of commits after the checkpoint the files' statistics are held. Beyond, they are read
+/// again by who needs them: they are most of those bytes, and a state lives long.
 const HELD_STATISTICS: u64 = 64 << 20;
 
 /// The commits of a file: one, or those that a compaction which cannot be read stands for; newest first.
@@ -162,7 +186,13 @@ fn read_commits(
     Ok(commits.into_iter().flatten().collect())
 }
 
-fn read_file(storage: &Storage, resolver: &PathResolver, segment: &LogSegment, file: CommitFile, with_stats: bool) -> Result<Read> {
+fn read_file(
+    storage: &Storage,
+    resolver: &PathResolver,
+    segment: &LogSegment,
+    file: CommitFile,
+    with_stats: bool,
+) -> Result<Read> {
     let read = if with_stats { Commit::read } else { Commit::read_without_stats };
     if !matches!(file.kind, CommitKind::Compacted { .. }) {
         return Ok(vec![(file.version, Arc::new(read(storage, file)?))]);
@@ -171,19 +201,26 @@ fn read_file(storage: &Storage, resolver: &PathResolver, segment: &LogSegment, f
         Ok(commit) => Ok(vec![(file.start(), commit)]),
         Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => {
             tracing::warn!(table = storage.url(), file = file.path(), %error, "a compaction cannot be used: reading its commits instead");
-            let commits = segment.commits.iter().rev().filter(|commit| (file.start()..=file.version).contains(&commit.version));
+            let commits = segment
+                .commits
+                .iter()
+                .rev()
+                .filter(|commit| (file.start()..=file.version).contains(&commit.version));
             commits.map(|commit| Ok((commit.version, Arc::new(read(storage, *commit)?)))).collect()
         }
         Err(error) => Err(error),
     }
 }
 
-/// A compaction, if it is reconciled. There are files that hold the lines of their commits newest first, one after the other: what reconciles with another
-/// line of the same file tells them, because in which order is then anybody's guess. Protocol: "Log Compaction Files".
+/// A compaction, if it is reconciled. There are files that hold the lines of their commits newest first, one
+/// after the other: what reconciles with another line of the same file tells them, because in which order is
+/// then anybody's guess. Protocol: "Log Compaction Files".
 fn read_compaction(storage: &Storage, resolver: &PathResolver, file: CommitFile) -> Result<Arc<Commit>> {
     let bytes = storage.read(&file.path())?;
     let commit = Arc::new(Commit::parse(&bytes, file.version, file.modified_ms)?);
-    let has_twice = |prefix: &[u8]| bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(prefix)).nth(1).is_some();
+    let has_twice = |prefix: &[u8]| {
+        bytes.split(|byte| *byte == b'\n').filter(|line| line.starts_with(prefix)).nth(1).is_some()
+    };
     let is_unique = |names: Vec<&str>| names.iter().collect::<HashSet<_>>().len() == names.len();
     let is_reconciled = Tail::is_reconciled(&commit, resolver)?
         && is_unique(commit.transactions.iter().map(|transaction| transaction.app_id.as_str()).collect())

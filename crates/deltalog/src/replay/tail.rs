@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::protocol::PathResolver;
 use crate::storage::Storage;
 
-/// What the commits after the checkpoint make of files: which of their actions still count, and every file they named.
+/// What the commits after the checkpoint make of files: which of their actions still count, and every file
+/// they named.
 #[derive(Debug)]
 pub struct Tail {
     commits: Vec<Reconciled>,
@@ -64,7 +65,10 @@ impl Tail {
     ///
     /// # Errors
     /// `CorruptLog` for a path that cannot be.
-    pub fn reconcile<'a>(commits: impl IntoIterator<Item = &'a Arc<Commit>, IntoIter: Clone>, resolver: &PathResolver) -> Result<Self> {
+    pub fn reconcile<'a>(
+        commits: impl IntoIterator<Item = &'a Arc<Commit>, IntoIter: Clone>,
+        resolver: &PathResolver,
+    ) -> Result<Self> {
         let commits = commits.into_iter();
         let actions = commits.clone().map(|commit| commit.order.len()).sum();
         let mut tail = Self { commits: Vec::new(), seen: Seen::with_capacity(resolver.clone(), actions) };
@@ -82,7 +86,11 @@ impl Tail {
             let (keys, kept) = if *is_add { (adds, &mut live) } else { (removes, &mut dead) };
             kept.push(self.seen.name(keys, kept.len())?);
         }
-        self.commits.push(Reconciled { commit: Arc::clone(commit), live: Rows::of(live), dead: Rows::of(dead) });
+        self.commits.push(Reconciled {
+            commit: Arc::clone(commit),
+            live: Rows::of(live),
+            dead: Rows::of(dead),
+        });
         Ok(())
     }
 
@@ -96,7 +104,10 @@ impl Tail {
     pub(super) fn is_reconciled(commit: &Arc<Commit>, resolver: &PathResolver) -> Result<bool> {
         let tail = Self::reconcile([commit], resolver)?;
         let is_whole = |rows: &Rows, batch: &RecordBatch| matches!(rows, Rows::All) || batch.num_rows() == 0;
-        Ok(tail.commits.iter().all(|one| is_whole(&one.live, &one.commit.adds) && is_whole(&one.dead, &one.commit.removes)))
+        Ok(tail
+            .commits
+            .iter()
+            .all(|one| is_whole(&one.live, &one.commit.adds) && is_whole(&one.dead, &one.commit.removes)))
     }
 
     /// Whether no file action follows the checkpoint.
@@ -110,7 +121,8 @@ impl Tail {
             return Ok(batch);
         }
         let keys = Keys::new(&batch)?;
-        let survivors = (0..batch.num_rows()).map(|row| self.seen.contains(&keys, row).map(|named| Some(!named)));
+        let survivors =
+            (0..batch.num_rows()).map(|row| self.seen.contains(&keys, row).map(|named| Some(!named)));
         let survivors = survivors.collect::<Result<BooleanArray>>()?;
         if survivors.true_count() == batch.num_rows() {
             return Ok(batch);
@@ -120,19 +132,24 @@ impl Tail {
 }
 
 fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
-    filter_record_batch(batch, rows).map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+    filter_record_batch(batch, rows)
+        .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
 }
 
 /// The columns `fields` of `batch`, null where it has left them out.
 pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<RecordBatch> {
     let column = |field: &Field| batch.column_by_name(field.name()).cloned();
-    let columns = fields.iter().map(|field| column(field).unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows()))).collect();
+    let columns = fields
+        .iter()
+        .map(|field| column(field).unwrap_or_else(|| new_null_array(field.data_type(), batch.num_rows())))
+        .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
         .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))
 }
 
-/// The live files of a version, as batches in the form of the log: first those of the commits, then those of the checkpoint.
+/// The live files of a version, as batches in the form of the log: first those of the commits, then those of
+/// the checkpoint.
 pub struct FileReplay {
     storage: Storage,
     tail: Arc<Tail>,
@@ -143,14 +160,23 @@ pub struct FileReplay {
 
 impl FileReplay {
     /// `checkpoint` must have been opened with [`FileReplay::request_for`] of `request`.
-    pub(crate) fn new(storage: Storage, tail: Arc<Tail>, checkpoint: Option<CheckpointReader>, request: AddRequest) -> Self {
+    pub(crate) fn new(
+        storage: Storage,
+        tail: Arc<Tail>,
+        checkpoint: Option<CheckpointReader>,
+        request: AddRequest,
+    ) -> Self {
         Self { storage, tail, next: 0, request, checkpoint }
     }
 
-    /// What has to be read of the checkpoint to give `request`: also the key, if there is something to reconcile with.
+    /// What has to be read of the checkpoint to give `request`: also the key, if there is something to
+    /// reconcile with.
     pub(crate) fn request_for(tail: &Tail, request: &AddRequest) -> AddRequest {
-        let columns =
-            if tail.is_empty() { request.columns } else { request.columns.with(FileColumn::Path).with(FileColumn::DeletionVector) };
+        let columns = if tail.is_empty() {
+            request.columns
+        } else {
+            request.columns.with(FileColumn::Path).with(FileColumn::DeletionVector)
+        };
         AddRequest { columns, ..request.clone() }
     }
 
@@ -163,7 +189,8 @@ impl FileReplay {
         with_columns(batch, self.request.columns.iter().map(FileColumn::field).collect())
     }
 
-    /// The live files of `reconciled`. Statistics that are not held are read once more, and only while this batch lives.
+    /// The live files of `reconciled`. Statistics that are not held are read once more, and only while this
+    /// batch lives.
     fn of_commit(&self, reconciled: &Reconciled) -> Result<Option<RecordBatch>> {
         let commit = &reconciled.commit;
         if matches!(reconciled.live, Rows::None) {
@@ -179,11 +206,16 @@ impl FileReplay {
             }
         };
         if adds.num_rows() != commit.adds.num_rows() {
-            return Err(Error::corrupt_log("the commit has changed since it was read").at_version(commit.version));
+            return Err(
+                Error::corrupt_log("the commit has changed since it was read").at_version(commit.version)
+            );
         }
         let Some(live) = reconciled.live.take(adds)? else { return Ok(None) };
         self.request.looked_at.fetch_add(live.num_rows() as u64, Ordering::Relaxed);
-        let kept = apply(&self.request.filters, with_columns(&live, columns.iter().map(FileColumn::field).collect())?)?;
+        let kept = apply(
+            &self.request.filters,
+            with_columns(&live, columns.iter().map(FileColumn::field).collect())?,
+        )?;
         self.project(&kept).map(Some)
     }
 }
@@ -211,7 +243,8 @@ mod tests {
     use super::*;
     use crate::log::{CommitFile, CommitKind};
 
-    /// Three commits with usual and unusual lines, a file that comes and goes, and one that comes again with other statistics.
+    /// Three commits with usual and unusual lines, a file that comes and goes, and one that comes again with
+    /// other statistics.
     fn commits() -> (tempfile::TempDir, Storage) {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("_delta_log");
@@ -223,8 +256,15 @@ mod tests {
         };
         for (version, lines) in [
             vec![add("a", 1), add("b", 2), add("%63", 3)],
-            vec![r#"{"remove":{"path":"b","dataChange":true}}"#.to_owned(), add("a", 4).replace("\":", "\": ")],
-            vec![add("d", 5), r#"{"remove":{"path":"d","dataChange":true}}"#.to_owned(), r#"{"commitInfo":{}}"#.to_owned()],
+            vec![
+                r#"{"remove":{"path":"b","dataChange":true}}"#.to_owned(),
+                add("a", 4).replace("\":", "\": "),
+            ],
+            vec![
+                add("d", 5),
+                r#"{"remove":{"path":"d","dataChange":true}}"#.to_owned(),
+                r#"{"commitInfo":{}}"#.to_owned(),
+            ],
         ]
         .into_iter()
         .enumerate()
@@ -235,9 +275,14 @@ mod tests {
         (directory, storage)
     }
 
-    fn listed(storage: &Storage, columns: &[FileColumn], read: fn(&Storage, CommitFile) -> Result<Commit>) -> Vec<RecordBatch> {
+    fn listed(
+        storage: &Storage,
+        columns: &[FileColumn],
+        read: fn(&Storage, CommitFile) -> Result<Commit>,
+    ) -> Vec<RecordBatch> {
         let file = |version| CommitFile { version, size: 0, modified_ms: 0, kind: CommitKind::Published };
-        let commits: Vec<_> = (0..3).rev().map(|version| Arc::new(read(storage, file(version)).unwrap())).collect();
+        let commits: Vec<_> =
+            (0..3).rev().map(|version| Arc::new(read(storage, file(version)).unwrap())).collect();
         let tail = Tail::reconcile(&commits, &PathResolver::new(storage.root()).unwrap()).unwrap();
         FileReplay::new(storage.clone(), Arc::new(tail), None, AddRequest::new(FileColumns::of(columns)))
             .map(|batch| batch.unwrap())
@@ -248,7 +293,9 @@ mod tests {
     #[test]
     fn statistics_that_are_not_held_are_the_same() {
         let (_directory, storage) = commits();
-        for columns in [FileColumn::ALL.as_slice(), &[FileColumn::Stats], &[FileColumn::Path, FileColumn::Size]] {
+        for columns in
+            [FileColumn::ALL.as_slice(), &[FileColumn::Stats], &[FileColumn::Path, FileColumn::Size]]
+        {
             let held = listed(&storage, columns, Commit::read);
             assert_eq!(held.iter().map(RecordBatch::num_rows).sum::<usize>(), 2);
             assert_eq!(held, listed(&storage, columns, Commit::read_without_stats));

@@ -1,9 +1,13 @@
-//! Questions that the log answers: how many rows there are, in all or in each partition, and between which values a column lies.
+//! Questions that the log answers: how many rows there are, in all or in each partition, and between which
+//! values a column lies.
 //!
-//! - Every answer is exact. Rows: `numRecords` less the rows that the file's deletion vector names (protocol, "Per-file Statistics", "Deletion
-//!   Vectors"); of a file whose statistics do not count, the footer does. A condition on partition columns is decided by their values.
-//! - A condition on other columns makes [`Answers::count`] and [`Answers::count_by_partition`] read rows, and [`Answers::min_max`] not know.
-//! - Bounds are given only where they are values: tight ones, of types that are never cut off (strings, timestamps) and have no NaN.
+//! - Every answer is exact. Rows: `numRecords` less the rows that the file's deletion vector names (protocol,
+//!   "Per-file Statistics", "Deletion Vectors"); of a file whose statistics do not count, the footer does. A
+//!   condition on partition columns is decided by their values.
+//! - A condition on other columns makes [`Answers::count`] and [`Answers::count_by_partition`] read rows, and
+//!   [`Answers::min_max`] not know.
+//! - Bounds are given only where they are values: tight ones, of types that are never cut off (strings,
+//!   timestamps) and have no NaN.
 
 mod extremes;
 mod partition_counts;
@@ -45,7 +49,8 @@ struct Condition {
     of_rows: bool,
 }
 
-/// The least and the greatest value of a column, NULL both if it has none: arrays of one of the column's type.
+/// The least and the greatest value of a column, NULL both if it has none: arrays of one of the column's
+/// type.
 #[derive(Debug, Clone)]
 pub struct MinMax {
     /// The least.
@@ -68,12 +73,14 @@ impl Answers {
         let located = |error: Error| error.in_table(self.snapshot.storage().url());
         let bound = predicate.bind(self.snapshot.arrow_schema()).map_err(located)?;
         let partitions = &self.snapshot.metadata().partition_columns;
-        let (of_files, rest) = bound.split(|column| matches!(column.path.parts(), [name] if partitions.contains(name)));
+        let (of_files, rest) =
+            bound.split(|column| matches!(column.path.parts(), [name] if partitions.contains(name)));
         self.condition = Some(Condition { whole: predicate.clone(), of_files, of_rows: rest.is_some() });
         Ok(self)
     }
 
-    /// Leaves out partitions of whose rows `predicate` is true for none. It need not be exact: for engines that apply it to the answer.
+    /// Leaves out partitions of whose rows `predicate` is true for none. It need not be exact: for engines
+    /// that apply it to the answer.
     #[must_use]
     pub fn pruning(mut self, predicate: Predicate) -> Self {
         self.pruning = Some(predicate);
@@ -86,19 +93,23 @@ impl Answers {
     /// `CorruptLog`, and the store's own; if files must be opened, as reading them.
     pub fn count(&self) -> Result<u64> {
         if let Some(condition) = self.condition_of_rows() {
-            let rows = TableScan::new(&self.snapshot).columns(Vec::<String>::new()).predicate(condition.clone()).read()?;
+            let rows = TableScan::new(&self.snapshot)
+                .columns(Vec::<String>::new())
+                .predicate(condition.clone())
+                .read()?;
             return rows.map(|batch| Ok(batch?.num_rows() as u64)).sum();
         }
         let mut count = 0u64;
         self.each_batch(&[], |files| {
-            count = files.rows.iter().try_fold(count, |sum, rows| sum.checked_add(*rows)).ok_or_else(too_many)?;
+            count =
+                files.rows.iter().try_fold(count, |sum, rows| sum.checked_add(*rows)).ok_or_else(too_many)?;
             Ok(())
         })?;
         Ok(count)
     }
 
-    /// How many rows each partition has: the partition columns, then `count: Int64`, a row for each partition that has any, in the order of their
-    /// values, NULL first. A table without partition columns has one row.
+    /// How many rows each partition has: the partition columns, then `count: Int64`, a row for each partition
+    /// that has any, in the order of their values, NULL first. A table without partition columns has one row.
     ///
     /// # Errors
     /// As [`Answers::count`].
@@ -108,35 +119,47 @@ impl Answers {
         match self.condition_of_rows() {
             Some(condition) => {
                 let names = self.snapshot.metadata().partition_columns.clone();
-                for batch in TableScan::new(&self.snapshot).columns(names).predicate(condition.clone()).read()? {
+                for batch in
+                    TableScan::new(&self.snapshot).columns(names).predicate(condition.clone()).read()?
+                {
                     let batch = batch?;
                     counts.add(batch.columns(), &vec![1; batch.num_rows()])?;
                 }
             }
-            None => self.each_batch(&[], |files| counts.add(files.partition_values.columns(), &files.rows).map(drop))?,
+            None => self.each_batch(&[], |files| {
+                counts.add(files.partition_values.columns(), &files.rows).map(drop)
+            })?,
         }
         counts.finish()
     }
 
-    /// What the log alone says of each partition that has rows: the partition columns, `count: Int64`, and of each of `columns` the least and the
-    /// greatest value, in the order of their values. A table without partition columns has one row, or none. None: the log does not say all of it
-    /// exactly, because a file's statistics do not, or a condition is on other columns.
+    /// What the log alone says of each partition that has rows: the partition columns, `count: Int64`, and of
+    /// each of `columns` the least and the greatest value, in the order of their values. A table without
+    /// partition columns has one row, or none. None: the log does not say all of it exactly, because a file's
+    /// statistics do not, or a condition is on other columns.
     ///
     /// # Errors
     /// As [`Answers::min_max`].
     pub fn by_partition(&self, columns: &[ColumnPath]) -> Result<Option<RecordBatch>> {
-        let columns = columns.iter().map(|column| self.column(Expr::Column(column.clone()))).collect::<Result<Vec<_>>>()?;
-        if self.condition_of_rows().is_some() || !columns.iter().all(|column| has_exact_bounds(&column.data_type)) {
+        let columns = columns
+            .iter()
+            .map(|column| self.column(Expr::Column(column.clone())))
+            .collect::<Result<Vec<_>>>()?;
+        if self.condition_of_rows().is_some()
+            || !columns.iter().all(|column| has_exact_bounds(&column.data_type))
+        {
             return Ok(None);
         }
-        let mut extremes: Vec<Extremes> = columns.iter().map(|column| Extremes::new(&column.data_type)).collect();
+        let mut extremes: Vec<Extremes> =
+            columns.iter().map(|column| Extremes::new(&column.data_type)).collect();
         let columns: Vec<ColumnPath> = columns.into_iter().map(|column| column.path).collect();
         let mut counts = PartitionCounts::new(&PartitionColumns::of(&self.snapshot)?)?;
         let mut known = true;
         let counted = self.each_batch_of_log(&columns, &mut |files| {
             let groups = counts.add(files.partition_values.columns(), &files.rows)?;
             for (column, extremes) in columns.iter().zip(&mut extremes) {
-                known = known && files.add_extremes(column, extremes, |file| groups.get(file).copied().flatten())?;
+                known = known
+                    && files.add_extremes(column, extremes, |file| groups.get(file).copied().flatten())?;
             }
             Ok(())
         })?;
@@ -146,7 +169,8 @@ impl Answers {
         counts.finish_with(&columns, extremes).map(Some)
     }
 
-    /// Between which values the column `column` (struct fields separated by `.`) lies, if the log says so exactly.
+    /// Between which values the column `column` (struct fields separated by `.`) lies, if the log says so
+    /// exactly.
     ///
     /// # Errors
     /// `InvalidArgument` if there is no such column, else as [`Answers::count`].
@@ -161,9 +185,13 @@ impl Answers {
             && partitions.contains(name)
         {
             self.each_batch(&[], |files| {
-                let values =
-                    files.partition_values.column_by_name(name).ok_or_else(|| Error::corrupt_log("a partition column is missing"))?;
-                extremes.add(values, values, |file| files.rows.get(file).is_some_and(|rows| *rows > 0).then_some(0))
+                let values = files
+                    .partition_values
+                    .column_by_name(name)
+                    .ok_or_else(|| Error::corrupt_log("a partition column is missing"))?;
+                extremes.add(values, values, |file| {
+                    files.rows.get(file).is_some_and(|rows| *rows > 0).then_some(0)
+                })
             })?;
             return extremes.finish(&[0]).map(Some);
         }
@@ -179,7 +207,10 @@ impl Answers {
     }
 
     fn column(&self, column: Expr) -> Result<BoundColumn> {
-        let bound = column.is_null().bind(self.snapshot.arrow_schema()).map_err(|error| error.in_table(self.snapshot.storage().url()))?;
+        let bound = column
+            .is_null()
+            .bind(self.snapshot.arrow_schema())
+            .map_err(|error| error.in_table(self.snapshot.storage().url()))?;
         bound.columns().first().cloned().ok_or_else(|| Error::invalid_argument("a column is missing"))
     }
 
@@ -193,15 +224,30 @@ impl Answers {
     }
 
     /// The same as long as the statistics of all files count their rows; else ends, and is false.
-    fn each_batch_of_log(&self, stats: &[ColumnPath], take: &mut dyn FnMut(&Files) -> Result<()>) -> Result<bool> {
+    fn each_batch_of_log(
+        &self,
+        stats: &[ColumnPath],
+        take: &mut dyn FnMut(&Files) -> Result<()>,
+    ) -> Result<bool> {
         self.each_batch_with(stats, false, take)
     }
 
-    fn each_batch_with(&self, stats: &[ColumnPath], opens_files: bool, take: &mut dyn FnMut(&Files) -> Result<()>) -> Result<bool> {
+    fn each_batch_with(
+        &self,
+        stats: &[ColumnPath],
+        opens_files: bool,
+        take: &mut dyn FnMut(&Files) -> Result<()>,
+    ) -> Result<bool> {
         let snapshot = &self.snapshot;
         let partitions = PartitionColumns::of(snapshot)?;
         let stats = StatisticsColumns::new(snapshot.mapped_schema(), stats)?;
-        let columns = [ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector, ListColumn::NumRecords];
+        let columns = [
+            ListColumn::Path,
+            ListColumn::Size,
+            ListColumn::PartitionValues,
+            ListColumn::DeletionVector,
+            ListColumn::NumRecords,
+        ];
         let mut listing = FileListing::new(snapshot).columns(columns);
         if let Some(predicate) = &self.pruning {
             listing = listing.pruning(predicate);
@@ -211,7 +257,9 @@ impl Answers {
         }
         let mut list = listing.read()?;
         while let Some(batch) = list.next_kept() {
-            match Files::new(self, batch?, &partitions, &stats, opens_files).map_err(|error| list.located(error))? {
+            match Files::new(self, batch?, &partitions, &stats, opens_files)
+                .map_err(|error| list.located(error))?
+            {
                 Some(files) => take(&files).map_err(|error| list.located(error))?,
                 None => return Ok(false),
             }
@@ -249,7 +297,8 @@ impl Files {
         opens_files: bool,
     ) -> Result<Option<Self>> {
         let mut batch = batch;
-        if let Some(condition) = answers.condition.as_ref().and_then(|condition| condition.of_files.as_ref()) {
+        if let Some(condition) = answers.condition.as_ref().and_then(|condition| condition.of_files.as_ref())
+        {
             let values = partitions.parse(partition_map(&batch)?)?;
             let mask = filter_mask(condition, &RecordBatch::from(values))?;
             batch = filter_record_batch(&batch, &mask).map_err(unfit)?;
@@ -257,20 +306,31 @@ impl Files {
         let texts = batch.column_by_name("stats").and_then(|stats| stats.as_string_opt::<i32>());
         let texts = texts.ok_or_else(|| Error::corrupt_log("stats are no strings"))?;
         let stats = stats.decode(texts.iter())?;
-        let counts = stats.column_by_name("numRecords").and_then(|counts| counts.as_primitive_opt::<Int64Type>());
+        let counts =
+            stats.column_by_name("numRecords").and_then(|counts| counts.as_primitive_opt::<Int64Type>());
         let counts = counts.ok_or_else(|| Error::corrupt_log("statistics without a count"))?;
         let vectors = DeletionVectorColumn::of_log(&batch)?;
         let rows = |file: usize| -> Result<Option<u64>> {
-            let Some(physical) = counts.is_valid(file).then(|| u64::try_from(counts.value(file)).ok()).flatten() else { return Ok(None) };
+            let Some(physical) =
+                counts.is_valid(file).then(|| u64::try_from(counts.value(file)).ok()).flatten()
+            else {
+                return Ok(None);
+            };
             let deleted = vectors.get(file)?.map_or(Ok(0), |vector| u64::try_from(vector.cardinality));
             let live = deleted.ok().and_then(|deleted| physical.checked_sub(deleted));
-            live.map(Some).ok_or_else(|| Error::corrupt_log("a deletion vector names more rows than its file has"))
+            live.map(Some)
+                .ok_or_else(|| Error::corrupt_log("a deletion vector names more rows than its file has"))
         };
         let rows = (0..batch.num_rows()).map(rows).collect::<Result<Vec<_>>>()?;
-        let unknown = BooleanArray::new(BooleanBuffer::collect_bool(rows.len(), |file| rows.get(file) == Some(&None)), None);
+        let unknown = BooleanArray::new(
+            BooleanBuffer::collect_bool(rows.len(), |file| rows.get(file) == Some(&None)),
+            None,
+        );
         let mut footers = match unknown.has_true() {
             true if !opens_files => return Ok(None),
-            true => answers.count_files(&filter_record_batch(&batch, &unknown).map_err(unfit)?, partitions)?,
+            true => {
+                answers.count_files(&filter_record_batch(&batch, &unknown).map_err(unfit)?, partitions)?
+            }
             false => Vec::new(),
         }
         .into_iter();
@@ -284,8 +344,17 @@ impl Files {
     }
 
     /// Adds the values of a column to the groups of their files; whether all are known.
-    fn add_extremes(&self, column: &ColumnPath, extremes: &mut Extremes, group: impl Fn(usize) -> Option<usize>) -> Result<bool> {
-        let (Some(min), Some(max)) = (self.statistic("minValues", column), self.statistic("maxValues", column)) else { return Ok(false) };
+    fn add_extremes(
+        &self,
+        column: &ColumnPath,
+        extremes: &mut Extremes,
+        group: impl Fn(usize) -> Option<usize>,
+    ) -> Result<bool> {
+        let (Some(min), Some(max)) =
+            (self.statistic("minValues", column), self.statistic("maxValues", column))
+        else {
+            return Ok(false);
+        };
         let count = |array: Option<&ArrayRef>, file: usize| {
             let counts = array?.as_primitive_opt::<Int64Type>()?;
             counts.is_valid(file).then(|| counts.value(file))
@@ -297,7 +366,8 @@ impl Files {
             let only_nulls = count(nulls, file).is_some_and(|nulls| Some(nulls) == count(records, file));
             self.rows.get(file).is_some_and(|rows| *rows > 0) && !only_nulls
         };
-        let known = |file: usize| !has_values(file) || (is_tight(file) && min.is_valid(file) && max.is_valid(file));
+        let known =
+            |file: usize| !has_values(file) || (is_tight(file) && min.is_valid(file) && max.is_valid(file));
         if !(0..self.rows.len()).all(known) {
             return Ok(false);
         }
@@ -308,7 +378,8 @@ impl Files {
 
 /// Whether a bound of this type, if tight, is a value.
 fn has_exact_bounds(data_type: &DataType) -> bool {
-    data_type.is_signed_integer() || matches!(data_type, DataType::Boolean | DataType::Date32 | DataType::Decimal128(..))
+    data_type.is_signed_integer()
+        || matches!(data_type, DataType::Boolean | DataType::Date32 | DataType::Decimal128(..))
 }
 
 fn too_many() -> Error {

@@ -1,9 +1,12 @@
-//! Which row groups of a checkpoint may name a file that may hold a matching row, by the checkpoint's own Parquet statistics: of
-//! `partitionValues_parsed`, and of the bounds in `stats_parsed`. (Protocol: "Checkpoint Schema".)
+//! Which row groups of a checkpoint may name a file that may hold a matching row, by the checkpoint's own
+//! Parquet statistics: of `partitionValues_parsed`, and of the bounds in `stats_parsed`. (Protocol:
+//! "Checkpoint Schema".)
 //!
 //! - A row group is taken as one large file: the least of its files' minima, the greatest of their maxima.
-//! - Of floating-point columns nothing is known: Parquet's bounds pass over NaN, by which a file may say that it does not know its own.
-//! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell; else nothing is known of it.
+//! - Of floating-point columns nothing is known: Parquet's bounds pass over NaN, by which a file may say that
+//!   it does not know its own.
+//! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
+//!   else nothing is known of it.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -31,14 +34,17 @@ struct Column {
     null_count: Option<Vec<String>>,
 }
 
-/// Turns down row groups without a file that may hold a row for which `predicate` is true, and adds the number of their files to `passed_over`.
+/// Turns down row groups without a file that may hold a row for which `predicate` is true, and adds the
+/// number of their files to `passed_over`.
 pub(super) fn row_group_filter(
     predicate: &BoundPredicate,
     schema: &MappedSchema,
     partitions: &PartitionColumns,
     passed_over: Arc<AtomicU64>,
 ) -> RowGroupFilter {
-    let place = |parents: &[&str], path: &[String]| parents.iter().map(|name| (*name).to_owned()).chain(path.iter().cloned()).collect();
+    let place = |parents: &[&str], path: &[String]| {
+        parents.iter().map(|name| (*name).to_owned()).chain(path.iter().cloned()).collect()
+    };
     let column = |column: &crate::predicate::BoundColumn| {
         let physical = schema.physical_path(column.path.parts())?;
         let is_partition = matches!(column.path.parts(), [name] if partitions.fields().find(name).is_some());
@@ -51,7 +57,13 @@ pub(super) fn row_group_filter(
             Column { path, data_type, min: value.clone(), max: value, null_count: None }
         } else {
             let of = |kind| place(&["add", "stats_parsed", kind], &physical);
-            Column { path, data_type, min: of("minValues"), max: of("maxValues"), null_count: Some(of("nullCount")) }
+            Column {
+                path,
+                data_type,
+                min: of("minValues"),
+                max: of("maxValues"),
+                null_count: Some(of("nullCount")),
+            }
         })
     };
     let columns: Vec<Column> = predicate.columns().iter().filter_map(column).collect();
@@ -59,7 +71,8 @@ pub(super) fn row_group_filter(
     Arc::new(move |metadata, group| {
         let Some(group) = metadata.row_groups().get(group) else { return true };
         let bounds = columns.iter().map(|column| GroupColumn::read(column, metadata, group)).collect();
-        let is_kept = prune(&predicate, &GroupBounds(bounds)).map_or(true, |keep| keep.is_empty() || keep.value(0));
+        let is_kept =
+            prune(&predicate, &GroupBounds(bounds)).map_or(true, |keep| keep.is_empty() || keep.value(0));
         if !is_kept {
             passed_over.fetch_add(files_of(metadata, group), Ordering::Relaxed);
         }
@@ -70,8 +83,11 @@ pub(super) fn row_group_filter(
 /// How many rows of a row group are files.
 fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
     let columns = metadata.file_metadata().schema_descr().columns();
-    let path = columns.iter().position(|column| matches!(column.path().parts(), [root, name] if root == "add" && name == "path"));
-    let nulls = path.and_then(|path| group.columns().get(path)?.statistics()?.null_count_opt()).unwrap_or_default();
+    let path = columns
+        .iter()
+        .position(|column| matches!(column.path().parts(), [root, name] if root == "add" && name == "path"));
+    let nulls =
+        path.and_then(|path| group.columns().get(path)?.statistics()?.null_count_opt()).unwrap_or_default();
     u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(nulls)
 }
 
@@ -89,7 +105,8 @@ impl GroupColumn {
         let (min, max) = (leaf(&column.min), leaf(&column.max));
         let has_no_nulls = match &column.null_count {
             None => min.is_some(),
-            Some(path) => leaf(path).is_some_and(|leaf| leaf.bound(&DataType::Int64, false).is_some_and(|most| is_zero(&most))),
+            Some(path) => leaf(path)
+                .is_some_and(|leaf| leaf.bound(&DataType::Int64, false).is_some_and(|most| is_zero(&most))),
         };
         Self {
             path: column.path.clone(),
@@ -116,7 +133,8 @@ struct Leaf<'a> {
 impl<'a> Leaf<'a> {
     fn find(path: &[String], metadata: &'a ParquetMetaData, group: &'a RowGroupMetaData) -> Option<Self> {
         let descriptor = metadata.file_metadata().schema_descr();
-        let find = |path: &[String]| descriptor.columns().iter().position(|column| column.path().parts() == path);
+        let find =
+            |path: &[String]| descriptor.columns().iter().position(|column| column.path().parts() == path);
         let nulls = |index: usize| group.columns().get(index)?.statistics()?.null_count_opt();
         let index = find(path)?;
         let files = find(&["add".to_owned(), "path".to_owned()])?;

@@ -1,4 +1,5 @@
-//! The file list of a snapshot as Arrow, with the columns that the caller chose, without the files that cannot match.
+//! The file list of a snapshot as Arrow, with the columns that the caller chose, without the files that
+//! cannot match.
 //!
 //! - What no column and no predicate needs is not decoded; `stats` least of all.
 //! - Pruning only ever drops what cannot match: by partition values, and by minimum, maximum and null counts.
@@ -21,7 +22,8 @@ use crate::stats::leaf_columns;
 /// A column of the file list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListColumn {
-    /// `path: Utf8`, decoded; relative to the table's root, or absolute (with a scheme, if the log has it) if the file lies elsewhere.
+    /// `path: Utf8`, decoded; relative to the table's root, or absolute (with a scheme, if the log has it) if
+    /// the file lies elsewhere.
     Path,
     /// `size: Int64`, bytes.
     Size,
@@ -29,15 +31,18 @@ pub enum ListColumn {
     ModificationTime,
     /// `partition_values: Struct`, a typed field for each partition column.
     PartitionValues,
-    /// `num_records: Int64`, the rows of the data file, those included that its deletion vector deletes; null if the statistics do not tell.
+    /// `num_records: Int64`, the rows of the data file, those included that its deletion vector deletes; null
+    /// if the statistics do not tell.
     NumRecords,
-    /// `stats: Struct` of `numRecords, tightBounds, minValues, maxValues, nullCount`, typed as the columns are.
+    /// `stats: Struct` of `numRecords, tightBounds, minValues, maxValues, nullCount`, typed as the columns
+    /// are.
     Stats,
     /// `deletion_vector: Struct` of `storage_type, path_or_inline_dv, offset, size_in_bytes, cardinality`.
     DeletionVector,
     /// `base_row_id: Int64`, the row id of the file's first row, if the table tracks rows.
     BaseRowId,
-    /// `default_row_commit_version: Int64`, the version that its rows are of unless the file says otherwise, if the table tracks rows.
+    /// `default_row_commit_version: Int64`, the version that its rows are of unless the file says otherwise,
+    /// if the table tracks rows.
     DefaultRowCommitVersion,
 }
 
@@ -77,7 +82,8 @@ impl ListColumn {
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|column| column.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            Error::invalid_argument(format!("the file list has no column '{name}'")).with_hint(format!("its columns are {names}"))
+            Error::invalid_argument(format!("the file list has no column '{name}'"))
+                .with_hint(format!("its columns are {names}"))
         })
     }
 
@@ -121,12 +127,15 @@ impl FileListing {
     /// # Errors
     /// `InvalidArgument` if the predicate does not fit the schema.
     pub fn predicate(mut self, predicate: &Predicate) -> Result<Self> {
-        let bound = predicate.bind(self.snapshot.arrow_schema()).map_err(|error| error.in_table(self.snapshot.storage().url()))?;
+        let bound = predicate
+            .bind(self.snapshot.arrow_schema())
+            .map_err(|error| error.in_table(self.snapshot.storage().url()))?;
         self.predicate = Some(bound);
         Ok(self)
     }
 
-    /// As [`FileListing::predicate`], but whatever is not understood prunes nothing: for engines that filter again.
+    /// As [`FileListing::predicate`], but whatever is not understood prunes nothing: for engines that filter
+    /// again.
     #[must_use]
     pub fn pruning(mut self, predicate: &Predicate) -> Self {
         self.predicate = Some(predicate.bind_for_pruning(self.snapshot.arrow_schema()));
@@ -140,19 +149,29 @@ impl FileListing {
     pub fn read(self) -> Result<FileList> {
         let snapshot = &self.snapshot;
         let partitions = PartitionColumns::of(snapshot)?;
-        let is_partition = |path: &ColumnPath| matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
+        let is_partition =
+            |path: &ColumnPath| matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
         let columns = FileColumns::of(&self.columns.iter().map(|column| column.needs()).collect::<Vec<_>>());
-        let pruner = self.predicate.map(|predicate| Pruner::new(predicate, snapshot.mapped_schema(), &partitions)).transpose()?;
+        let pruner = self
+            .predicate
+            .map(|predicate| Pruner::new(predicate, snapshot.mapped_schema(), &partitions))
+            .transpose()?;
         let request = match pruner {
             Some(pruner) => pruner.request(snapshot.mapped_schema(), columns),
             None => AddRequest::new(columns),
         };
-        let stats_columns: Vec<ColumnPath> =
-            leaf_columns(snapshot.arrow_schema()).into_iter().map(|(path, _)| path).filter(|path| !is_partition(path)).collect();
+        let stats_columns: Vec<ColumnPath> = leaf_columns(snapshot.arrow_schema())
+            .into_iter()
+            .map(|(path, _)| path)
+            .filter(|path| !is_partition(path))
+            .collect();
         let stats = StatisticsColumns::new(snapshot.mapped_schema(), &stats_columns)?;
-        let fields = self.columns.iter().map(|column| output_field(*column, &partitions, &stats)).collect::<Vec<_>>();
+        let fields =
+            self.columns.iter().map(|column| output_field(*column, &partitions, &stats)).collect::<Vec<_>>();
         Ok(FileList {
-            replay: snapshot.replay(request).map_err(|error| located(error, &snapshot.storage().url(), snapshot.version()))?,
+            replay: snapshot
+                .replay(request)
+                .map_err(|error| located(error, &snapshot.storage().url(), snapshot.version()))?,
             resolver: snapshot.resolver().clone(),
             num_records: StatisticsColumns::new(snapshot.mapped_schema(), &[])?,
             columns: self.columns,
@@ -168,9 +187,9 @@ impl FileListing {
 fn located(error: Error, table: &str, version: u64) -> Error {
     let error = error.in_table(table).at_version(version);
     match error.kind() {
-        ErrorKind::CorruptLog => {
-            error.with_hint("the log was damaged, or written by something that breaks the protocol; read an older version")
-        }
+        ErrorKind::CorruptLog => error.with_hint(
+            "the log was damaged, or written by something that breaks the protocol; read an older version",
+        ),
         _ => error,
     }
 }
@@ -178,8 +197,13 @@ fn located(error: Error, table: &str, version: u64) -> Error {
 fn output_field(column: ListColumn, partitions: &PartitionColumns, stats: &StatisticsColumns) -> Field {
     let data_type = match column {
         ListColumn::Path => DataType::Utf8,
-        ListColumn::Size | ListColumn::NumRecords | ListColumn::BaseRowId | ListColumn::DefaultRowCommitVersion => DataType::Int64,
-        ListColumn::ModificationTime => DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, Some("UTC".into())),
+        ListColumn::Size
+        | ListColumn::NumRecords
+        | ListColumn::BaseRowId
+        | ListColumn::DefaultRowCommitVersion => DataType::Int64,
+        ListColumn::ModificationTime => {
+            DataType::Timestamp(arrow::datatypes::TimeUnit::Millisecond, Some("UTC".into()))
+        }
         ListColumn::PartitionValues => DataType::Struct(partitions.fields().clone()),
         ListColumn::Stats => DataType::Struct(stats.fields().clone()),
         ListColumn::DeletionVector => DataType::Struct(renamed_deletion_vector_fields()),
@@ -190,7 +214,11 @@ fn output_field(column: ListColumn, partitions: &PartitionColumns, stats: &Stati
 /// The descriptor's fields by the names of the file list.
 fn renamed_deletion_vector_fields() -> Fields {
     let names = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
-    deletion_vector_fields().iter().zip(names).map(|(field, name)| Field::new(name, field.data_type().clone(), true)).collect()
+    deletion_vector_fields()
+        .iter()
+        .zip(names)
+        .map(|(field, name)| Field::new(name, field.data_type().clone(), true))
+        .collect()
 }
 
 impl FileListing {
@@ -240,7 +268,8 @@ impl FileList {
         &self.schema
     }
 
-    /// How many files were looked at so far, kept or not. With a predicate, files of a checkpoint that newer commits have replaced count as well.
+    /// How many files were looked at so far, kept or not. With a predicate, files of a checkpoint that newer
+    /// commits have replaced count as well.
     pub fn seen(&self) -> u64 {
         self.replay.looked_at()
     }
@@ -252,20 +281,30 @@ impl FileList {
                 Ok(Arc::clone(required(batch, column.needs())?))
             }
             ListColumn::ModificationTime => {
-                let times = required(batch, FileColumn::ModificationTime)?.as_primitive::<arrow::datatypes::Int64Type>();
+                let times = required(batch, FileColumn::ModificationTime)?
+                    .as_primitive::<arrow::datatypes::Int64Type>();
                 let times = times.reinterpret_cast::<arrow::datatypes::TimestampMillisecondType>();
                 Ok(Arc::new(times.with_timezone("UTC")))
             }
             ListColumn::PartitionValues => Ok(Arc::new(self.partitions.parse(partition_map(batch)?)?)),
             ListColumn::NumRecords => {
                 let stats = self.num_records.decode(texts(batch)?)?;
-                stats.column_by_name("numRecords").cloned().ok_or_else(|| Error::corrupt_log("statistics without a count"))
+                stats
+                    .column_by_name("numRecords")
+                    .cloned()
+                    .ok_or_else(|| Error::corrupt_log("statistics without a count"))
             }
             ListColumn::Stats => Ok(Arc::new(self.stats.decode(texts(batch)?)?)),
             ListColumn::DeletionVector => {
                 let whole = required(batch, FileColumn::DeletionVector)?.as_struct();
-                let renamed = StructArray::try_new(renamed_deletion_vector_fields(), whole.columns().to_vec(), whole.nulls().cloned());
-                Ok(Arc::new(renamed.map_err(|error| Error::corrupt_log("the deletion vectors do not fit").with_source(error))?))
+                let renamed = StructArray::try_new(
+                    renamed_deletion_vector_fields(),
+                    whole.columns().to_vec(),
+                    whole.nulls().cloned(),
+                );
+                Ok(Arc::new(renamed.map_err(|error| {
+                    Error::corrupt_log("the deletion vectors do not fit").with_source(error)
+                })?))
             }
         }
     }
@@ -292,7 +331,8 @@ impl FileList {
     }
 
     fn convert(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        let columns = self.columns.iter().map(|column| self.output(*column, batch)).collect::<Result<Vec<_>>>()?;
+        let columns =
+            self.columns.iter().map(|column| self.output(*column, batch)).collect::<Result<Vec<_>>>()?;
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)
             .map_err(|error| Error::corrupt_log("an add action lacks a required field").with_source(error))
@@ -309,7 +349,9 @@ impl Iterator for FileList {
 }
 
 pub(super) fn required(batch: &RecordBatch, column: FileColumn) -> Result<&ArrayRef> {
-    batch.column_by_name(column.name()).ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{}'", column.name())))
+    batch
+        .column_by_name(column.name())
+        .ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{}'", column.name())))
 }
 
 fn texts(batch: &RecordBatch) -> Result<impl Iterator<Item = Option<&str>>> {
@@ -318,10 +360,13 @@ fn texts(batch: &RecordBatch) -> Result<impl Iterator<Item = Option<&str>>> {
 }
 
 pub(super) fn partition_map(batch: &RecordBatch) -> Result<&arrow::array::MapArray> {
-    required(batch, FileColumn::PartitionValues)?.as_map_opt().ok_or_else(|| Error::corrupt_log("partitionValues is no map"))
+    required(batch, FileColumn::PartitionValues)?
+        .as_map_opt()
+        .ok_or_else(|| Error::corrupt_log("partitionValues is no map"))
 }
 
-/// The paths decoded; the same array where nothing needs decoding. Files outside of the table keep the spelling of the log.
+/// The paths decoded; the same array where nothing needs decoding. Files outside of the table keep the
+/// spelling of the log.
 fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> {
     let texts = paths.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
     if are_plain(texts) {
@@ -331,5 +376,7 @@ fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> 
         LogPath::Relative(path) => Ok(path),
         LogPath::Absolute(_) => Ok(path::decode(raw)?.into_owned()),
     };
-    Ok(Arc::new(texts.iter().map(|raw| decode(raw.unwrap_or_default()).map(Some)).collect::<Result<StringArray>>()?))
+    Ok(Arc::new(
+        texts.iter().map(|raw| decode(raw.unwrap_or_default()).map(Some)).collect::<Result<StringArray>>()?,
+    ))
 }

@@ -13,7 +13,9 @@ mod table;
 pub use answers::{Answers, MinMax};
 pub use files::{FileList, FileListing, ListColumn};
 pub use partitions::PartitionColumns;
-pub use rows::{DataFile, FileRows, PartitionRow, ROW_COMMIT_VERSION, ROW_ID, RowScan, RowStream, RowTracking};
+pub use rows::{
+    DataFile, FileRows, PartitionRow, ROW_COMMIT_VERSION, ROW_ID, RowScan, RowStream, RowTracking,
+};
 pub(crate) use statistics::StatisticsColumns;
 pub use table::{DataFiles, TableScan};
 

@@ -1,6 +1,7 @@
 //! Which files of a batch have the same partition values, by their texts in the log.
 //!
-//! - Two files are of one group only if their maps are the same entry by entry, in the same order. Maps that mean the same may be of two groups.
+//! - Two files are of one group only if their maps are the same entry by entry, in the same order. Maps that
+//!   mean the same may be of two groups.
 
 use std::hash::BuildHasher;
 
@@ -23,7 +24,8 @@ impl PartitionGroups {
     /// # Errors
     /// `CorruptLog` if they are no maps of strings.
     pub(super) fn of(values: &MapArray) -> Result<Self> {
-        let maps = Maps::new(values).ok_or_else(|| Error::corrupt_log("partitionValues is no map of strings"))?;
+        let maps =
+            Maps::new(values).ok_or_else(|| Error::corrupt_log("partitionValues is no map of strings"))?;
         let hasher = DefaultHashBuilder::default();
         let mut groups: HashTable<(u32, u32)> = HashTable::new();
         let mut representatives: Vec<u32> = Vec::new();
@@ -34,15 +36,20 @@ impl PartitionGroups {
                 group_of.push(last);
                 continue;
             }
-            let number = |row: usize| u32::try_from(row).map_err(|_| Error::corrupt_log("too many files in one batch"));
+            let number = |row: usize| {
+                u32::try_from(row).map_err(|_| Error::corrupt_log("too many files in one batch"))
+            };
             let hash = hasher.hash_one(maps.bytes(row));
-            let found = groups.find(hash, |(_, known)| maps.is_same(row, *known as usize)).map(|(group, _)| *group);
+            let found =
+                groups.find(hash, |(_, known)| maps.is_same(row, *known as usize)).map(|(group, _)| *group);
             group_of.push(match found {
                 Some(group) => group,
                 None => {
                     let group = number(representatives.len())?;
                     representatives.push(number(row)?);
-                    groups.insert_unique(hash, (group, number(row)?), |(_, known)| hasher.hash_one(maps.bytes(*known as usize)));
+                    groups.insert_unique(hash, (group, number(row)?), |(_, known)| {
+                        hasher.hash_one(maps.bytes(*known as usize))
+                    });
                     group
                 }
             });
@@ -60,12 +67,18 @@ struct Maps<'a> {
 
 impl<'a> Maps<'a> {
     fn new(maps: &'a MapArray) -> Option<Self> {
-        Some(Self { offsets: maps.value_offsets(), keys: maps.keys().as_string_opt()?, values: maps.values().as_string_opt()? })
+        Some(Self {
+            offsets: maps.value_offsets(),
+            keys: maps.keys().as_string_opt()?,
+            values: maps.values().as_string_opt()?,
+        })
     }
 
     /// The entries of `row`.
     fn entries(&self, row: usize) -> std::ops::Range<usize> {
-        let at = |row: usize| self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or_default();
+        let at = |row: usize| {
+            self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or_default()
+        };
         at(row)..at(row + 1)
     }
 
@@ -73,8 +86,13 @@ impl<'a> Maps<'a> {
     fn bytes(&self, row: usize) -> (&'a [u8], &'a [u8]) {
         let entries = self.entries(row);
         let of = |texts: &'a StringArray| {
-            let at = |entry: usize| texts.value_offsets().get(entry).and_then(|offset| usize::try_from(*offset).ok());
-            at(entries.start).zip(at(entries.end)).and_then(|(start, end)| texts.value_data().get(start..end)).unwrap_or_default()
+            let at = |entry: usize| {
+                texts.value_offsets().get(entry).and_then(|offset| usize::try_from(*offset).ok())
+            };
+            at(entries.start)
+                .zip(at(entries.end))
+                .and_then(|(start, end)| texts.value_data().get(start..end))
+                .unwrap_or_default()
         };
         (of(self.keys), of(self.values))
     }

@@ -1,4 +1,5 @@
-//! Partition values: from the log's map of strings to typed columns. Protocol: "Partition Value Serialization".
+//! Partition values: from the log's map of strings to typed columns. Protocol: "Partition Value
+//! Serialization".
 
 use std::sync::Arc;
 
@@ -35,8 +36,15 @@ impl PartitionColumns {
         let (mut types, mut fields) = (Vec::new(), Vec::new());
         for name in names {
             let bad = |what: &str| Error::corrupt_log(format!("the partition column '{name}' {what}"));
-            let field = schema.logical().fields().iter().find(|field| field.name == *name).ok_or_else(|| bad("is not in the schema"))?;
-            let DataType::Primitive(primitive) = &field.data_type else { return Err(bad("is not of a primitive type")) };
+            let field = schema
+                .logical()
+                .fields()
+                .iter()
+                .find(|field| field.name == *name)
+                .ok_or_else(|| bad("is not in the schema"))?;
+            let DataType::Primitive(primitive) = &field.data_type else {
+                return Err(bad("is not of a primitive type"));
+            };
             let in_log = schema.physical_name(name).ok_or_else(|| bad("is not in the schema"))?;
             types.push((in_log.to_owned(), *primitive));
             fields.push(Arc::new(Field::new(name, primitive.to_arrow(), true)));
@@ -58,7 +66,8 @@ impl PartitionColumns {
     #[must_use]
     pub fn retain(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept = self.types.iter().zip(&self.fields).filter(|(_, field)| keep(field.name()));
-        let (types, fields): (Vec<_>, Vec<_>) = kept.map(|(typed, field)| (typed.clone(), Arc::clone(field))).unzip();
+        let (types, fields): (Vec<_>, Vec<_>) =
+            kept.map(|(typed, field)| (typed.clone(), Arc::clone(field))).unzip();
         Self { types, fields: fields.into() }
     }
 
@@ -67,10 +76,14 @@ impl PartitionColumns {
     /// # Errors
     /// `CorruptLog` for a value that is none of its column's type.
     pub fn parse(&self, values: &MapArray) -> Result<StructArray> {
-        let keys =
-            values.keys().as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("partitionValues has keys that are no strings"))?;
-        let texts =
-            values.values().as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("partitionValues has values that are no strings"))?;
+        let keys = values
+            .keys()
+            .as_string_opt::<i32>()
+            .ok_or_else(|| Error::corrupt_log("partitionValues has keys that are no strings"))?;
+        let texts = values
+            .values()
+            .as_string_opt::<i32>()
+            .ok_or_else(|| Error::corrupt_log("partitionValues has values that are no strings"))?;
         let offsets = values.value_offsets();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.types.len());
         for (position, ((name, primitive), field)) in self.types.iter().zip(&self.fields).enumerate() {
@@ -97,7 +110,8 @@ impl PartitionColumns {
     /// # Errors
     /// `CorruptLog` if they are not of the types of these columns.
     pub fn assemble(&self, columns: Vec<ArrayRef>, files: usize) -> Result<StructArray> {
-        StructArray::try_new_with_length(self.fields.clone(), columns, None, files)
-            .map_err(|error| Error::corrupt_log("partition values do not fit their columns").with_source(error))
+        StructArray::try_new_with_length(self.fields.clone(), columns, None, files).map_err(|error| {
+            Error::corrupt_log("partition values do not fit their columns").with_source(error)
+        })
     }
 }

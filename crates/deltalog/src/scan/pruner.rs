@@ -1,7 +1,10 @@
-//! Which files of a batch may hold a matching row: by partition values first, by statistics where those leave it open.
+//! Which files of a batch may hold a matching row: by partition values first, by statistics where those leave
+//! it open.
 //!
-//! - What the partition values alone decide is found out once for each combination of them in a batch, however many files have it.
-//! - Only the statistics of files that are left are decoded, and of those only the columns that the predicate names.
+//! - What the partition values alone decide is found out once for each combination of them in a batch,
+//!   however many files have it.
+//! - Only the statistics of files that are left are decoded, and of those only the columns that the predicate
+//!   names.
 //! - Row groups of a checkpoint whose own statistics say that none of their files may match are not read.
 //! - If the predicate reads nothing but partition columns, statistics are not needed at all.
 
@@ -38,9 +41,14 @@ impl Pruner {
     ///
     /// # Errors
     /// None for columns of the schema.
-    pub(super) fn new(predicate: BoundPredicate, schema: &MappedSchema, partitions: &PartitionColumns) -> Result<Self> {
+    pub(super) fn new(
+        predicate: BoundPredicate,
+        schema: &MappedSchema,
+        partitions: &PartitionColumns,
+    ) -> Result<Self> {
         let reads = |path: &ColumnPath| predicate.columns().iter().any(|column| column.path == *path);
-        let is_partition = |path: &ColumnPath| matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
+        let is_partition =
+            |path: &ColumnPath| matches!(path.parts(), [name] if partitions.fields().find(name).is_some());
         let leaves = leaf_columns(schema.arrow()).into_iter().map(|(path, _)| path);
         let stats: Vec<ColumnPath> = leaves.filter(|path| reads(path) && !is_partition(path)).collect();
         let partitions = partitions.retain(|name| reads(&ColumnPath::new([name])));
@@ -51,7 +59,8 @@ impl Pruner {
     /// A replay of `columns`, without the files that cannot match.
     pub(super) fn request(self, schema: &MappedSchema, columns: FileColumns) -> AddRequest {
         let mut request = AddRequest::new(columns);
-        request.row_groups = Some(row_group_filter(&self.predicate, schema, &self.partitions, Arc::clone(&request.looked_at)));
+        request.row_groups =
+            Some(row_group_filter(&self.predicate, schema, &self.partitions, Arc::clone(&request.looked_at)));
         request.filters = self.filters();
         request
     }
@@ -63,7 +72,11 @@ impl Pruner {
         let by_partitions = Arc::clone(&pruner);
         if pruner.only_partitions || !pruner.partitions.is_empty() {
             let columns = FileColumns::of(&[FileColumn::PartitionValues]);
-            filters.push(FileFilter { columns, parsed_stats: None, keep: Arc::new(move |batch| by_partitions.by_partition_values(batch)) });
+            filters.push(FileFilter {
+                columns,
+                parsed_stats: None,
+                keep: Arc::new(move |batch| by_partitions.by_partition_values(batch)),
+            });
         }
         if !pruner.only_partitions {
             let mut columns = FileColumns::of(&[FileColumn::Stats]);
@@ -71,7 +84,11 @@ impl Pruner {
                 columns = columns.with(FileColumn::PartitionValues);
             }
             let parsed_stats = Some(pruner.stats.physical_paths());
-            filters.push(FileFilter { columns, parsed_stats, keep: Arc::new(move |batch| pruner.by_statistics(batch)) });
+            filters.push(FileFilter {
+                columns,
+                parsed_stats,
+                keep: Arc::new(move |batch| pruner.by_statistics(batch)),
+            });
         }
         filters
     }
@@ -88,7 +105,8 @@ impl Pruner {
         let distinct = take(map, &groups.representatives, None).map_err(failed)?;
         let values = self.partitions.parse(distinct.as_map())?;
         let keep = prune(&self.predicate, &PartitionBounds(values))?;
-        let is_kept = |file: usize| groups.group_of.get(file).is_some_and(|group| keep.value(*group as usize));
+        let is_kept =
+            |file: usize| groups.group_of.get(file).is_some_and(|group| keep.value(*group as usize));
         Ok(BooleanArray::new(BooleanBuffer::collect_bool(batch.num_rows(), is_kept), None))
     }
 

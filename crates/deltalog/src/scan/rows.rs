@@ -63,9 +63,11 @@ pub struct DataFile {
     pub row_tracking: RowTracking,
 }
 
-/// The partition values of one file: a row of typed columns with the names that the table's schema has for the partition columns.
+/// The partition values of one file: a row of typed columns with the names that the table's schema has for
+/// the partition columns.
 ///
-/// It may also have other columns of the schema. Those then have this value in every row, whatever the file holds.
+/// It may also have other columns of the schema. Those then have this value in every row, whatever the file
+/// holds.
 #[derive(Debug, Clone)]
 pub struct PartitionRow {
     values: Arc<StructArray>,
@@ -111,15 +113,21 @@ impl PartitionRow {
 
 /// What to read of data files, and how.
 ///
-/// - A column is found in a file by its exact name, else by its name in any case if only one matches; in a table that maps its columns, by physical
-///   name or by field id ([`RowScan::with_physical_schema`]). One that is not there is NULL; one that the table does not know is not read.
-/// - What is read has the table's types. A value that they cannot hold is an error that names file and column, never another value; the one
-///   exception are nanoseconds, which are cut to the microsecond below, because the protocol's timestamps have no more digits.
-/// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value Serialization").
-/// - A deleted row is not decoded, and which rows those are depends on nothing but the file and its vector: not on row groups, batches or threads.
-/// - The files come in the order given, unless any is as good ([`RowScan::in_any_order`]); the rows in the order of the file.
-/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there are. With a predicate, also the matching
-///   values in one row group of those of its columns that are returned.
+/// - A column is found in a file by its exact name, else by its name in any case if only one matches; in a
+///   table that maps its columns, by physical name or by field id ([`RowScan::with_physical_schema`]). One
+///   that is not there is NULL; one that the table does not know is not read.
+/// - What is read has the table's types. A value that they cannot hold is an error that names file and
+///   column, never another value; the one exception are nanoseconds, which are cut to the microsecond below,
+///   because the protocol's timestamps have no more digits.
+/// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value
+///   Serialization").
+/// - A deleted row is not decoded, and which rows those are depends on nothing but the file and its vector:
+///   not on row groups, batches or threads.
+/// - The files come in the order given, unless any is as good ([`RowScan::in_any_order`]); the rows in the
+///   order of the file.
+/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there
+///   are. With a predicate, also the matching values in one row group of those of its columns that are
+///   returned.
 #[derive(Debug, Clone)]
 pub struct RowScan {
     storage: Storage,
@@ -137,12 +145,16 @@ pub struct RowScan {
 }
 
 impl RowScan {
-    /// All columns of files of the table at `storage`, whose schema is `schema` and whose partition columns are `partition_columns`.
+    /// All columns of files of the table at `storage`, whose schema is `schema` and whose partition columns
+    /// are `partition_columns`.
     ///
     /// # Errors
     /// `InvalidArgument` if a partition column is not in the schema.
     pub fn new(storage: Storage, schema: &SchemaRef, partition_columns: &[String]) -> Result<Self> {
-        let partitions = partition_columns.iter().map(|name| find_field(schema.fields(), name)).collect::<Result<Vec<_>>>();
+        let partitions = partition_columns
+            .iter()
+            .map(|name| find_field(schema.fields(), name))
+            .collect::<Result<Vec<_>>>();
         let located = |error: Error| error.in_table(storage.url());
         let resolver = PathResolver::new(storage.root()).map_err(located)?;
         let columns = Columns::new(schema, &partitions.map_err(located)?);
@@ -167,14 +179,20 @@ impl RowScan {
     /// As [`RowScan::new`].
     pub fn of(snapshot: &Snapshot) -> Result<Self> {
         let schema = snapshot.mapped_schema();
-        let scan = Self::new(snapshot.storage().clone(), schema.arrow(), &snapshot.metadata().partition_columns)?;
-        Ok(scan.with_physical_schema(schema.physical_arrow())?.at_version(snapshot.version()).with_resolver(snapshot.resolver().clone()))
+        let scan =
+            Self::new(snapshot.storage().clone(), schema.arrow(), &snapshot.metadata().partition_columns)?;
+        Ok(scan
+            .with_physical_schema(schema.physical_arrow())?
+            .at_version(snapshot.version())
+            .with_resolver(snapshot.resolver().clone()))
     }
 
-    /// Finds columns in files by the names of `physical`, or where a field of it has an id (under the Parquet reader's key) by that: it has the shape
-    /// of the table's schema, as [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow) has.
+    /// Finds columns in files by the names of `physical`, or where a field of it has an id (under the Parquet
+    /// reader's key) by that: it has the shape of the table's schema, as
+    /// [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow) has.
     ///
-    /// A file without any field id is refused where ids are asked for (protocol, "Reader Requirements for Column Mapping").
+    /// A file without any field id is refused where ids are asked for (protocol, "Reader Requirements for
+    /// Column Mapping").
     ///
     /// # Errors
     /// `InvalidArgument` if the shape is another.
@@ -183,7 +201,8 @@ impl RowScan {
         Ok(self)
     }
 
-    /// Reads only the top-level columns `names`, in this order. A name may differ in case from the schema's if only one column matches.
+    /// Reads only the top-level columns `names`, in this order. A name may differ in case from the schema's
+    /// if only one column matches.
     ///
     /// # Errors
     /// `InvalidArgument` if a name is unknown, ambiguous or twice there.
@@ -192,18 +211,19 @@ impl RowScan {
         Ok(self)
     }
 
-    /// Reads only rows for which `predicate` is true. It must be bound to the schema given to [`RowScan::new`], and after [`RowScan::with_row_ids`] may name those
-    /// columns too.
+    /// Reads only rows for which `predicate` is true. It must be bound to the schema given to
+    /// [`RowScan::new`], and after [`RowScan::with_row_ids`] may name those columns too.
     ///
     /// # Errors
-    /// `InvalidArgument` if part of the predicate was not understood, or it reads a column that is not in the schema.
+    /// `InvalidArgument` if part of the predicate was not understood, or it reads a column that is not in the
+    /// schema.
     pub fn with_predicate(mut self, predicate: &BoundPredicate) -> Result<Self> {
         self.columns.filter(predicate).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
     }
 
-    /// Adds the columns [`ROW_ID`] and [`ROW_COMMIT_VERSION`], both `Int64` and never null, behind the others: the stable ones of row tracking (protocol,
-    /// "Row Tracking").
+    /// Adds the columns [`ROW_ID`] and [`ROW_COMMIT_VERSION`], both `Int64` and never null, behind the
+    /// others: the stable ones of row tracking (protocol, "Row Tracking").
     ///
     /// # Errors
     /// `InvalidArgument` if the table has a column of such a name.
@@ -233,29 +253,32 @@ impl RowScan {
         self
     }
 
-    /// The most threads to read with, as many as there are processors if nothing is said. With 1 the caller's thread reads.
+    /// The most threads to read with, as many as there are processors if nothing is said. With 1 the caller's
+    /// thread reads.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// Lets batches of several files come mixed, which keeps all threads at work. The rows of each file still come in its order, and a handful of small
-    /// files one after the other.
+    /// Lets batches of several files come mixed, which keeps all threads at work. The rows of each file still
+    /// come in its order, and a handful of small files one after the other.
     #[must_use]
     pub fn in_any_order(mut self) -> Self {
         self.in_any_order = true;
         self
     }
 
-    /// Returns strings and bytes, however deep, as Arrow's views (`Utf8View`, `BinaryView`), which saves copying them. Variants keep their form.
+    /// Returns strings and bytes, however deep, as Arrow's views (`Utf8View`, `BinaryView`), which saves
+    /// copying them. Variants keep their form.
     #[must_use]
     pub fn with_view_types(mut self) -> Self {
         self.has_views = true;
         self
     }
 
-    /// The schema of the batches: fields of the table's schema, in the order of the projection, and those of row ids if they are asked for.
+    /// The schema of the batches: fields of the table's schema, in the order of the projection, and those of
+    /// row ids if they are asked for.
     pub fn schema(&self) -> SchemaRef {
         let schema = self.columns.output_schema();
         if self.has_views { schema_with_views(&schema) } else { schema }

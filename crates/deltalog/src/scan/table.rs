@@ -44,7 +44,8 @@ impl TableScan {
         self
     }
 
-    /// Also the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION), behind the others. The predicate may name them too.
+    /// Also the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION),
+    /// behind the others. The predicate may name them too.
     #[must_use]
     pub fn row_ids(mut self) -> Self {
         self.row_ids = true;
@@ -61,20 +62,28 @@ impl TableScan {
     /// Starts reading: files in any order, rows in the order of the file.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there, a predicate that does not fit the schema, or row ids of a table that does not have them enabled;
-    /// what goes wrong while reading comes with the batches.
+    /// `InvalidArgument` for a column that is not there, a predicate that does not fit the schema, or row ids
+    /// of a table that does not have them enabled; what goes wrong while reading comes with the batches.
     pub fn read(self) -> Result<RowStream> {
         let snapshot = &self.snapshot;
         let mut scan = self.scan()?;
         let mut listing = FileListing::new(snapshot);
         if let Some(predicate) = &self.predicate {
-            let schema = if self.row_ids { with_row_ids(snapshot.arrow_schema()) } else { Arc::clone(snapshot.arrow_schema()) };
+            let schema = if self.row_ids {
+                with_row_ids(snapshot.arrow_schema())
+            } else {
+                Arc::clone(snapshot.arrow_schema())
+            };
             let bound = predicate.bind(&schema).map_err(|error| error.in_table(snapshot.storage().url()))?;
             scan = scan.with_predicate(&bound)?;
             // Of row ids, which files may hold themselves, the list knows nothing.
             listing = if self.row_ids { listing.pruning(predicate) } else { listing.predicate(predicate)? };
         }
-        let files = if self.row_ids { DataFiles::with_row_tracking(snapshot, listing)? } else { DataFiles::new(snapshot, listing)? };
+        let files = if self.row_ids {
+            DataFiles::with_row_tracking(snapshot, listing)?
+        } else {
+            DataFiles::new(snapshot, listing)?
+        };
         Ok(scan.in_any_order().read(files))
     }
 
@@ -96,8 +105,12 @@ impl TableScan {
             scan = scan.with_view_types();
         }
         if self.row_ids {
-            let located = |error: Error| error.in_table(self.snapshot.storage().url()).at_version(self.snapshot.version());
-            let materialized = MaterializedRowTracking::of(self.snapshot.protocol(), self.snapshot.metadata()).map_err(located)?;
+            let located = |error: Error| {
+                error.in_table(self.snapshot.storage().url()).at_version(self.snapshot.version())
+            };
+            let materialized =
+                MaterializedRowTracking::of(self.snapshot.protocol(), self.snapshot.metadata())
+                    .map_err(located)?;
             scan = scan.with_row_ids(&materialized)?;
         }
         Ok(scan)
@@ -130,7 +143,8 @@ impl DataFiles {
     }
 
     fn with_columns(snapshot: &Snapshot, listing: FileListing, more: &[ListColumn]) -> Result<Self> {
-        let columns = [ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
+        let columns =
+            [ListColumn::Path, ListColumn::Size, ListColumn::PartitionValues, ListColumn::DeletionVector];
         Ok(Self {
             list: listing.columns([&columns, more].concat()).read()?,
             resolver: snapshot.resolver().clone(),
@@ -141,7 +155,9 @@ impl DataFiles {
 
     fn next_batch(&mut self) -> Option<Result<Vec<DataFile>>> {
         let batch = self.list.next_kept()?;
-        Some(batch.and_then(|batch| data_files(&batch, &self.resolver, &self.partitions).map_err(|error| self.list.located(error))))
+        Some(batch.and_then(|batch| {
+            data_files(&batch, &self.resolver, &self.partitions).map_err(|error| self.list.located(error))
+        }))
     }
 }
 
@@ -162,10 +178,17 @@ impl Iterator for DataFiles {
 }
 
 /// The files of a batch in the form of the log, with the columns that [`DataFiles::new`] lists.
-pub(super) fn data_files(batch: &RecordBatch, resolver: &PathResolver, partitions: &PartitionColumns) -> Result<Vec<DataFile>> {
-    let paths = required(batch, FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+pub(super) fn data_files(
+    batch: &RecordBatch,
+    resolver: &PathResolver,
+    partitions: &PartitionColumns,
+) -> Result<Vec<DataFile>> {
+    let paths = required(batch, FileColumn::Path)?
+        .as_string_opt::<i32>()
+        .ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
     let sizes = required(batch, FileColumn::Size)?;
-    let sizes = sizes.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
+    let sizes =
+        sizes.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
     let values: Arc<StructArray> = Arc::new(partitions.parse(partition_map(batch)?)?);
     let vectors = DeletionVectorColumn::of_log(batch)?;
     let number = |column: FileColumn, row: usize| {
@@ -176,8 +199,8 @@ pub(super) fn data_files(batch: &RecordBatch, resolver: &PathResolver, partition
         if paths.is_null(row) || sizes.is_null(row) {
             return Err(Error::corrupt_log("an add action lacks its path or its size"));
         }
-        let size =
-            u64::try_from(sizes.value(row)).map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;
+        let size = u64::try_from(sizes.value(row))
+            .map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;
         Ok(DataFile {
             path: resolver.resolve(paths.value(row)).map_err(|error| error.at_path(paths.value(row)))?,
             size,

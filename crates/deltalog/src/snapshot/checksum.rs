@@ -11,7 +11,8 @@ pub(super) fn path(segment: &LogSegment) -> String {
     LogFileName::Checksum(segment.version).path()
 }
 
-/// The checksum file of a segment's version, if it has one that can be read. The listing tells whether to ask for it.
+/// The checksum file of a segment's version, if it has one that can be read. The listing tells whether to ask
+/// for it.
 pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Option<VersionChecksum>> {
     if segment.checksum.is_none() {
         return Ok(None);
@@ -27,14 +28,20 @@ pub(super) fn believable(storage: &Storage, state: &State, checksum: &VersionChe
     fn differ<T: PartialEq>(log: Option<&T>, checksum: Option<&T>) -> bool {
         matches!((log, checksum), (Some(log), Some(checksum)) if log != checksum)
     }
-    let info =
-        state.single_commits().find(|commit| commit.version == state.segment().version).and_then(|commit| commit.commit_info.as_ref());
+    let info = state
+        .single_commits()
+        .find(|commit| commit.version == state.segment().version)
+        .and_then(|commit| commit.commit_info.as_ref());
     let is_foreign = differ(info.and_then(|info| info.txn_id.as_ref()), checksum.txn_id.as_ref())
         || differ(state.commits().find_map(|commit| commit.protocol.as_ref()), checksum.protocol.as_ref())
         || differ(state.commits().find_map(|commit| commit.metadata.as_ref()), checksum.metadata.as_ref());
     if is_foreign {
         let file = path(state.segment());
-        tracing::warn!(table = storage.url(), file, "a checksum file is passed over: it does not belong to the commit of its version");
+        tracing::warn!(
+            table = storage.url(),
+            file,
+            "a checksum file is passed over: it does not belong to the commit of its version"
+        );
     }
     !is_foreign
 }

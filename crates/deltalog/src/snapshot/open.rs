@@ -10,7 +10,8 @@ use super::{Inner, Snapshot};
 use crate::error::{Error, Result};
 use crate::log::{CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit};
 use crate::protocol::{
-    Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable, ensure_readable_with_catalog,
+    Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable,
+    ensure_readable_with_catalog,
 };
 use crate::replay::{State, TableAction};
 use crate::storage::{Storage, parse_location};
@@ -44,16 +45,17 @@ impl SnapshotBuilder {
         self
     }
 
-    /// The commits that the table's catalog has accepted and not published yet, all of them; perhaps none. Only with this a table is opened that its catalog
-    /// manages.
+    /// The commits that the table's catalog has accepted and not published yet, all of them; perhaps none.
+    /// Only with this a table is opened that its catalog manages.
     #[must_use]
     pub fn staged_commits(mut self, commits: impl IntoIterator<Item = StagedCommit>) -> Self {
         self.staged = Some(commits.into_iter().collect());
         self
     }
 
-    /// Also reads data files and deletion vectors that lie below `location`, a path or a URL: those of a shallow clone lie outside of it. Without, a table
-    /// whose log names such files is refused when they are to be read.
+    /// Also reads data files and deletion vectors that lie below `location`, a path or a URL: those of a
+    /// shallow clone lie outside of it. Without, a table whose log names such files is refused when they are
+    /// to be read.
     ///
     /// # Errors
     /// `InvalidArgument` if it is no location.
@@ -65,22 +67,30 @@ impl SnapshotBuilder {
     /// Opens it.
     ///
     /// # Errors
-    /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two staged commits of one version, and for staged
-    /// commits of a table that no catalog manages.
+    /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two
+    /// staged commits of one version, and for staged commits of a table that no catalog manages.
     pub fn open(self) -> Result<Snapshot> {
         if self.version.is_some() && self.timestamp_ms.is_some() {
-            return Err(Error::invalid_argument("a table is read at a version or at a time, not at both").in_table(self.storage.url()));
+            return Err(Error::invalid_argument("a table is read at a version or at a time, not at both")
+                .in_table(self.storage.url()));
         }
         let own = PathResolver::new(self.storage.root())?;
         let resolver = self.roots.iter().try_fold(own, PathResolver::allow)?;
         let source = Source::new(&self.storage, resolver, self.staged)?;
-        let Some(timestamp_ms) = self.timestamp_ms else { return Snapshot::load(&source, source.find(self.version)?, None) };
+        let Some(timestamp_ms) = self.timestamp_ms else {
+            return Snapshot::load(&source, source.find(self.version)?, None);
+        };
         // Whether commits carry their time is for the newest version to say, whether it can be read or not.
         let newest = source.find(None)?;
         let state = source.state(newest, None)?;
-        let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None)).map_err(|error| source.located(error, &state))?;
+        let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None))
+            .map_err(|error| source.located(error, &state))?;
         let version = commit_times(&source, &state, &protocol, &metadata, None)?.version_at(timestamp_ms)?;
-        let segment = if version == state.segment().version { state.segment().clone() } else { source.find(Some(version))? };
+        let segment = if version == state.segment().version {
+            state.segment().clone()
+        } else {
+            source.find(Some(version))?
+        };
         Snapshot::load(&source, segment, Some((&state, None)))
     }
 }
@@ -95,13 +105,20 @@ pub(super) struct Source {
 }
 
 impl Source {
-    pub(super) fn new(storage: &Storage, resolver: PathResolver, staged: Option<Vec<StagedCommit>>) -> Result<Self> {
+    pub(super) fn new(
+        storage: &Storage,
+        resolver: PathResolver,
+        staged: Option<Vec<StagedCommit>>,
+    ) -> Result<Self> {
         let has_catalog = staged.is_some();
         let mut staged = staged.unwrap_or_default();
         staged.sort_by_key(StagedCommit::version);
-        if let Some(pair) = staged.windows(2).find(|pair| matches!(pair, [a, b] if a.version() == b.version())) {
+        if let Some(pair) =
+            staged.windows(2).find(|pair| matches!(pair, [a, b] if a.version() == b.version()))
+        {
             let version = pair.first().map_or(0, StagedCommit::version);
-            return Err(Error::invalid_argument(format!("two staged commits are of version {version}")).in_table(storage.url()));
+            return Err(Error::invalid_argument(format!("two staged commits are of version {version}"))
+                .in_table(storage.url()));
         }
         let storage = storage.holding(staged.iter().filter_map(StagedCommit::inline_file));
         Ok(Self { resolver, storage, staged: staged.into(), has_catalog })
@@ -129,26 +146,33 @@ impl Source {
         }
         ensure_readable_with_catalog(protocol, metadata)?;
         if !self.staged.is_empty() && !protocol.reader_features().contains(&TableFeature::CatalogManaged) {
-            return Err(
-                Error::invalid_argument("no catalog manages the table, so that it has no staged commits").with_hint("open it without them")
-            );
+            return Err(Error::invalid_argument(
+                "no catalog manages the table, so that it has no staged commits",
+            )
+            .with_hint("open it without them"));
         }
         Ok(())
     }
 }
 
 impl Snapshot {
-    /// Builds the snapshot of `segment`; what `older` has read is not read again, and the protocol and metadata of the older snapshot count if nothing
-    /// newer says otherwise.
-    pub(super) fn load(source: &Source, segment: LogSegment, older: Option<(&State, Option<&Self>)>) -> Result<Self> {
+    /// Builds the snapshot of `segment`; what `older` has read is not read again, and the protocol and
+    /// metadata of the older snapshot count if nothing newer says otherwise.
+    pub(super) fn load(
+        source: &Source,
+        segment: LogSegment,
+        older: Option<(&State, Option<&Self>)>,
+    ) -> Result<Self> {
         let (older_state, older) = older.map_or((None, None), |(state, snapshot)| (Some(state), snapshot));
         let state = source.state(segment, older_state)?;
         let storage = &source.storage;
         let located = |error: Error| source.located(error, &state);
         let mut checksum = None;
         let mut from_checksum = || {
-            let found = understood(storage, state.segment())?.filter(|found| believable(storage, &state, found));
-            let actions = found.as_ref().and_then(|found| Some((found.protocol.clone()?, found.metadata.clone()?)));
+            let found =
+                understood(storage, state.segment())?.filter(|found| believable(storage, &state, found));
+            let actions =
+                found.as_ref().and_then(|found| Some((found.protocol.clone()?, found.metadata.clone()?)));
             checksum = Some(found.map(Box::new));
             Ok(actions)
         };
@@ -157,14 +181,19 @@ impl Snapshot {
         source.ensure_readable(&protocol, &metadata).map_err(located)?;
         let mode = ColumnMappingMode::of(&protocol, &metadata).map_err(located)?;
         let schema = metadata.schema().map_err(located)?;
-        // A table that has dropped the feature has had its old files rewritten; what is left of the changes says nothing.
+        // A table that has dropped the feature has had its old files rewritten; what is left of the changes
+        // says nothing.
         let widening = [TableFeature::TypeWidening, TableFeature::TypeWideningPreview];
         if protocol.reader_features().iter().any(|feature| widening.contains(feature)) {
             schema.check_type_changes().map_err(located)?;
         }
         let schema = MappedSchema::new(schema, mode).map_err(located)?;
-        if let Some(missing) = metadata.partition_columns.iter().find(|column| schema.physical_name(column).is_none()) {
-            return Err(located(Error::corrupt_log(format!("the partition column '{missing}' is not in the schema"))));
+        if let Some(missing) =
+            metadata.partition_columns.iter().find(|column| schema.physical_name(column).is_none())
+        {
+            return Err(located(Error::corrupt_log(format!(
+                "the partition column '{missing}' is not in the schema"
+            ))));
         }
         Ok(Self(Arc::new(Inner {
             source: source.clone(),
@@ -192,12 +221,16 @@ pub(super) fn commit_times(
     metadata: &Metadata,
     end: Option<u64>,
 ) -> Result<CommitTimes> {
-    let in_commit = InCommitTimestamps::of(protocol, metadata).map_err(|error| source.located(error, state))?;
-    let times = state.single_commits().filter_map(|commit| Some((commit.version, commit.commit_info.as_ref()?.in_commit_timestamp?)));
+    let in_commit =
+        InCommitTimestamps::of(protocol, metadata).map_err(|error| source.located(error, state))?;
+    let times = state
+        .single_commits()
+        .filter_map(|commit| Some((commit.version, commit.commit_info.as_ref()?.in_commit_timestamp?)));
     CommitTimes::read_in(source.segments(), end, in_commit, times.collect::<BTreeMap<_, _>>())
 }
 
-/// The newest protocol and metadata: from the commits, else what an older snapshot knew, else from the checksum file, else from the checkpoint.
+/// The newest protocol and metadata: from the commits, else what an older snapshot knew, else from the
+/// checksum file, else from the checkpoint.
 pub(super) fn find_table_actions(
     state: &State,
     older: Option<&Snapshot>,
@@ -221,10 +254,11 @@ pub(super) fn find_table_actions(
         protocol = protocol.or(Some(found_protocol));
         metadata = metadata.or(Some(found_metadata));
     }
-    let kinds: Vec<_> = [(protocol.is_none(), TableAction::Protocol), (metadata.is_none(), TableAction::Metadata)]
-        .into_iter()
-        .filter_map(|(needed, kind)| needed.then_some(kind))
-        .collect();
+    let kinds: Vec<_> =
+        [(protocol.is_none(), TableAction::Protocol), (metadata.is_none(), TableAction::Metadata)]
+            .into_iter()
+            .filter_map(|(needed, kind)| needed.then_some(kind))
+            .collect();
     for action in if kinds.is_empty() { Vec::new() } else { state.table_actions(&kinds)? } {
         match action {
             Action::Protocol(found) => protocol = protocol.or(Some(found)),
@@ -233,7 +267,8 @@ pub(super) fn find_table_actions(
         }
     }
     let missing = |what: &str| {
-        Error::corrupt_log(format!("the log has no '{what}' action")).with_hint("a table's first commit must hold protocol and metaData")
+        Error::corrupt_log(format!("the log has no '{what}' action"))
+            .with_hint("a table's first commit must hold protocol and metaData")
     };
     Ok((protocol.ok_or_else(|| missing("protocol"))?, metadata.ok_or_else(|| missing("metaData"))?))
 }

@@ -1,8 +1,9 @@
 //! Statistics and partition values as bounds for pruning.
 //!
-//! - A timestamp's maximum may be cut off to milliseconds (protocol, "Per-file Statistics", footnote), so it stands for the whole millisecond.
-//! - A string's maximum that ends in U+FFFD may be one that an old writer cut off, which took that for the greatest character. It is not, so it stands for
-//!   whatever starts as the string does before it.
+//! - A timestamp's maximum may be cut off to milliseconds (protocol, "Per-file Statistics", footnote), so it
+//!   stands for the whole millisecond.
+//! - A string's maximum that ends in U+FFFD may be one that an old writer cut off, which took that for the
+//!   greatest character. It is not, so it stands for whatever starts as the string does before it.
 //! - A count of NULLs or records below 0 is not known.
 
 use crate::error::{Error, Result};
@@ -110,7 +111,9 @@ impl FileBounds for StatsBounds {
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {
-        let Some(values) = self.partition(column) else { return counts(self.statistic("nullCount", column)?) };
+        let Some(values) = self.partition(column) else {
+            return counts(self.statistic("nullCount", column)?);
+        };
         let records = self.num_records();
         let count = |file: usize| match &records {
             _ if values.is_valid(file) => Some(0),

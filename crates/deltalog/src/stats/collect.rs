@@ -1,10 +1,11 @@
-//! `add.stats` of a data file, from its Parquet footer (protocol, "Per-file Statistics"; table properties `delta.dataSkippingNumIndexedCols` and
-//! `delta.dataSkippingStatsColumns`).
+//! `add.stats` of a data file, from its Parquet footer (protocol, "Per-file Statistics"; table properties
+//! `delta.dataSkippingNumIndexedCols` and `delta.dataSkippingStatsColumns`).
 //!
 //! - `numRecords` is always there; `tightBounds` is left out, which says true.
-//! - As the JVM writer does, booleans and binary have no minimum and maximum. A list or map has no `nullCount`: a footer counts what is in it.
-//! - Parquet's maximum of a floating-point column passes over NaN, which Spark and readers that are built on it take for the greatest number. So it is
-//!   written only if the caller knows that there is none.
+//! - As the JVM writer does, booleans and binary have no minimum and maximum. A list or map has no
+//!   `nullCount`: a footer counts what is in it.
+//! - Parquet's maximum of a floating-point column passes over NaN, which Spark and readers that are built on
+//!   it take for the greatest number. So it is written only if the caller knows that there is none.
 
 use super::footer::FooterColumn;
 use super::json::{Side, value_json};
@@ -20,7 +21,8 @@ use parquet::file::metadata::ParquetMetaData;
 pub enum IndexedColumns {
     /// All.
     All,
-    /// The first so many leaf columns, in the schema's order, where a list or map counts as one: `delta.dataSkippingNumIndexedCols`.
+    /// The first so many leaf columns, in the schema's order, where a list or map counts as one:
+    /// `delta.dataSkippingNumIndexedCols`.
     First(usize),
     /// These, and what is in them if they are structs: `delta.dataSkippingStatsColumns`.
     Chosen(Vec<ColumnPath>),
@@ -37,13 +39,20 @@ pub struct CollectOptions {
 
 /// The statistics of the file that has this footer, as the JSON text of `add.stats`.
 ///
-/// `schema` is the table's without its partition columns, by the names the file has; a column that the file does not have has no statistics.
+/// `schema` is the table's without its partition columns, by the names the file has; a column that the file
+/// does not have has no statistics.
 ///
 /// # Errors
 /// CorruptData if the footer counts fewer than no rows.
-pub fn collect_stats(metadata: &ParquetMetaData, schema: &Schema, options: &CollectOptions) -> Result<String> {
-    let rows =
-        metadata.row_groups().iter().try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()).filter(|_| group.num_rows() >= 0));
+pub fn collect_stats(
+    metadata: &ParquetMetaData,
+    schema: &Schema,
+    options: &CollectOptions,
+) -> Result<String> {
+    let rows = metadata
+        .row_groups()
+        .iter()
+        .try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()).filter(|_| group.num_rows() >= 0));
     let rows = rows.ok_or_else(|| Error::corrupt_data("the footer has an impossible number of rows"))?;
     let (mut min, mut max, mut nulls) = (Object::default(), Object::default(), Object::default());
     for (path, data_type) in indexed(schema, &options.columns) {
@@ -64,8 +73,8 @@ pub fn collect_stats(metadata: &ParquetMetaData, schema: &Schema, options: &Coll
     Ok(format!("{{\"numRecords\":{rows},\"minValues\":{min},\"maxValues\":{max},\"nullCount\":{nulls}}}"))
 }
 
-/// The leaf columns of `schema` in order: what is reached through structs only and is no struct itself. Variants are left out: their statistics are
-/// none of a leaf.
+/// The leaf columns of `schema` in order: what is reached through structs only and is no struct itself.
+/// Variants are left out: their statistics are none of a leaf.
 pub fn leaf_columns(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
     let mut leaves = Vec::new();
     add_leaves(schema.fields(), &mut Vec::new(), &mut leaves);

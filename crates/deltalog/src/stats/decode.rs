@@ -17,9 +17,11 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use std::sync::Arc;
 
-/// The statistics that `minValues`, `maxValues` and `nullCount` hold of a table of schema `schema`, for the leaf columns `columns`.
+/// The statistics that `minValues`, `maxValues` and `nullCount` hold of a table of schema `schema`, for the
+/// leaf columns `columns`.
 ///
-/// A leaf column is one that is reached through structs only and is no struct itself. Lists, maps and binary columns have a `nullCount` only.
+/// A leaf column is one that is reached through structs only and is no struct itself. Lists, maps and binary
+/// columns have a `nullCount` only.
 ///
 /// # Errors
 /// InvalidArgument if a column is not a leaf column of `schema`.
@@ -47,7 +49,11 @@ pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
 ///
 /// # Errors
 /// InvalidArgument if a column is not a leaf column of `schema`. Never because of what a text says.
-pub fn decode_stats<'a>(stats: impl IntoIterator<Item = Option<&'a str>>, schema: &Schema, columns: &[ColumnPath]) -> Result<StructArray> {
+pub fn decode_stats<'a>(
+    stats: impl IntoIterator<Item = Option<&'a str>>,
+    schema: &Schema,
+    columns: &[ColumnPath],
+) -> Result<StructArray> {
     let fields = stats_fields(schema, columns)?;
     let mut top = Node::new(&DataType::Struct(fields.clone()))?;
     let mut files = 0;
@@ -110,7 +116,11 @@ impl Tree {
     fn insert(&mut self, path: &[String], data_type: DataType) {
         let Some((name, rest)) = path.split_first() else { return };
         let at = self.0.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
-            let branch = if rest.is_empty() { Branch::Leaf(data_type.clone()) } else { Branch::Inner(Self::default()) };
+            let branch = if rest.is_empty() {
+                Branch::Leaf(data_type.clone())
+            } else {
+                Branch::Inner(Self::default())
+            };
             self.0.push((name.clone(), branch));
             self.0.len() - 1
         });
@@ -164,7 +174,8 @@ impl Node {
         match self {
             Self::Leaf(leaf) => leaf.finish(),
             Self::Object { fields, children } => {
-                let arrays = children.iter_mut().map(|child| child.finish(files)).collect::<Result<Vec<_>>>()?;
+                let arrays =
+                    children.iter_mut().map(|child| child.finish(files)).collect::<Result<Vec<_>>>()?;
                 let array = StructArray::try_new_with_length(fields.clone(), arrays, None, files);
                 array
                     .map(|a| Arc::new(a) as ArrayRef)
@@ -174,7 +185,8 @@ impl Node {
     }
 }
 
-/// Reads the value that `scanner` stands at into a node; `None` if the text is broken. Of a key that comes twice the last value counts.
+/// Reads the value that `scanner` stands at into a node; `None` if the text is broken. Of a key that comes
+/// twice the last value counts.
 fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
     let (fields, children) = match node {
         Node::Leaf(leaf) => {

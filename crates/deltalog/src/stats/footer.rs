@@ -1,7 +1,8 @@
 //! What a Parquet footer says about one column of the whole file.
 //!
 //! - A statistic counts only if every row group has it, or holds no value it could be about.
-//! - Deprecated `min`/`max` and undefined column orders are believed only for numbers, whose order was never in doubt; INT96 never.
+//! - Deprecated `min`/`max` and undefined column orders are believed only for numbers, whose order was never
+//!   in doubt; INT96 never.
 
 use super::json::{Extreme, Side};
 use arrow::datatypes::DataType;
@@ -30,7 +31,9 @@ impl<'a> FooterColumn<'a> {
     fn row_groups(&self) -> impl Iterator<Item = (i64, Option<&'a Statistics>)> {
         let index = self.index;
         let groups = self.metadata.row_groups().iter().filter(|group| group.num_rows() > 0);
-        groups.map(move |group| (group.num_rows(), group.columns().get(index).and_then(|column| column.statistics())))
+        groups.map(move |group| {
+            (group.num_rows(), group.columns().get(index).and_then(|column| column.statistics()))
+        })
     }
 
     fn nulls(&self, statistics: Option<&Statistics>) -> Option<i64> {
@@ -76,7 +79,9 @@ impl<'a> FooterColumn<'a> {
             _ => None,
         };
         match data_type {
-            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 if self.is_signed() => whole.map(Extreme::Integer),
+            DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 if self.is_signed() => {
+                whole.map(Extreme::Integer)
+            }
             DataType::Date32 => whole.map(Extreme::Integer),
             DataType::Timestamp(..) => self.micros(whole?, side).map(Extreme::Integer),
             DataType::Float32 | DataType::Float64 => {
@@ -87,10 +92,12 @@ impl<'a> FooterColumn<'a> {
                 };
                 (!value.is_nan()).then_some(Extreme::Float(value))
             }
-            DataType::Decimal128(_, scale) if self.descriptor.type_scale() == i32::from(*scale) => match whole {
-                Some(whole) => Some(Extreme::Decimal(whole.into())),
-                None => big_endian(self.ordered_bytes(statistics, side)?).map(Extreme::Decimal),
-            },
+            DataType::Decimal128(_, scale) if self.descriptor.type_scale() == i32::from(*scale) => {
+                match whole {
+                    Some(whole) => Some(Extreme::Decimal(whole.into())),
+                    None => big_endian(self.ordered_bytes(statistics, side)?).map(Extreme::Decimal),
+                }
+            }
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => {
                 let text = std::str::from_utf8(self.ordered_bytes(statistics, side)?).ok()?;
                 Some(Extreme::Text(text.to_owned()))
@@ -103,7 +110,8 @@ impl<'a> FooterColumn<'a> {
     fn ordered_bytes<'s>(&self, statistics: &'s Statistics, side: Side) -> Option<&'s [u8]> {
         let is_bytes = matches!(statistics.physical_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
         let order = self.metadata.file_metadata().column_orders()?.get(self.index)?;
-        let is_ordered = matches!(order, ColumnOrder::TYPE_DEFINED_ORDER(_)) && !statistics.is_min_max_deprecated();
+        let is_ordered =
+            matches!(order, ColumnOrder::TYPE_DEFINED_ORDER(_)) && !statistics.is_min_max_deprecated();
         if !is_bytes || !is_ordered {
             return None;
         }
@@ -115,8 +123,10 @@ impl<'a> FooterColumn<'a> {
 
     fn is_signed(&self) -> bool {
         use ConvertedType as C;
-        let unsigned = matches!(self.descriptor.converted_type(), C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64);
-        !unsigned && !matches!(self.descriptor.logical_type_ref(), Some(LogicalType::Integer(integer)) if !integer.is_signed)
+        let unsigned =
+            matches!(self.descriptor.converted_type(), C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64);
+        !unsigned
+            && !matches!(self.descriptor.logical_type_ref(), Some(LogicalType::Integer(integer)) if !integer.is_signed)
     }
 
     /// A timestamp of the file in microseconds.

@@ -1,7 +1,8 @@
 //! Statistics as JSON text, each value a bound after it was written.
 //!
 //! - Numbers are written digit by digit, never by way of a floating-point number of less precision.
-//! - Strings are cut off after 32 characters, timestamps at the millisecond: a minimum downwards, a maximum upwards, or left out.
+//! - Strings are cut off after 32 characters, timestamps at the millisecond: a minimum downwards, a maximum
+//!   upwards, or left out.
 
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 use arrow::datatypes::DataType;
@@ -62,8 +63,8 @@ pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> O
 
 /// A string that no string is greater than that starts as `text` does, and that is not longer than needed.
 ///
-/// As the JVM writer does, the cut is followed by one character above the one cut off. Only after the greatest character there is none above, so those
-/// are kept; a string with too many of them has no bound.
+/// As the JVM writer does, the cut is followed by one character above the one cut off. Only after the
+/// greatest character there is none above, so those are kept; a string with too many of them has no bound.
 fn cut_upwards(text: &str) -> Option<String> {
     let mut characters = text.chars();
     let mut cut: String = characters.by_ref().take(MAX_CHARACTERS).collect();

@@ -5,7 +5,9 @@
 use crate::error::{Error, Result};
 use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use arrow::array::{Array, ArrayBuilder};
-use arrow::array::{ArrayRef, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder};
+use arrow::array::{
+    ArrayRef, BooleanBuilder, Decimal128Builder, Float64Builder, Int64Builder, StringBuilder,
+};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
 use std::borrow::Cow;
@@ -46,12 +48,15 @@ pub(super) fn has_bounds(data_type: &DataType) -> bool {
 fn builder(data_type: &DataType) -> Option<Builder> {
     Some(match data_type {
         DataType::Boolean => Builder::Boolean(BooleanBuilder::new()),
-        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => Builder::Integer(Int64Builder::new()),
+        DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 => {
+            Builder::Integer(Int64Builder::new())
+        }
         DataType::Date32 | DataType::Timestamp(..) => Builder::Integer(Int64Builder::new()),
         DataType::Float32 | DataType::Float64 => Builder::Float(Float64Builder::new()),
-        DataType::Decimal128(precision, _) => {
-            Builder::Decimal(Decimal128Builder::new().with_data_type(data_type.clone()), u32::from(*precision))
-        }
+        DataType::Decimal128(precision, _) => Builder::Decimal(
+            Decimal128Builder::new().with_data_type(data_type.clone()),
+            u32::from(*precision),
+        ),
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Builder::Text(StringBuilder::new()),
         _ => return None,
     })
@@ -59,7 +64,8 @@ fn builder(data_type: &DataType) -> Option<Builder> {
 
 impl Leaf {
     pub(super) fn new(data_type: &DataType) -> Result<Self> {
-        let builder = builder(data_type).ok_or_else(|| Error::unsupported(format!("statistics of a column of type {data_type}")))?;
+        let builder = builder(data_type)
+            .ok_or_else(|| Error::unsupported(format!("statistics of a column of type {data_type}")))?;
         Ok(Self { data_type: data_type.clone(), builder, pending: None, text: String::new() })
     }
 
@@ -122,7 +128,9 @@ impl Leaf {
             if array.data_type() == to {
                 return Ok(array);
             }
-            cast(&array, to).map_err(|e| Error::schema_mismatch(format!("statistics cannot be read as {to}")).with_source(e))
+            cast(&array, to).map_err(|e| {
+                Error::schema_mismatch(format!("statistics cannot be read as {to}")).with_source(e)
+            })
         };
         match self.data_type {
             DataType::Date32 => through(through(array, &DataType::Int32)?, &DataType::Date32),
@@ -134,7 +142,11 @@ impl Leaf {
 /// The content of a JSON string.
 fn text(json: &str) -> Option<Cow<'_, str>> {
     let inner = json.strip_prefix('"')?.strip_suffix('"')?;
-    if inner.contains('\\') { serde_json::from_str::<String>(json).ok().map(Cow::Owned) } else { Some(Cow::Borrowed(inner)) }
+    if inner.contains('\\') {
+        serde_json::from_str::<String>(json).ok().map(Cow::Owned)
+    } else {
+        Some(Cow::Borrowed(inner))
+    }
 }
 
 /// Whole numbers, days, and microseconds.

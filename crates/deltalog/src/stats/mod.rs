@@ -1,8 +1,11 @@
-//! Per-file statistics (protocol, "Per-file Statistics"): from JSON and from the structs of checkpoints to Arrow, from Arrow to bounds for pruning, and from a Parquet footer to JSON.
+//! Per-file statistics (protocol, "Per-file Statistics"): from JSON and from the structs of checkpoints to
+//! Arrow, from Arrow to bounds for pruning, and from a Parquet footer to JSON.
 //!
 //! - Only the leaf columns that are asked for are decoded.
-//! - A statistic that cannot be read is lost, and nothing else: the file stays in the table and is never pruned for it.
-//! - What is written is a bound even where the protocol lets it be cut off: a minimum is rounded down, a maximum up, or it is left out.
+//! - A statistic that cannot be read is lost, and nothing else: the file stays in the table and is never
+//!   pruned for it.
+//! - What is written is a bound even where the protocol lets it be cut off: a minimum is rounded down, a
+//!   maximum up, or it is left out.
 
 mod bounds;
 mod collect;

@@ -1,11 +1,13 @@
-//! `add.stats_parsed` of a checkpoint, a struct, in the form of [`super::decode_stats`] (protocol, "Checkpoint Schema").
+//! `add.stats_parsed` of a checkpoint, a struct, in the form of [`super::decode_stats`] (protocol,
+//! "Checkpoint Schema").
 //!
 //! ```text
 //! stats_parsed.minValues.a: Int32   ──the table has a: Int64──>   minValues.a: Int64
 //! ```
 //!
-//! - Whatever the checkpoint has in another place or of another type than the table is brought to the table's type if no value can change on the way,
-//!   and is not known otherwise: types that were widened since (protocol, "Type Widening"), INT96, other units of time.
+//! - Whatever the checkpoint has in another place or of another type than the table is brought to the table's
+//!   type if no value can change on the way, and is not known otherwise: types that were widened since
+//!   (protocol, "Type Widening"), INT96, other units of time.
 //! - A field that is NULL, or whose struct is, is not known.
 
 use std::sync::Arc;
@@ -19,8 +21,8 @@ use super::decode::{stats_fields, with_default_tight_bounds};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 
-/// The statistics that `parsed`, a column `stats_parsed` of any shape, has of the leaf columns `columns` of a table of schema `schema`: a struct array
-/// of [`stats_fields`].
+/// The statistics that `parsed`, a column `stats_parsed` of any shape, has of the leaf columns `columns` of a
+/// table of schema `schema`: a struct array of [`stats_fields`].
 ///
 /// # Errors
 /// InvalidArgument if a column is not a leaf column of `schema`. Never because of what `parsed` is like.
@@ -37,7 +39,9 @@ fn as_struct(array: Option<&ArrayRef>, fields: &Fields, rows: usize) -> Result<S
         let child = found.and_then(|found| visible(found, field.name()));
         Ok(match field.data_type() {
             DataType::Struct(inner) => Arc::new(as_struct(child.as_ref(), inner, rows)?),
-            leaf => child.and_then(|child| lossless(&child, leaf)).unwrap_or_else(|| new_null_array(leaf, rows)),
+            leaf => {
+                child.and_then(|child| lossless(&child, leaf)).unwrap_or_else(|| new_null_array(leaf, rows))
+            }
         })
     };
     let children = fields.iter().map(child).collect::<Result<Vec<_>>>()?;
@@ -62,22 +66,29 @@ pub(crate) fn lossless(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     let from = array.data_type();
     match (from, to) {
         _ if from == to => Some(Arc::clone(array)),
-        (T::Timestamp(unit, zone), T::Timestamp(TimeUnit::Microsecond, _)) => micros(array, *unit, zone.is_some(), to),
+        (T::Timestamp(unit, zone), T::Timestamp(TimeUnit::Microsecond, _)) => {
+            micros(array, *unit, zone.is_some(), to)
+        }
         (T::Date32, T::Timestamp(TimeUnit::Microsecond, None)) => cast(array, to).ok(),
         (whole, T::Int8 | T::Int16 | T::Int32 | T::Int64) if whole.is_integer() => cast(array, to).ok(),
-        (T::Int8 | T::Int16 | T::Int32, T::Float64) | (T::Int8 | T::Int16, T::Float32) | (T::Float32, T::Float64) => cast(array, to).ok(),
+        (T::Int8 | T::Int16 | T::Int32, T::Float64)
+        | (T::Int8 | T::Int16, T::Float32)
+        | (T::Float32, T::Float64) => cast(array, to).ok(),
         (whole, T::Decimal128(..)) if whole.is_integer() => cast(array, to).ok(),
-        (T::Decimal32(_, scale) | T::Decimal64(_, scale) | T::Decimal128(_, scale), T::Decimal128(_, wanted)) if scale <= wanted => {
-            cast(array, to).ok()
-        }
+        (
+            T::Decimal32(_, scale) | T::Decimal64(_, scale) | T::Decimal128(_, scale),
+            T::Decimal128(_, wanted),
+        ) if scale <= wanted => cast(array, to).ok(),
         (from, to) if text(from) && text(to) => cast(array, to).ok(),
         _ => None,
     }
 }
 
-/// Timestamps in microseconds: those of a finer unit are cut to the microsecond below, which a minimum may be and a maximum is widened for.
+/// Timestamps in microseconds: those of a finer unit are cut to the microsecond below, which a minimum may be
+/// and a maximum is widened for.
 fn micros(array: &ArrayRef, unit: TimeUnit, has_zone: bool, to: &DataType) -> Option<ArrayRef> {
-    // INT96 and old writers know no zone: their times are UTC for a column with one. A time with a zone is not one without.
+    // INT96 and old writers know no zone: their times are UTC for a column with one. A time with a zone is
+    // not one without.
     if has_zone && matches!(to, DataType::Timestamp(_, None)) {
         return None;
     }

@@ -34,8 +34,18 @@ fn rows() -> impl Strategy<Value = Vec<Row>> {
     let text = prop::option::of("[a~\u{e9}\u{7f}\u{10ffff}]{0,70}");
     let decimal = -10i64.pow(17)..10i64.pow(17);
     let micros = prop::option::of(-62_135_596_800_000_000i64..253_402_300_799_000_000);
-    let float = prop::option::of(prop_oneof![9 => any::<f32>().prop_filter("finite", |f| f.is_finite()), 1 => Just(f32::NAN)]);
-    let row = (any::<Option<i32>>(), any::<Option<i64>>(), prop::option::of(decimal), float, text, any::<Option<bool>>(), micros);
+    let float = prop::option::of(
+        prop_oneof![9 => any::<f32>().prop_filter("finite", |f| f.is_finite()), 1 => Just(f32::NAN)],
+    );
+    let row = (
+        any::<Option<i32>>(),
+        any::<Option<i64>>(),
+        prop::option::of(decimal),
+        float,
+        text,
+        any::<Option<bool>>(),
+        micros,
+    );
     prop::collection::vec(row, 1..12)
 }
 
@@ -57,7 +67,10 @@ fn batch(rows: &[Row]) -> RecordBatch {
         ("b", Arc::new(BooleanArray::from_iter(rows.iter().map(|r| r.5)))),
         ("ts", Arc::new(micros.clone().with_timezone("UTC"))),
         ("ntz", Arc::new(micros)),
-        ("dt", Arc::new(Date32Array::from_iter(rows.iter().map(|r| r.6.map(|v| (v / 86_400_000_000) as i32))))),
+        (
+            "dt",
+            Arc::new(Date32Array::from_iter(rows.iter().map(|r| r.6.map(|v| (v / 86_400_000_000) as i32)))),
+        ),
         ("bin", Arc::new(BinaryArray::from_iter(rows.iter().map(|r| r.4.as_deref().map(str::as_bytes))))),
         ("n", Arc::new(StructArray::new(fields, vec![Arc::new(inner)], Some(outer_valid.into())))),
     ];
@@ -70,15 +83,29 @@ fn assert_bounds_hold(bounds: &StatsBounds, batch: &RecordBatch) -> Result<(), T
         let column = match path.parts() {
             [outer, inner] => {
                 let outer = batch.column_by_name(outer).unwrap().as_struct();
-                let nulls = arrow::buffer::NullBuffer::union(outer.nulls(), outer.column_by_name(inner).unwrap().nulls());
-                make_array(outer.column_by_name(inner).unwrap().to_data().into_builder().nulls(nulls).build().unwrap())
+                let nulls = arrow::buffer::NullBuffer::union(
+                    outer.nulls(),
+                    outer.column_by_name(inner).unwrap().nulls(),
+                );
+                make_array(
+                    outer
+                        .column_by_name(inner)
+                        .unwrap()
+                        .to_data()
+                        .into_builder()
+                        .nulls(nulls)
+                        .build()
+                        .unwrap(),
+                )
             }
             parts => batch.column_by_name(&parts[0]).unwrap().clone(),
         };
         let counted = bounds.null_count(&path).unwrap();
         prop_assert_eq!(counted.value(0), column.null_count() as i64, "nullCount of {}", path);
         let order = make_comparator_of(&column);
-        for (bound, wrong) in [(bounds.min(&path), std::cmp::Ordering::Less), (bounds.max(&path), std::cmp::Ordering::Greater)] {
+        for (bound, wrong) in
+            [(bounds.min(&path), std::cmp::Ordering::Less), (bounds.max(&path), std::cmp::Ordering::Greater)]
+        {
             let Some(bound) = bound.filter(|b| b.is_valid(0)) else { continue };
             for row in (0..column.len()).filter(|row| column.is_valid(*row)) {
                 prop_assert_ne!(order(&bound, row), wrong, "{} of type {}", path, data_type);
@@ -135,7 +162,8 @@ proptest! {
 
 fn decoded(data_type: DataType, json: &str) -> ArrayRef {
     let schema = Schema::new(vec![Field::new("a", data_type, true)]);
-    let text = format!(r#"{{"numRecords":3,"minValues":{{"other":[1,{{}}],"a":{json}}},"nullCount":{{"a":1}}}}"#);
+    let text =
+        format!(r#"{{"numRecords":3,"minValues":{{"other":[1,{{}}],"a":{json}}},"nullCount":{{"a":1}}}}"#);
     let stats = decode_stats([Some(text.as_str())], &schema, &paths(&schema)).unwrap();
     let bounds = StatsBounds::new(stats, None).unwrap();
     assert_eq!(bounds.num_records().unwrap().value(0), 3);
@@ -180,8 +208,13 @@ fn values_that_do_not_parse_lose_the_statistic_only() {
 #[test]
 fn tight_bounds_are_true_unless_said_otherwise() {
     let schema = Schema::new(vec![Field::new("a", DataType::Int32, true)]);
-    let texts =
-        [Some(r#"{"numRecords":1}"#), Some(r#"{"numRecords":1,"tightBounds":false}"#), None, Some(r#"{"numRecords":1"#), Some("[]")];
+    let texts = [
+        Some(r#"{"numRecords":1}"#),
+        Some(r#"{"numRecords":1,"tightBounds":false}"#),
+        None,
+        Some(r#"{"numRecords":1"#),
+        Some("[]"),
+    ];
     let stats = decode_stats(texts, &schema, &paths(&schema)).unwrap();
     let tight: Vec<_> = stats.column_by_name("tightBounds").unwrap().as_boolean().iter().collect();
     assert_eq!(tight, [Some(true), Some(false), None, None, None]);
@@ -195,7 +228,9 @@ fn partition_values_and_cut_off_timestamps_bound() {
     let schema = Schema::new(vec![Field::new("p", DataType::Utf8, true), Field::new("t", utc, true)]);
     let stats = r#"{"numRecords":2,"maxValues":{"t":"1970-01-01T00:00:01.000Z"}}"#;
     let stats = decode_stats([Some(stats); 2], &schema, &[ColumnPath::new(["t"])]).unwrap();
-    let partitions = RecordBatch::try_from_iter([("p", Arc::new(StringArray::from(vec![Some("eu"), None])) as ArrayRef)]).unwrap();
+    let partitions =
+        RecordBatch::try_from_iter([("p", Arc::new(StringArray::from(vec![Some("eu"), None])) as ArrayRef)])
+            .unwrap();
     let bounds = StatsBounds::new(stats, Some(partitions.into())).unwrap();
     for (sql, expected) in [
         ("p = 'eu'", [true, false]),
@@ -230,6 +265,7 @@ fn only_the_indexed_columns_have_statistics() {
             r#""nullCount":{"d18":0,"b":0,"ts":0,"bin":0,"n":{"x":0}}}"#
         )
     );
-    let matching = parse("n.x = 1 AND d18 = 0.03", "UTC", ParseMode::Strict).unwrap().bind(&batch.schema()).unwrap();
+    let matching =
+        parse("n.x = 1 AND d18 = 0.03", "UTC", ParseMode::Strict).unwrap().bind(&batch.schema()).unwrap();
     assert_eq!(filter_mask(&matching, &batch).unwrap().true_count(), 1);
 }

@@ -6,8 +6,10 @@
 //! ```
 //!
 //! - One pass over the bytes; what nobody asked for is passed over by counting brackets outside of strings.
-//! - The text is followed to its end: one that is cut off, or goes on after its last bracket, is refused, however much of it was read before.
-//! - What is between the brackets of a value that is passed over is not checked. Whether a value that is handed out means something is for the caller to say.
+//! - The text is followed to its end: one that is cut off, or goes on after its last bracket, is refused,
+//!   however much of it was read before.
+//! - What is between the brackets of a value that is passed over is not checked. Whether a value that is
+//!   handed out means something is for the caller to say.
 //! - No recursion, so no text exhausts the stack.
 
 use std::borrow::Cow;
@@ -77,8 +79,11 @@ impl<'t> Scanner<'t> {
         self.string()?;
         let quoted = self.text.get(start..self.at)?;
         let inner = quoted.get(1..quoted.len() - 1)?;
-        let key =
-            if inner.bytes().any(|byte| byte == b'\\') { Cow::Owned(serde_json::from_str(quoted).ok()?) } else { Cow::Borrowed(inner) };
+        let key = if inner.bytes().any(|byte| byte == b'\\') {
+            Cow::Owned(serde_json::from_str(quoted).ok()?)
+        } else {
+            Cow::Borrowed(inner)
+        };
         self.skip_space();
         self.take(b':')?;
         self.skip_space();
@@ -92,7 +97,9 @@ impl<'t> Scanner<'t> {
             b'"' => self.string()?,
             b'{' | b'[' => self.brackets()?,
             _ => {
-                self.at = find(self.text.as_bytes(), start, |word| either(word, [b',', b'}', b']']) | blanks(word))?;
+                self.at = find(self.text.as_bytes(), start, |word| {
+                    either(word, [b',', b'}', b']']) | blanks(word)
+                })?;
                 (self.at > start).then_some(())?;
             }
         }
@@ -135,8 +142,8 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// The first place from `at` on whose byte `marks` marks; `marks` takes eight bytes at once and sets the highest bit of those it looks for, and may
-/// set others after the first.
+/// The first place from `at` on whose byte `marks` marks; `marks` takes eight bytes at once and sets the
+/// highest bit of those it looks for, and may set others after the first.
 fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize> {
     while let Some(word) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
         let found = marks(u64::from_le_bytes(word));
@@ -207,7 +214,8 @@ mod tests {
             let key = r#"[a"\\{}é]{0,3}"#;
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
-                prop::collection::btree_map(key, inner, 0..4).prop_map(|map| Value::Object(map.into_iter().collect())),
+                prop::collection::btree_map(key, inner, 0..4)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
             ]
         })
     }

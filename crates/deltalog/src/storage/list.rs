@@ -1,7 +1,7 @@
 //! Listing a directory of the local file system.
 //!
-//! The log is listed by every reader and every writer, and it holds a file per version: names that are not wanted are passed over as names, without asking
-//! the file system about the file.
+//! The log is listed by every reader and every writer, and it holds a file per version: names that are not
+//! wanted are passed over as names, without asking the file system about the file.
 
 use std::fs;
 use std::io;
@@ -19,8 +19,9 @@ pub(super) enum Depth {
     One,
 }
 
-/// The files below `directory` whose path relative to it is greater than `after`, sorted by it. A directory that is not there has no files; temporary files
-/// of the local store and names that are not UTF-8 are left out; links are followed.
+/// The files below `directory` whose path relative to it is greater than `after`, sorted by it. A directory
+/// that is not there has no files; temporary files of the local store and names that are not UTF-8 are left
+/// out; links are followed.
 pub(super) fn list_local(directory: &Path, after: &str, depth: Depth) -> io::Result<Vec<FileMeta>> {
     let mut files = Vec::new();
     walk(directory, "", after, depth, &mut files)?;
@@ -28,11 +29,19 @@ pub(super) fn list_local(directory: &Path, after: &str, depth: Depth) -> io::Res
     Ok(files)
 }
 
-fn walk(directory: &Path, prefix: &str, after: &str, depth: Depth, files: &mut Vec<FileMeta>) -> io::Result<()> {
+fn walk(
+    directory: &Path,
+    prefix: &str,
+    after: &str,
+    depth: Depth,
+    files: &mut Vec<FileMeta>,
+) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
         // Below a file there is nothing, either.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            return Ok(());
+        }
         Err(error) => return Err(error),
     };
     for entry in entries {
@@ -58,7 +67,9 @@ fn walk(directory: &Path, prefix: &str, after: &str, depth: Depth, files: &mut V
             let modified = metadata.modified()?;
             let modified_ms = match modified.duration_since(UNIX_EPOCH) {
                 Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
-                Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |before| -before),
+                Err(before) => {
+                    i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |before| -before)
+                }
             };
             files.push(FileMeta { name, size: metadata.len(), modified_ms });
         }
@@ -96,7 +107,11 @@ mod tests {
             let flat = storage.list_directory_after("log", after).unwrap();
             storage.local = false;
             assert_eq!(flat, storage.list_directory_after("log", after).unwrap(), "{after}");
-            assert_eq!(flat, ours.into_iter().filter(|file| !file.name.contains('/')).collect::<Vec<_>>(), "{after}");
+            assert_eq!(
+                flat,
+                ours.into_iter().filter(|file| !file.name.contains('/')).collect::<Vec<_>>(),
+                "{after}"
+            );
         }
         storage.local = true;
         assert!(storage.list_after("nothing", "").unwrap().is_empty());

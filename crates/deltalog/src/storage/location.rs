@@ -7,7 +7,8 @@ use url::Url;
 
 use crate::error::{Error, Result};
 
-/// Turns what a user wrote into a URL: a URL with a scheme as it is, everything else as a path of the local file system, made absolute.
+/// Turns what a user wrote into a URL: a URL with a scheme as it is, everything else as a path of the local
+/// file system, made absolute.
 ///
 /// # Errors
 /// `InvalidArgument` for an empty text and for a URL that does not parse.
@@ -16,13 +17,14 @@ pub fn parse_location(uri: &str) -> Result<Url> {
         return Err(Error::invalid_argument("the table's location is empty"));
     }
     match uri.split_once(':') {
-        // Hadoop writes file:/path, everybody else file:///path; both decode percent signs in the URL, as the standard says.
+        // Hadoop writes file:/path, everybody else file:///path; both decode percent signs in the URL, as the
+        // standard says.
         Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with('/') => {
-            let url = Url::parse(uri).map_err(|error| Error::invalid_argument("the location is not a URL").with_source(error))?;
+            let url = Url::parse(uri)
+                .map_err(|error| Error::invalid_argument("the location is not a URL").with_source(error))?;
             if url.scheme() == "file" && url.host().is_some() {
-                return Err(
-                    Error::invalid_argument(format!("the location {url} names a host")).with_hint("write file:///path with three slashes")
-                );
+                return Err(Error::invalid_argument(format!("the location {url} names a host"))
+                    .with_hint("write file:///path with three slashes"));
             }
             Ok(url)
         }
@@ -40,9 +42,14 @@ fn is_scheme(text: &str) -> bool {
 fn from_path(path: &str) -> Result<Url> {
     let bad = || Error::invalid_argument(format!("the location '{path}' is not a path"));
     let absolute = std::path::absolute(path).map_err(|error| bad().with_source(error))?;
-    // `absolute` keeps "..", which a URL would resolve differently from the file system where symbolic links are about.
+    // `absolute` keeps "..", which a URL would resolve differently from the file system where symbolic links
+    // are about.
     let has_parent = absolute.components().any(|part| part == Component::ParentDir);
-    let resolved = if has_parent { resolve_parents(&absolute).map_err(|error| bad().with_source(error))? } else { absolute };
+    let resolved = if has_parent {
+        resolve_parents(&absolute).map_err(|error| bad().with_source(error))?
+    } else {
+        absolute
+    };
     Url::from_directory_path(resolved).map_err(|()| bad())
 }
 
@@ -121,7 +128,9 @@ mod tests {
         let root = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("a/b")).unwrap();
         std::os::unix::fs::symlink(root.join("a/b"), root.join("link")).unwrap();
-        let url = |relative: &str| parse_location(root.join(relative).to_str().unwrap()).unwrap().to_file_path().unwrap();
+        let url = |relative: &str| {
+            parse_location(root.join(relative).to_str().unwrap()).unwrap().to_file_path().unwrap()
+        };
         // Through the link, not beside it; and to what is not there yet.
         assert_eq!(url("link/../t"), root.join("a/t"));
         assert_eq!(url("new/../t/u"), root.join("t/u"));

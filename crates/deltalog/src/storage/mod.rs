@@ -1,10 +1,13 @@
 //! The only I/O: a table's root in an object store.
 //!
-//! [`Storage`] speaks of files by their decoded path relative to the table's root (`_delta_log/00000000000000000007.json`), and of everything else in
-//! the terms of [`object_store`]. Its calls block; whoever is asynchronous calls them from a blocking task.
+//! [`Storage`] speaks of files by their decoded path relative to the table's root
+//! (`_delta_log/00000000000000000007.json`), and of everything else in the terms of [`object_store`]. Its
+//! calls block; whoever is asynchronous calls them from a blocking task.
 //!
-//! - A create is put-if-absent and never retried here: a retry of its own put would be taken for a defeat ([`PutOutcome`]).
-//! - "Not there" is said only when the store said so. Every other failure is `Unavailable` or `PermissionDenied`.
+//! - A create is put-if-absent and never retried here: a retry of its own put would be taken for a defeat
+//!   ([`PutOutcome`]).
+//! - "Not there" is said only when the store said so. Every other failure is `Unavailable` or
+//!   `PermissionDenied`.
 //! - On a local file system a finished put has synced the file and its directory.
 
 mod list;
@@ -67,7 +70,8 @@ impl Storage {
     /// Opens the location `uri`: a path, or a URL with the scheme `file`. Nothing is read or created.
     ///
     /// # Errors
-    /// `Unsupported` for a scheme or an option that is not known, `InvalidArgument` for a location that is none.
+    /// `Unsupported` for a scheme or an option that is not known, `InvalidArgument` for a location that is
+    /// none.
     pub fn open<'a>(uri: &str, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let url = parse_location(uri)?;
         if url.scheme() != "file" {
@@ -76,7 +80,10 @@ impl Storage {
                 .with_hint("use a local path or a file:// URL"));
         }
         if let Some((name, _)) = options.into_iter().next() {
-            return Err(Error::invalid_argument(format!("the storage option '{name}' is unknown for local files")).in_table(url.as_str()));
+            return Err(Error::invalid_argument(format!(
+                "the storage option '{name}' is unknown for local files"
+            ))
+            .in_table(url.as_str()));
         }
         let store = Arc::new(object_store::local::LocalFileSystem::new().with_fsync(true));
         Self::build(url, store, true)
@@ -93,12 +100,16 @@ impl Storage {
     fn build(mut url: Url, store: Arc<dyn ObjectStore>, local: bool) -> Result<Self> {
         let trimmed = url.path().trim_end_matches('/').to_owned();
         url.set_path(&trimmed);
-        let base = Path::from_url_path(url.path())
-            .map_err(|error| Error::invalid_argument("the location is not a path").in_table(location::redacted(&url)).with_source(error))?;
+        let base = Path::from_url_path(url.path()).map_err(|error| {
+            Error::invalid_argument("the location is not a path")
+                .in_table(location::redacted(&url))
+                .with_source(error)
+        })?;
         Ok(Self { url: Arc::new(url), base, store, local, held: Arc::default() })
     }
 
-    /// The same root, where each of `files`, path and bytes, is read as if the store had it. Listings do not show them.
+    /// The same root, where each of `files`, path and bytes, is read as if the store had it. Listings do not
+    /// show them.
     #[must_use]
     pub fn holding(&self, files: impl IntoIterator<Item = (String, Bytes)>) -> Self {
         let mut held = HashMap::clone(&self.held);
@@ -122,15 +133,25 @@ impl Storage {
     }
 
     fn path(&self, relative: &str) -> Result<Path> {
-        let path = if self.base.as_ref().is_empty() { Path::parse(relative) } else { Path::parse(format!("{}/{relative}", self.base)) };
+        let path = if self.base.as_ref().is_empty() {
+            Path::parse(relative)
+        } else {
+            Path::parse(format!("{}/{relative}", self.base))
+        };
         path.map_err(|error| {
-            Error::corrupt_log("the path cannot be a file of the store").at_path(relative).in_table(self.url()).with_source(error)
+            Error::corrupt_log("the path cannot be a file of the store")
+                .at_path(relative)
+                .in_table(self.url())
+                .with_source(error)
         })
     }
 
     fn absolute(&self, path: &str) -> Result<Path> {
         Path::parse(path).map_err(|error| {
-            Error::corrupt_log("the path cannot be a file of the store").at_path(path).in_table(self.url()).with_source(error)
+            Error::corrupt_log("the path cannot be a file of the store")
+                .at_path(path)
+                .in_table(self.url())
+                .with_source(error)
         })
     }
 
@@ -138,19 +159,23 @@ impl Storage {
         let (kind, message) = match &error {
             object_store::Error::NotFound { .. } => (ErrorKind::FileNotFound, "the file is not there"),
             // Nothing can be below what is a file.
-            _ if io_kind(&error) == Some(std::io::ErrorKind::NotADirectory) => (ErrorKind::FileNotFound, "the file is not there"),
+            _ if io_kind(&error) == Some(std::io::ErrorKind::NotADirectory) => {
+                (ErrorKind::FileNotFound, "the file is not there")
+            }
             object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. } => {
                 (ErrorKind::PermissionDenied, "the store refused access")
             }
-            _ if io_kind(&error) == Some(std::io::ErrorKind::PermissionDenied) => (ErrorKind::PermissionDenied, "the store refused access"),
+            _ if io_kind(&error) == Some(std::io::ErrorKind::PermissionDenied) => {
+                (ErrorKind::PermissionDenied, "the store refused access")
+            }
             _ => (ErrorKind::Unavailable, "the store failed"),
         };
         let error_with_place = Error::new(kind, message).at_path(path).in_table(self.url());
         if kind == ErrorKind::FileNotFound { error_with_place } else { error_with_place.with_source(error) }
     }
 
-    /// The files below the directory `directory` whose path relative to it is greater than `after` in byte order, sorted so. Deeper directories are
-    /// walked. A directory that is not there has no files.
+    /// The files below the directory `directory` whose path relative to it is greater than `after` in byte
+    /// order, sorted so. Deeper directories are walked. A directory that is not there has no files.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -170,13 +195,18 @@ impl Storage {
         let prefix = self.path(directory)?;
         if self.local {
             let failed = |source: std::io::Error| {
-                self.error(directory, object_store::Error::Generic { store: "LocalFileSystem", source: source.into() })
+                self.error(
+                    directory,
+                    object_store::Error::Generic { store: "LocalFileSystem", source: source.into() },
+                )
             };
-            let path =
-                object_store::local::LocalFileSystem::new().path_to_filesystem(&prefix).map_err(|error| self.error(directory, error))?;
+            let path = object_store::local::LocalFileSystem::new()
+                .path_to_filesystem(&prefix)
+                .map_err(|error| self.error(directory, error))?;
             return list::list_local(&path, after, depth).map_err(failed);
         }
-        let offset = if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
+        let offset =
+            if after.is_empty() { prefix.clone() } else { self.path(&format!("{directory}/{after}"))? };
         let skip = prefix.as_ref().len() + 1;
         let listing = block_on(self.store.list_with_offset(Some(&prefix), &offset).try_collect::<Vec<_>>());
         let listing = listing.map_err(|error| self.error(directory, error));
@@ -205,7 +235,11 @@ impl Storage {
             return Ok(Some(FileMeta { name: path.to_owned(), size: bytes.len() as u64, modified_ms: 0 }));
         }
         match block_on(self.store.head(&self.path(path)?)) {
-            Ok(meta) => Ok(Some(FileMeta { name: path.to_owned(), size: meta.size, modified_ms: meta.last_modified.timestamp_millis() })),
+            Ok(meta) => Ok(Some(FileMeta {
+                name: path.to_owned(),
+                size: meta.size,
+                modified_ms: meta.last_modified.timestamp_millis(),
+            })),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.error(path, error)),
         }
@@ -220,7 +254,13 @@ impl Storage {
             return Ok(Some(bytes.clone()));
         }
         match block_on(async {
-            self.store.get(&self.path(path)?).await.map_err(|e| self.error(path, e))?.bytes().await.map_err(|e| self.error(path, e))
+            self.store
+                .get(&self.path(path)?)
+                .await
+                .map_err(|e| self.error(path, e))?
+                .bytes()
+                .await
+                .map_err(|e| self.error(path, e))
         }) {
             Ok(bytes) => Ok(Some(bytes)),
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
@@ -233,7 +273,9 @@ impl Storage {
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
     pub fn read(&self, path: &str) -> Result<Bytes> {
-        self.get(path)?.ok_or_else(|| Error::new(ErrorKind::FileNotFound, "the file is not there").at_path(path).in_table(self.url()))
+        self.get(path)?.ok_or_else(|| {
+            Error::new(ErrorKind::FileNotFound, "the file is not there").at_path(path).in_table(self.url())
+        })
     }
 
     /// Opens a file for ranged reads.
@@ -244,7 +286,8 @@ impl Storage {
         self.open_path(path, &self.path(path)?)
     }
 
-    /// Opens the file at the decoded absolute path `path`, which the caller has checked to be within the roots that the user allowed.
+    /// Opens the file at the decoded absolute path `path`, which the caller has checked to be within the
+    /// roots that the user allowed.
     ///
     /// # Errors
     /// As [`Storage::open_file`].
@@ -259,29 +302,40 @@ impl Storage {
     pub fn open_log_path(&self, path: &LogPath) -> Result<FileReader> {
         match path {
             LogPath::Relative(path) => self.open_file(path),
-            LogPath::Absolute(path) if path.scheme() == self.url.scheme() && path.authority() == self.url.authority() => {
+            LogPath::Absolute(path)
+                if path.scheme() == self.url.scheme() && path.authority() == self.url.authority() =>
+            {
                 self.open_absolute(path.path())
             }
-            LogPath::Absolute(path) => {
-                Err(Error::unsupported(format!("the file lies in another store than the table: {}://{}", path.scheme(), path.authority())))
-            }
+            LogPath::Absolute(path) => Err(Error::unsupported(format!(
+                "the file lies in another store than the table: {}://{}",
+                path.scheme(),
+                path.authority()
+            ))),
         }
     }
 
     fn open_path(&self, name: &str, path: &Path) -> Result<FileReader> {
         if self.local {
-            let file = object_store::local::LocalFileSystem::new().path_to_filesystem(path).map_err(|error| self.error(name, error))?;
+            let file = object_store::local::LocalFileSystem::new()
+                .path_to_filesystem(path)
+                .map_err(|error| self.error(name, error))?;
             return FileReader::open_local(&file).map_err(|error| {
                 let (kind, message) = match error.kind() {
-                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => (ErrorKind::FileNotFound, "the file is not there"),
-                    std::io::ErrorKind::PermissionDenied => (ErrorKind::PermissionDenied, "the file may not be read"),
+                    std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory => {
+                        (ErrorKind::FileNotFound, "the file is not there")
+                    }
+                    std::io::ErrorKind::PermissionDenied => {
+                        (ErrorKind::PermissionDenied, "the file may not be read")
+                    }
                     _ => (ErrorKind::Unavailable, "the file could not be opened"),
                 };
                 let located = Error::new(kind, message).at_path(name).in_table(self.url());
                 if kind == ErrorKind::FileNotFound { located } else { located.with_source(error) }
             });
         }
-        let bytes = block_on(async { self.store.get(path).await?.bytes().await }).map_err(|error| self.error(name, error))?;
+        let bytes = block_on(async { self.store.get(path).await?.bytes().await })
+            .map_err(|error| self.error(name, error))?;
         Ok(FileReader::in_memory(bytes))
     }
 
@@ -290,28 +344,34 @@ impl Storage {
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
-        block_on(self.store.put(&self.path(path)?, bytes.into())).map(drop).map_err(|error| self.error(path, error))
+        block_on(self.store.put(&self.path(path)?, bytes.into()))
+            .map(drop)
+            .map_err(|error| self.error(path, error))
     }
 
     /// Creates a file unless there is one: the primitive under every commit. Never retried.
     ///
     /// # Errors
-    /// `PermissionDenied` when the store refused the request, `Unavailable` when there is no place for the file: nothing was written.
+    /// `PermissionDenied` when the store refused the request, `Unavailable` when there is no place for the
+    /// file: nothing was written.
     pub fn put_if_absent(&self, path: &str, bytes: Bytes) -> Result<PutOutcome> {
         let options = PutOptions { mode: PutMode::Create, ..Default::default() };
         match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
             Ok(_) => Ok(PutOutcome::Created),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
-            Err(error @ (object_store::Error::PermissionDenied { .. } | object_store::Error::Unauthenticated { .. })) => {
-                Err(self.error(path, error))
-            }
+            Err(
+                error @ (object_store::Error::PermissionDenied { .. }
+                | object_store::Error::Unauthenticated { .. }),
+            ) => Err(self.error(path, error)),
             Err(error) => match self.error(path, error) {
                 // There is no directory, or bucket, that the file could be in.
                 error if error.kind() == ErrorKind::FileNotFound => {
-                    let refused = Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
+                    let refused =
+                        Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
                     Err(refused.in_table(self.url()).with_hint("check the table's location"))
                 }
-                // Also what the operating system refuses: it may be the syncing of the directory, with the file in it already.
+                // Also what the operating system refuses: it may be the syncing of the directory, with the
+                // file in it already.
                 error => Ok(PutOutcome::Unknown(error)),
             },
         }
@@ -328,7 +388,8 @@ impl Storage {
         }
     }
 
-    /// Makes files durable that another program has written, with the directories that lead to them. Stores other than local files have done so.
+    /// Makes files durable that another program has written, with the directories that lead to them. Stores
+    /// other than local files have done so.
     ///
     /// # Errors
     /// `Unavailable`, with the file.
@@ -337,9 +398,13 @@ impl Storage {
             return Ok(());
         }
         let files = object_store::local::LocalFileSystem::new();
-        let local = |path: &str| files.path_to_filesystem(&self.path(path)?).map_err(|error| self.error(path, error));
+        let local =
+            |path: &str| files.path_to_filesystem(&self.path(path)?).map_err(|error| self.error(path, error));
         let paths = paths.into_iter().map(local).collect::<Result<Vec<_>>>()?;
-        let root = self.url.to_file_path().map_err(|()| Error::invalid_argument("the location is not a path").in_table(self.url()))?;
+        let root = self
+            .url
+            .to_file_path()
+            .map_err(|()| Error::invalid_argument("the location is not a path").in_table(self.url()))?;
         sync::sync_files(&root, &paths).map_err(|(path, error)| {
             Error::new(ErrorKind::Unavailable, "the file could not be made durable")
                 .at_path(path.display().to_string())
@@ -348,21 +413,24 @@ impl Storage {
         })
     }
 
-    /// Removes a directory below which no file is left; where the store has no directories, or one holds a file, nothing happens.
+    /// Removes a directory below which no file is left; where the store has no directories, or one holds a
+    /// file, nothing happens.
     ///
     /// # Errors
     /// `InvalidArgument` for a path that cannot be.
     pub fn delete_empty_directories(&self, directory: &str) -> Result<()> {
         if self.local {
             let located = self.path(directory)?;
-            let path =
-                object_store::local::LocalFileSystem::new().path_to_filesystem(&located).map_err(|error| self.error(directory, error))?;
+            let path = object_store::local::LocalFileSystem::new()
+                .path_to_filesystem(&located)
+                .map_err(|error| self.error(directory, error))?;
             write::remove_empty(&path);
         }
         Ok(())
     }
 
-    /// Starts a new data file, which must not exist; it is complete and durable when [`FileWriter::finish`] has returned.
+    /// Starts a new data file, which must not exist; it is complete and durable when [`FileWriter::finish`]
+    /// has returned.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -371,11 +439,19 @@ impl Storage {
         if !self.local {
             return Ok(FileWriter::in_memory(self.clone(), path));
         }
-        let file = object_store::local::LocalFileSystem::new().path_to_filesystem(&located).map_err(|error| self.error(path, error))?;
+        let file = object_store::local::LocalFileSystem::new()
+            .path_to_filesystem(&located)
+            .map_err(|error| self.error(path, error))?;
         FileWriter::create_local(&file, path).map_err(|error| {
-            let kind =
-                if error.kind() == std::io::ErrorKind::PermissionDenied { ErrorKind::PermissionDenied } else { ErrorKind::Unavailable };
-            Error::new(kind, "the file could not be created").at_path(path).in_table(self.url()).with_source(error)
+            let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
+                ErrorKind::PermissionDenied
+            } else {
+                ErrorKind::Unavailable
+            };
+            Error::new(kind, "the file could not be created")
+                .at_path(path)
+                .in_table(self.url())
+                .with_source(error)
         })
     }
 }

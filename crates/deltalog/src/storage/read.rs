@@ -66,7 +66,9 @@ impl ChunkReader for FileReader {
     fn get_bytes(&self, start: u64, length: usize) -> ParquetResult<Bytes> {
         let end = start.checked_add(length as u64).filter(|end| *end <= self.size());
         if end.is_none() {
-            return Err(parquet::errors::ParquetError::EOF(format!("range of {length} bytes at {start} is beyond the end of the file")));
+            return Err(parquet::errors::ParquetError::EOF(format!(
+                "range of {length} bytes at {start} is beyond the end of the file"
+            )));
         }
         match &self.0 {
             Source::Local(file, _) => Ok(read_at(file, start, length)?.into()),
@@ -78,13 +80,17 @@ impl ChunkReader for FileReader {
     }
 }
 
-/// The `length` bytes at `start`, into memory that is not filled with zeros before: that would cost as much as the reading of cached files.
+/// The `length` bytes at `start`, into memory that is not filled with zeros before: that would cost as much
+/// as the reading of cached files.
 #[cfg(unix)]
 fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(length);
     while bytes.len() < length {
         let at = start + bytes.len() as u64;
-        if rustix::io::retry_on_intr(|| rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), at))? == 0 {
+        if rustix::io::retry_on_intr(|| {
+            rustix::io::pread(file, rustix::buffer::spare_capacity(&mut bytes), at)
+        })? == 0
+        {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }

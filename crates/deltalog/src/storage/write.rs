@@ -8,7 +8,8 @@ use super::Storage;
 use super::sync::sync_directory;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Removes a directory tree that holds no file. `remove_dir` refuses what is not empty, so nothing can be lost.
+/// Removes a directory tree that holds no file. `remove_dir` refuses what is not empty, so nothing can be
+/// lost.
 pub(super) fn remove_empty(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
@@ -18,8 +19,8 @@ pub(super) fn remove_empty(directory: &Path) {
     let _ = fs::remove_dir(directory);
 }
 
-/// A file that is written from front to back. Nobody reads it before a commit names it, so it stands under its own name from the start; one that
-/// is dropped unfinished is left for clean-up.
+/// A file that is written from front to back. Nobody reads it before a commit names it, so it stands under
+/// its own name from the start; one that is dropped unfinished is left for clean-up.
 #[derive(Debug)]
 pub struct FileWriter {
     sink: Sink,
@@ -33,15 +34,18 @@ enum Sink {
     Memory(Storage, Vec<u8>),
 }
 
-/// The directories whose entries must be durable for a file to be: a synced file in a directory that was not is lost with the power.
+/// The directories whose entries must be durable for a file to be: a synced file in a directory that was not
+/// is lost with the power.
 ///
-/// - All from the file's own up to the table's root, also those that were there: another writer may have made them a moment ago and not synced them yet.
+/// - All from the file's own up to the table's root, also those that were there: another writer may have made
+///   them a moment ago and not synced them yet.
 /// - Beyond the root, those that this writer makes, and the one in which it makes them.
 #[derive(Debug)]
 struct DirectoriesToSync(Vec<PathBuf>);
 
 impl DirectoriesToSync {
-    /// For `file`, which is at `path` relative to the table's root. To be asked before its directories are made.
+    /// For `file`, which is at `path` relative to the table's root. To be asked before its directories are
+    /// made.
     fn of(file: &Path, path: &str) -> Self {
         let within_table = path.split('/').count();
         let mut directories = Vec::new();
@@ -85,12 +89,16 @@ impl FileWriter {
     /// `Unavailable`, `PermissionDenied`.
     pub fn finish(self) -> Result<u64> {
         let failed = |path: &str, error: io::Error| {
-            Error::new(ErrorKind::Unavailable, "the file could not be written").at_path(path).with_source(error)
+            Error::new(ErrorKind::Unavailable, "the file could not be written")
+                .at_path(path)
+                .with_source(error)
         };
         match self.sink {
             Sink::Local(buffer, directories) => {
                 let file = buffer.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
-                file.sync_all().and_then(|()| directories.sync(sync_directory)).map_err(|error| failed(&self.path, error))?;
+                file.sync_all()
+                    .and_then(|()| directories.sync(sync_directory))
+                    .map_err(|error| failed(&self.path, error))?;
             }
             Sink::Memory(storage, bytes) => storage.put(&self.path, bytes.into())?,
         }
@@ -126,7 +134,13 @@ mod tests {
         let root = above.path().join("x/table");
         let of = |path: &str| DirectoriesToSync::of(&root.join(path), path).0;
         // Nothing is there: up to the one in which the first new one is made.
-        let all = [root.join("a=1/b=2"), root.join("a=1"), root.clone(), above.path().join("x"), above.path().to_owned()];
+        let all = [
+            root.join("a=1/b=2"),
+            root.join("a=1"),
+            root.clone(),
+            above.path().join("x"),
+            above.path().to_owned(),
+        ];
         assert_eq!(of("a=1/b=2/f"), all);
         fs::create_dir_all(&root).unwrap();
         assert_eq!(of("a=1/b=2/f"), all[..3]);

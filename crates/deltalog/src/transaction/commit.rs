@@ -55,7 +55,8 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
     let Transaction { storage, base, read, actions, operation, environment } = transaction;
     let txn_id = environment.uuid().to_string();
     let blind = read == ReadSet::Nothing;
-    let info = operation.commit_info(&txn_id, environment.now_ms(), base.as_ref().map(Snapshot::version), blind);
+    let info =
+        operation.commit_info(&txn_id, environment.now_ms(), base.as_ref().map(Snapshot::version), blind);
     let mut text = Action::CommitInfo(info).to_json_line()?;
     text.push('\n');
     for action in &actions {
@@ -97,7 +98,8 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Puts the commit at `version` and finds out who has it. `Nothing` stands for a create that the store acknowledged.
+    /// Puts the commit at `version` and finds out who has it. `Nothing` stands for a create that the store
+    /// acknowledged.
     fn put(&self, version: u64) -> Result<Found> {
         let path = LogFileName::Commit(version).path();
         let mut last = None;
@@ -122,7 +124,9 @@ impl Attempt<'_> {
                     tracing::warn!(table = self.storage.url(), version, %error, "the store gave no answer to a commit: reading it back");
                     match self.look(version) {
                         // The operating system's word, and nothing came of it.
-                        Ok(Found::Nothing) if error.kind() == ErrorKind::PermissionDenied && last.is_none() => {
+                        Ok(Found::Nothing)
+                            if error.kind() == ErrorKind::PermissionDenied && last.is_none() =>
+                        {
                             return Err(error.at_version(version));
                         }
                         Ok(Found::Nothing) => last = Some(error),
@@ -133,12 +137,14 @@ impl Attempt<'_> {
             }
             std::thread::sleep(backoff(attempt));
         }
-        let cause =
-            last.unwrap_or_else(|| Error::new(ErrorKind::Unavailable, "the store says that the version is there and that it is not"));
+        let cause = last.unwrap_or_else(|| {
+            Error::new(ErrorKind::Unavailable, "the store says that the version is there and that it is not")
+        });
         Err(self.unknown(version, cause))
     }
 
-    /// A commit of our own that was only found by reading: the store did not say that it is durable, so it is made so before it is acknowledged.
+    /// A commit of our own that was only found by reading: the store did not say that it is durable, so it is
+    /// made so before it is acknowledged.
     fn durable(&self, found: Found, version: u64) -> Result<Found> {
         if matches!(found, Found::Own) {
             let path = LogFileName::Commit(version).path();
@@ -154,7 +160,9 @@ impl Attempt<'_> {
         let bytes = loop {
             match self.storage.get(&path) {
                 Ok(bytes) => break bytes,
-                Err(error) if attempt + 1 >= READS_WITHOUT_ANSWER || error.kind() == ErrorKind::PermissionDenied => {
+                Err(error)
+                    if attempt + 1 >= READS_WITHOUT_ANSWER || error.kind() == ErrorKind::PermissionDenied =>
+                {
                     return Err(error.at_version(version));
                 }
                 Err(_) => std::thread::sleep(backoff(attempt)),
@@ -173,7 +181,10 @@ impl Attempt<'_> {
 
     fn unknown(&self, version: u64, cause: Error) -> Error {
         let path = LogFileName::Commit(version).path();
-        let hint = format!("when the store answers again, look into {path}: the commit stands if its commitInfo.txnId is {}", self.txn_id);
+        let hint = format!(
+            "when the store answers again, look into {path}: the commit stands if its commitInfo.txnId is {}",
+            self.txn_id
+        );
         Error::new(
             ErrorKind::CommitStateUnknown,
             format!("the store gave no answer: it is not known whether version {version} with txnId {} was committed", self.txn_id),
@@ -189,7 +200,8 @@ fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(20 << attempt.min(6))
 }
 
-/// How long to stand back after a defeat: anything up to a limit that grows. The id of the transaction is what differs between writers.
+/// How long to stand back after a defeat: anything up to a limit that grows. The id of the transaction is
+/// what differs between writers.
 fn pause(txn_id: &str, defeats: u32) -> Duration {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
@@ -203,7 +215,8 @@ mod tests {
 
     #[test]
     fn pauses_differ_grow_and_are_bounded() {
-        let longest = |defeats| (0..1000).map(|writer| pause(&format!("{writer}"), defeats)).max().unwrap_or_default();
+        let longest =
+            |defeats| (0..1000).map(|writer| pause(&format!("{writer}"), defeats)).max().unwrap_or_default();
         assert!(longest(0) <= Duration::from_micros(LONGEST_FIRST_PAUSE_MICROS));
         assert!(longest(3) > longest(0));
         assert!(longest(u32::MAX) <= Duration::from_micros(LONGEST_FIRST_PAUSE_MICROS << MOST_DOUBLINGS));

@@ -43,18 +43,33 @@ impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
             ConflictReason::TableCreated => f.write_str("another writer has made the table meanwhile"),
-            ConflictReason::ProtocolChanged => write!(f, "version {} changed the table's protocol meanwhile", self.version),
-            ConflictReason::MetadataChanged => write!(f, "version {} changed the table's metadata meanwhile", self.version),
-            ConflictReason::FilesChanged => write!(f, "version {} added or removed files that this transaction had read", self.version),
+            ConflictReason::ProtocolChanged => {
+                write!(f, "version {} changed the table's protocol meanwhile", self.version)
+            }
+            ConflictReason::MetadataChanged => {
+                write!(f, "version {} changed the table's metadata meanwhile", self.version)
+            }
+            ConflictReason::FilesChanged => {
+                write!(f, "version {} added or removed files that this transaction had read", self.version)
+            }
             ConflictReason::AppTransaction(app) => {
-                write!(f, "version {} recorded progress of the same application '{app}' meanwhile", self.version)
+                write!(
+                    f,
+                    "version {} recorded progress of the same application '{app}' meanwhile",
+                    self.version
+                )
             }
         }
     }
 }
 
 /// Whether `winner` makes a transaction impossible that read `read` and wants `actions`.
-pub(super) fn conflict(read: ReadSet, actions: &[Action], creates: bool, winner: &Commit) -> Option<Conflict> {
+pub(super) fn conflict(
+    read: ReadSet,
+    actions: &[Action],
+    creates: bool,
+    winner: &Commit,
+) -> Option<Conflict> {
     let reason = if creates {
         Some(ConflictReason::TableCreated)
     } else if winner.protocol.is_some() {
@@ -72,7 +87,9 @@ pub(super) fn conflict(read: ReadSet, actions: &[Action], creates: bool, winner:
 }
 
 fn same_application(actions: &[Action], winner: &Commit) -> Option<String> {
-    let mut apps = actions.iter().filter_map(|action| if let Action::Txn(txn) = action { Some(&txn.app_id) } else { None });
+    let mut apps = actions
+        .iter()
+        .filter_map(|action| if let Action::Txn(txn) = action { Some(&txn.app_id) } else { None });
     apps.find(|app| winner.transactions.iter().any(|other| other.app_id == **app)).cloned()
 }
 
@@ -81,7 +98,8 @@ mod tests {
     use super::*;
     use crate::protocol::SetTransaction;
 
-    const ADD: &str = r#"{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}"#;
+    const ADD: &str =
+        r#"{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}"#;
 
     fn winner(line: &str) -> Commit {
         Commit::parse(line.as_bytes(), 5, 0).unwrap()
@@ -118,7 +136,10 @@ mod tests {
         let mine = [Action::Txn(SetTransaction { app_id: "a".to_owned(), version: 2, last_updated: None })];
         let same = winner(r#"{"txn":{"appId":"a","version":2}}"#);
         let other = winner(r#"{"txn":{"appId":"b","version":2}}"#);
-        assert_eq!(conflict(ReadSet::Nothing, &mine, false, &same).unwrap().reason, ConflictReason::AppTransaction("a".to_owned()));
+        assert_eq!(
+            conflict(ReadSet::Nothing, &mine, false, &same).unwrap().reason,
+            ConflictReason::AppTransaction("a".to_owned())
+        );
         assert_eq!(conflict(ReadSet::Nothing, &mine, false, &other), None);
     }
 }

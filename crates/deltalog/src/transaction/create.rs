@@ -25,13 +25,20 @@ pub struct TableDefinition {
 impl TableDefinition {
     /// A table of this schema without partitions and properties.
     pub fn new(schema: StructType) -> Self {
-        Self { schema, partition_columns: Vec::new(), name: None, description: None, configuration: BTreeMap::new() }
+        Self {
+            schema,
+            partition_columns: Vec::new(),
+            name: None,
+            description: None,
+            configuration: BTreeMap::new(),
+        }
     }
 
     /// The definition with the partition columns in the schema's spelling, if there can be such a table.
     ///
     /// # Errors
-    /// `SchemaMismatch`, or `Unsupported` for a feature that the definition asks for and that cannot be written.
+    /// `SchemaMismatch`, or `Unsupported` for a feature that the definition asks for and that cannot be
+    /// written.
     pub fn checked(mut self, environment: &Environment) -> Result<Self> {
         self.partition_columns = self.check()?;
         self.actions(environment)?;
@@ -51,7 +58,8 @@ impl TableDefinition {
             created_time: Some(environment.now_ms()),
             configuration: self.configuration.clone(),
         };
-        // What a feature of the table would ask is asked of writers below, so features named here must not stay in the properties.
+        // What a feature of the table would ask is asked of writers below, so features named here must not
+        // stay in the properties.
         let protocol = protocol_for(&self.schema, &metadata)?;
         let mut metadata = metadata;
         metadata.configuration.retain(|key, _| !key.starts_with("delta.feature."));
@@ -65,13 +73,17 @@ impl TableDefinition {
         }
         let mut columns = Vec::new();
         for name in &self.partition_columns {
-            let names = || self.schema.fields().iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(", ");
+            let names = || {
+                self.schema.fields().iter().map(|field| field.name.as_str()).collect::<Vec<_>>().join(", ")
+            };
             let field = self.schema.field(name).ok_or_else(|| {
                 Error::schema_mismatch(format!("the partition column '{name}' is not in the schema"))
                     .with_hint(format!("the columns are {}", names()))
             })?;
             let DataType::Primitive(_) = field.data_type else {
-                return Err(Error::schema_mismatch(format!("a table cannot be partitioned by the nested column '{name}'")));
+                return Err(Error::schema_mismatch(format!(
+                    "a table cannot be partitioned by the nested column '{name}'"
+                )));
             };
             if columns.contains(&field.name) {
                 return Err(Error::schema_mismatch(format!("the table is partitioned by '{name}' twice")));
@@ -79,12 +91,18 @@ impl TableDefinition {
             columns.push(field.name.clone());
         }
         if columns.len() == self.schema.fields().len() {
-            return Err(Error::schema_mismatch("a table cannot have all of its columns as partition columns"));
+            return Err(Error::schema_mismatch(
+                "a table cannot have all of its columns as partition columns",
+            ));
         }
-        if let Some(field) =
-            self.schema.fields().iter().find(|field| field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void))
+        if let Some(field) = self
+            .schema
+            .fields()
+            .iter()
+            .find(|field| field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void))
         {
-            return Err(Error::schema_mismatch(format!("the column '{}' has no type but void", field.name)).with_hint("cast it to a type"));
+            return Err(Error::schema_mismatch(format!("the column '{}' has no type but void", field.name))
+                .with_hint("cast it to a type"));
         }
         check_names(&self.schema)?;
         check_properties(&self.configuration)?;
@@ -111,7 +129,9 @@ fn check_names_within(data_type: &DataType) -> Result<()> {
     match data_type {
         DataType::Struct(fields) => check_names(fields),
         DataType::Array(array) => check_names_within(&array.element_type),
-        DataType::Map(map) => check_names_within(&map.key_type).and_then(|()| check_names_within(&map.value_type)),
+        DataType::Map(map) => {
+            check_names_within(&map.key_type).and_then(|()| check_names_within(&map.value_type))
+        }
         DataType::Primitive(_) | DataType::Variant => Ok(()),
     }
 }

@@ -1,4 +1,5 @@
-//! Optimistic transactions: what is to change, and the one way to commit it. Protocol: "Creation of New Log Entries".
+//! Optimistic transactions: what is to change, and the one way to commit it. Protocol: "Creation of New Log
+//! Entries".
 //!
 //! ```text
 //!   base snapshot ──► actions ──► put-if-absent N.json ──► created: committed
@@ -8,9 +9,10 @@
 //! ```
 //!
 //! - `N.json` is only ever created, never overwritten, and the store's client does not retry the create.
-//! - Every commit carries an id of its own in `commitInfo.txnId`: a writer knows its commit when it reads it back.
-//! - The outcome is a value: committed at a version, or a conflict with a version and the reason. Errors are failures; all of them but
-//!   `CommitStateUnknown` mean that nothing was committed.
+//! - Every commit carries an id of its own in `commitInfo.txnId`: a writer knows its commit when it reads it
+//!   back.
+//! - The outcome is a value: committed at a version, or a conflict with a version and the reason. Errors are
+//!   failures; all of them but `CommitStateUnknown` mean that nothing was committed.
 //! - A blind append never conflicts with other appends; it goes on until it lands.
 
 mod commit;
@@ -46,14 +48,28 @@ impl Transaction {
     /// A transaction that makes the table's first version.
     ///
     /// # Errors
-    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if there can be no such table; `TableAlreadyExists` if there is a log, also one whose first
-    /// versions were cleaned up.
-    pub fn create(storage: &Storage, definition: &TableDefinition, operation: Operation, environment: &Environment) -> Result<Self> {
+    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if there can be no such table;
+    /// `TableAlreadyExists` if there is a log, also one whose first versions were cleaned up.
+    pub fn create(
+        storage: &Storage,
+        definition: &TableDefinition,
+        operation: Operation,
+        environment: &Environment,
+    ) -> Result<Self> {
         let actions = definition.actions(environment).map_err(|error| error.in_table(storage.url()))?;
         if is_table(storage)? {
-            return Err(Error::new(ErrorKind::TableAlreadyExists, "there is a table already").in_table(storage.url()));
+            return Err(
+                Error::new(ErrorKind::TableAlreadyExists, "there is a table already").in_table(storage.url())
+            );
         }
-        Ok(Self { storage: storage.clone(), base: None, read: ReadSet::WholeTable, actions, operation, environment: environment.clone() })
+        Ok(Self {
+            storage: storage.clone(),
+            base: None,
+            read: ReadSet::WholeTable,
+            actions,
+            operation,
+            environment: environment.clone(),
+        })
     }
 
     /// A transaction that reads nothing and adds files.
@@ -67,12 +83,15 @@ impl Transaction {
     /// A transaction that removes every file of `base`, and may then add others.
     ///
     /// # Errors
-    /// `Unsupported` if the table has a feature that cannot be written, `InvalidArgument` if it is append-only, and what reading the file list gives.
+    /// `Unsupported` if the table has a feature that cannot be written, `InvalidArgument` if it is
+    /// append-only, and what reading the file list gives.
     pub fn overwrite(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
         let mut transaction = Self::on(base, ReadSet::WholeTable, operation, environment)?;
         if is_append_only(base.metadata()) {
-            return Err(Error::invalid_argument("the table is append-only (delta.appendOnly), so nothing in it can be overwritten")
-                .in_table(base.storage().url()));
+            return Err(Error::invalid_argument(
+                "the table is append-only (delta.appendOnly), so nothing in it can be overwritten",
+            )
+            .in_table(base.storage().url()));
         }
         transaction.actions = overwrite::removes(base, environment.now_ms())?;
         Ok(transaction)
@@ -96,7 +115,8 @@ impl Transaction {
         self.actions.extend(files.into_iter().map(Action::Add));
     }
 
-    /// Records the progress of an application, so that it can tell later what has landed. Protocol: "Transaction Identifiers".
+    /// Records the progress of an application, so that it can tell later what has landed. Protocol:
+    /// "Transaction Identifiers".
     pub fn record_progress(&mut self, app_id: impl Into<String>, version: i64) {
         let last_updated = Some(self.environment.now_ms());
         self.actions.push(Action::Txn(SetTransaction { app_id: app_id.into(), version, last_updated }));
@@ -107,10 +127,12 @@ impl Transaction {
         self.base.as_ref().map(Snapshot::version)
     }
 
-    /// Commits. When it is committed and the table's checkpoint interval is full, a checkpoint is written as well.
+    /// Commits. When it is committed and the table's checkpoint interval is full, a checkpoint is written as
+    /// well.
     ///
     /// # Errors
-    /// `CommitStateUnknown` if the store's answer was lost and cannot be found out; every other error means that nothing was committed.
+    /// `CommitStateUnknown` if the store's answer was lost and cannot be found out; every other error means
+    /// that nothing was committed.
     pub fn commit(self) -> Result<Outcome> {
         commit::commit(self)
     }
@@ -118,7 +140,8 @@ impl Transaction {
     /// As [`Transaction::commit`], with a conflict as an error.
     ///
     /// # Errors
-    /// `CommitConflict`, or `TableAlreadyExists` for a table that was to be made, and those of [`Transaction::commit`].
+    /// `CommitConflict`, or `TableAlreadyExists` for a table that was to be made, and those of
+    /// [`Transaction::commit`].
     pub fn commit_or_fail(self) -> Result<Committed> {
         let (table, creates) = (self.storage.url(), self.base.is_none());
         match self.commit()? {

@@ -80,7 +80,13 @@ impl Operation {
         self
     }
 
-    pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64, read_version: Option<u64>, is_blind_append: bool) -> CommitInfo {
+    pub(super) fn commit_info(
+        &self,
+        txn_id: &str,
+        timestamp_ms: i64,
+        read_version: Option<u64>,
+        is_blind_append: bool,
+    ) -> CommitInfo {
         let this = concat!("deltalog/", env!("CARGO_PKG_VERSION"));
         CommitInfo {
             timestamp: Some(timestamp_ms),
@@ -89,7 +95,11 @@ impl Operation {
             read_version: read_version.and_then(|version| i64::try_from(version).ok()),
             is_blind_append: Some(is_blind_append),
             operation_metrics: (!self.metrics.is_empty()).then(|| self.metrics.clone()),
-            engine_info: Some(self.engine_info.as_ref().map_or_else(|| this.to_owned(), |engine| format!("{engine} {this}"))),
+            engine_info: Some(
+                self.engine_info
+                    .as_ref()
+                    .map_or_else(|| this.to_owned(), |engine| format!("{engine} {this}")),
+            ),
             user_metadata: self.user_metadata.clone(),
             txn_id: Some(txn_id.to_owned()),
             ..CommitInfo::default()

@@ -21,10 +21,14 @@ pub(super) fn removes(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<Action>> {
     let mut actions = Vec::new();
     for batch in snapshot.replay_files(columns)? {
         let batch = batch?;
-        let rows = Rows::new(&batch).ok_or_else(|| Error::corrupt_log("add actions do not have the columns of the protocol"))?;
+        let rows = Rows::new(&batch)
+            .ok_or_else(|| Error::corrupt_log("add actions do not have the columns of the protocol"))?;
         let vectors = DeletionVectorColumn::of_log(&batch)?;
         for row in 0..batch.num_rows() {
-            actions.push(Action::Remove(Remove { deletion_vector: vectors.get(row)?, ..rows.remove(row, now_ms)? }));
+            actions.push(Action::Remove(Remove {
+                deletion_vector: vectors.get(row)?,
+                ..rows.remove(row, now_ms)?
+            }));
         }
     }
     Ok(actions)
@@ -52,8 +56,14 @@ impl<'a> Rows<'a> {
 
     fn partition_values(&self, row: usize) -> Option<PartitionValues> {
         let entries = self.partition_values.value(row);
-        let (keys, values) = (entries.column(0).as_string_opt::<i32>()?, entries.column(1).as_string_opt::<i32>()?);
-        Some(keys.iter().zip(values).filter_map(|(key, value)| Some((key?.to_owned(), value.map(str::to_owned)))).collect())
+        let (keys, values) =
+            (entries.column(0).as_string_opt::<i32>()?, entries.column(1).as_string_opt::<i32>()?);
+        Some(
+            keys.iter()
+                .zip(values)
+                .filter_map(|(key, value)| Some((key?.to_owned(), value.map(str::to_owned))))
+                .collect(),
+        )
     }
 
     fn remove(&self, row: usize, now_ms: i64) -> Result<Remove> {

@@ -5,7 +5,8 @@
 //! <directory>/a=1/b=x%3Ay/part-00000-….parquet    a file of the partition a = 1, b = x:y
 //! ```
 //!
-//! - The engine writes each partition value as the log's text for it, so that the directory's name only has to be unescaped.
+//! - The engine writes each partition value as the log's text for it, so that the directory's name only has
+//!   to be unescaped.
 //! - Footers are read, data pages are not: nobody looks whether there is a NaN.
 
 use std::collections::BTreeMap;
@@ -46,18 +47,25 @@ pub struct Adopted {
 /// The data files below `directory`, a decoded path relative to the table's root.
 ///
 /// # Errors
-/// `CorruptData` for a file that is not below a directory for each partition column, or is no Parquet file; what the store says otherwise.
+/// `CorruptData` for a file that is not below a directory for each partition column, or is no Parquet file;
+/// what the store says otherwise.
 pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Result<Adopted> {
     let located = |error: Error| error.in_table(storage.url());
     let directory = directory.trim_end_matches('/');
     let files = storage.list_after(directory, "")?;
-    let files: Vec<FileMeta> = files.into_iter().filter(|file| !file.name.split('/').any(|part| part.starts_with(['_', '.']))).collect();
+    let files: Vec<FileMeta> = files
+        .into_iter()
+        .filter(|file| !file.name.split('/').any(|part| part.starts_with(['_', '.'])))
+        .collect();
     let file_schema = without_partitions(options);
     let stats = CollectOptions { columns: options.indexed.clone(), without_nan: false };
-    let place = |file: &FileMeta| if directory.is_empty() { file.name.clone() } else { format!("{directory}/{}", file.name) };
+    let place = |file: &FileMeta| {
+        if directory.is_empty() { file.name.clone() } else { format!("{directory}/{}", file.name) }
+    };
     let read = |file: &FileMeta| {
         let path = place(file);
-        read_file(storage, &path, file, &file_schema, &stats, &options.partition_columns).map_err(|error| located(error.at_path(&path)))
+        read_file(storage, &path, file, &file_schema, &stats, &options.partition_columns)
+            .map_err(|error| located(error.at_path(&path)))
     };
     let mut adopted = Adopted::default();
     for (file, add) in files.iter().zip(parallel::each(&files, options.threads, read)?) {
@@ -70,7 +78,8 @@ pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Resu
 }
 
 fn without_partitions(options: &AdoptOptions) -> Schema {
-    let fields = options.schema.fields().iter().filter(|field| !options.partition_columns.contains(field.name()));
+    let fields =
+        options.schema.fields().iter().filter(|field| !options.partition_columns.contains(field.name()));
     Schema::new(fields.cloned().collect::<Vec<_>>())
 }
 
@@ -86,7 +95,9 @@ fn read_file(
     let partition_values = partition_values(&file.name, partition_columns)?;
     let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
     let metadata = reader.parse_and_finish(&storage.open_file(path)?).map_err(|error| match error {
-        ParquetError::External(_) => Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error),
+        ParquetError::External(_) => {
+            Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error)
+        }
         error => Error::corrupt_data("the file has no readable Parquet footer").with_source(error),
     })?;
     if metadata.file_metadata().num_rows() == 0 {
@@ -112,16 +123,22 @@ fn partition_values(name: &str, partition_columns: &[String]) -> Result<Partitio
         let (column, value) = hive::parse_directory(directory)
             .ok_or_else(|| Error::corrupt_data(format!("the directory '{directory}' is no partition's")))?;
         if named.insert(column.to_lowercase(), (column, value)).is_some() {
-            return Err(Error::corrupt_data(format!("the directory '{directory}' is inside another one of the same column")));
+            return Err(Error::corrupt_data(format!(
+                "the directory '{directory}' is inside another one of the same column"
+            )));
         }
     }
     let value = |column: &String| match named.remove(&column.to_lowercase()) {
         Some((_, value)) => Ok((column.clone(), value)),
-        None => Err(Error::corrupt_data(format!("the file is in no directory of partition column '{column}'"))),
+        None => {
+            Err(Error::corrupt_data(format!("the file is in no directory of partition column '{column}'")))
+        }
     };
     let values = partition_columns.iter().map(value).collect::<Result<PartitionValues>>()?;
     match named.into_values().next() {
-        Some((column, _)) => Err(Error::corrupt_data(format!("the file is in a directory of '{column}', which is no partition column"))),
+        Some((column, _)) => Err(Error::corrupt_data(format!(
+            "the file is in a directory of '{column}', which is no partition column"
+        ))),
         None => Ok(values),
     }
 }

@@ -59,12 +59,15 @@ fn a_partitioned_directory() {
     for (name, rows) in names {
         put(&root, name, rows);
     }
-    for name in ["0c5f/_SUCCESS", "0c5f/._SUCCESS.crc", "0c5f/a=1/b=x%3Ay/.part-00000-1.c000.snappy.parquet.crc"] {
+    for name in
+        ["0c5f/_SUCCESS", "0c5f/._SUCCESS.crc", "0c5f/a=1/b=x%3Ay/.part-00000-1.c000.snappy.parquet.crc"]
+    {
         fs::write(root.path().join(name), "x").unwrap();
     }
     let found = adopted(&root, &["a", "B"]).unwrap();
     assert_eq!(found.empty, [names[3].0]);
-    let mut expected = vec![(names[0], Some("1"), Some("x:y")), (names[1], Some("1"), None), (names[2], None, Some("é %"))];
+    let mut expected =
+        vec![(names[0], Some("1"), Some("x:y")), (names[1], Some("1"), None), (names[2], None, Some("é %"))];
     expected.sort_unstable();
     assert_eq!(found.adds.len(), expected.len());
     for (add, ((name, rows), a, b)) in found.adds.iter().zip(expected) {
@@ -76,7 +79,9 @@ fn a_partitioned_directory() {
         let modified = file.modified().unwrap().duration_since(std::time::UNIX_EPOCH).unwrap();
         assert_eq!(add.modification_time as u128, modified.as_millis());
         let (last, nulls) = (rows - 1, r#""nullCount":{"id":0,"x":0}"#);
-        let stats = format!(r#"{{"numRecords":{rows},"minValues":{{"id":0,"x":1.5}},"maxValues":{{"id":{last}}},{nulls}}}"#);
+        let stats = format!(
+            r#"{{"numRecords":{rows},"minValues":{{"id":0,"x":1.5}},"maxValues":{{"id":{last}}},{nulls}}}"#
+        );
         assert_eq!(add.stats.as_deref(), Some(stats.as_str()));
         assert!(add.data_change);
     }
@@ -120,7 +125,9 @@ fn files_that_are_not_where_or_what_they_should_be() {
     }
     let root = tempfile::tempdir().unwrap();
     put(&root, "0c5f/good.parquet", 1);
-    let cut = |path: &Path| fs::write(path, &fs::read(root.path().join("0c5f/good.parquet")).unwrap()[..50]).unwrap();
+    let cut = |path: &Path| {
+        fs::write(path, &fs::read(root.path().join("0c5f/good.parquet")).unwrap()[..50]).unwrap()
+    };
     cut(&root.path().join("0c5f/torn.parquet"));
     let error = adopted(&root, &[]).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("0c5f/torn.parquet")));

@@ -5,8 +5,10 @@
 //!            1 MiB             spilled when the writer's budget is used up
 //! ```
 //!
-//! - The file is created when its first batch is encoded; before, it is only rows in memory: a partition of few rows costs no more than those.
-//! - Standard Parquet that needs no Arrow schema to be read: `list.element`, `key_value.key/value`, microseconds, statistics, Snappy.
+//! - The file is created when its first batch is encoded; before, it is only rows in memory: a partition of
+//!   few rows costs no more than those.
+//! - Standard Parquet that needs no Arrow schema to be read: `list.element`, `key_value.key/value`,
+//!   microseconds, statistics, Snappy.
 
 use std::io::{self, Write};
 
@@ -65,7 +67,16 @@ struct Sink(Option<FileWriter>);
 
 impl DataFile {
     pub(super) fn new(path: String, key: PartitionKey, schema: SchemaRef) -> Self {
-        Self { path, key, schema, pending: Vec::new(), pending_bytes: 0, encoder: None, is_created: false, has_nan: false }
+        Self {
+            path,
+            key,
+            schema,
+            pending: Vec::new(),
+            pending_bytes: 0,
+            encoder: None,
+            is_created: false,
+            has_nan: false,
+        }
     }
 
     /// Decoded path relative to the table's root.
@@ -95,7 +106,8 @@ impl DataFile {
 
     /// About how large the file would be if it were closed now.
     pub(super) fn expected_size(&self) -> u64 {
-        let encoded = self.encoder.as_ref().map_or(0, |encoder| encoder.bytes_written() + encoder.in_progress_size());
+        let encoded =
+            self.encoder.as_ref().map_or(0, |encoder| encoder.bytes_written() + encoder.in_progress_size());
         encoded as u64
     }
 
@@ -117,7 +129,9 @@ impl DataFile {
         self.pending_bytes = 0;
         match <[RecordBatch; 1]>::try_from(std::mem::take(&mut self.pending)) {
             Ok([only]) => Ok(only),
-            Err(many) => concat_batches(&self.schema, &many).map_err(|error| failed(&self.path, error.into())),
+            Err(many) => {
+                concat_batches(&self.schema, &many).map_err(|error| failed(&self.path, error.into()))
+            }
         }
     }
 
@@ -183,16 +197,27 @@ fn failed(path: &str, error: ParquetError) -> Error {
 
 /// Bytes of memory of the rows themselves, not of buffers that they share with others.
 pub(super) fn bytes(batch: &RecordBatch) -> usize {
-    let bytes = |array: &ArrayRef| array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size());
+    let bytes = |array: &ArrayRef| {
+        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    };
     batch.columns().iter().map(bytes).sum()
 }
 
-/// Whether there is a NaN in the array or in what a struct of it holds; in lists and maps no statistics ask for it.
+/// Whether there is a NaN in the array or in what a struct of it holds; in lists and maps no statistics ask
+/// for it.
 fn has_nan(array: &ArrayRef) -> bool {
     // Without a way out, the loop compiles to vector instructions. A NaN under a NULL only costs a statistic.
     match array.data_type() {
-        DataType::Float32 => array.as_primitive::<Float32Type>().values().iter().fold(false, |found, value| found | value.is_nan()),
-        DataType::Float64 => array.as_primitive::<Float64Type>().values().iter().fold(false, |found, value| found | value.is_nan()),
+        DataType::Float32 => array
+            .as_primitive::<Float32Type>()
+            .values()
+            .iter()
+            .fold(false, |found, value| found | value.is_nan()),
+        DataType::Float64 => array
+            .as_primitive::<Float64Type>()
+            .values()
+            .iter()
+            .fold(false, |found, value| found | value.is_nan()),
         DataType::Struct(_) => array.as_struct().columns().iter().any(has_nan),
         _ => false,
     }

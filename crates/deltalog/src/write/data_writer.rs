@@ -1,10 +1,12 @@
 //! All data files of one write.
 //!
-//! - Memory is bounded by [`WriteOptions::memory_budget`]: when it is used up, the file that holds most of it spills a row group.
-//! - Handles are bounded by [`WriteOptions::max_open_files`]: when one more is needed, the file that was not written to for longest is closed. A
-//!   partition without enough rows for a row group needs none.
+//! - Memory is bounded by [`WriteOptions::memory_budget`]: when it is used up, the file that holds most of it
+//!   spills a row group.
+//! - Handles are bounded by [`WriteOptions::max_open_files`]: when one more is needed, the file that was not
+//!   written to for longest is closed. A partition without enough rows for a row group needs none.
 //! - A file is closed when it has reached [`WriteOptions::target_file_size`].
-//! - Until [`DataWriter::finish`] has handed out the adds, the files belong to the writer: if it fails, is dropped or aborted, they are deleted.
+//! - Until [`DataWriter::finish`] has handed out the adds, the files belong to the writer: if it fails, is
+//!   dropped or aborted, they are deleted.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,7 +30,8 @@ const STEP: usize = 4 << 20;
 /// How a [`DataWriter`] writes. Time and identifiers come from outside.
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// Bytes after which a file is closed and the next one begun. Files get a little larger: what is encoded is not cut.
+    /// Bytes after which a file is closed and the next one begun. Files get a little larger: what is encoded
+    /// is not cut.
     pub target_file_size: u64,
     /// Bytes of memory for rows and encoders of all files together.
     pub memory_budget: usize,
@@ -46,7 +49,13 @@ impl WriteOptions {
 
     /// Files of 128 MiB, 256 MiB of memory, 100 open files.
     pub fn new(indexed: IndexedColumns, environment: Environment) -> Self {
-        Self { target_file_size: Self::DEFAULT_TARGET_FILE_SIZE, memory_budget: 256 << 20, max_open_files: 100, indexed, environment }
+        Self {
+            target_file_size: Self::DEFAULT_TARGET_FILE_SIZE,
+            memory_budget: 256 << 20,
+            max_open_files: 100,
+            indexed,
+            environment,
+        }
     }
 }
 
@@ -79,8 +88,14 @@ impl DataWriter {
     /// A writer for the table at `storage` of the schema `schema`, which has the partition columns too.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table cannot be partitioned so, `SchemaMismatch` if Parquet cannot hold a column.
-    pub fn new(storage: Storage, schema: SchemaRef, partition_columns: &[String], options: WriteOptions) -> Result<Self> {
+    /// `InvalidArgument` if the table cannot be partitioned so, `SchemaMismatch` if Parquet cannot hold a
+    /// column.
+    pub fn new(
+        storage: Storage,
+        schema: SchemaRef,
+        partition_columns: &[String],
+        options: WriteOptions,
+    ) -> Result<Self> {
         let splitter = Splitter::new(&schema, partition_columns)?;
         if let Some(field) = schema.fields().iter().find(|field| has_empty_struct(field.data_type())) {
             return Err(Error::schema_mismatch(format!(
@@ -90,13 +105,18 @@ impl DataWriter {
             .in_table(storage.url())
             .with_hint("leave it out, or give it a field"));
         }
-        let is_stored = |index: &usize| schema.fields().get(*index).is_some_and(|field| !partition_columns.contains(field.name()));
+        let is_stored = |index: &usize| {
+            schema.fields().get(*index).is_some_and(|field| !partition_columns.contains(field.name()))
+        };
         let file_columns: Vec<usize> = (0..schema.fields().len()).filter(is_stored).collect();
         if file_columns.is_empty() {
-            return Err(Error::invalid_argument("a table needs at least one column that is not a partition column"));
+            return Err(Error::invalid_argument(
+                "a table needs at least one column that is not a partition column",
+            ));
         }
-        let file_schema: Schema =
-            schema.project(&file_columns).map_err(|error| Error::invalid_argument("the schema has no such columns").with_source(error))?;
+        let file_schema: Schema = schema
+            .project(&file_columns)
+            .map_err(|error| Error::invalid_argument("the schema has no such columns").with_source(error))?;
         Ok(Self {
             storage,
             file_schema: Arc::new(file_schema),
@@ -115,7 +135,8 @@ impl DataWriter {
         })
     }
 
-    /// Writes the rows of `batch`, after [`fit`] to the table's schema. A batch that does not fit changes nothing.
+    /// Writes the rows of `batch`, after [`fit`] to the table's schema. A batch that does not fit changes
+    /// nothing.
     ///
     /// # Errors
     /// `SchemaMismatch` if the batch does not fit; after any other error the writer can only be aborted.
@@ -132,7 +153,8 @@ impl DataWriter {
         written.map_err(|error| located(error, &self.storage))
     }
 
-    /// Completes all files and hands out the actions that add them, in the order the files were completed. From here on the files are the caller's.
+    /// Completes all files and hands out the actions that add them, in the order the files were completed.
+    /// From here on the files are the caller's.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`: what was written is deleted.
@@ -150,7 +172,8 @@ impl DataWriter {
     /// Deletes what was written.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied` for the first file that could not be deleted; the others are tried all the same.
+    /// `Unavailable`, `PermissionDenied` for the first file that could not be deleted; the others are tried
+    /// all the same.
     pub fn abort(mut self) -> Result<()> {
         self.delete_created()
     }
@@ -197,7 +220,8 @@ impl DataWriter {
         } else {
             self.account(key);
         }
-        if self.files.get(key).is_some_and(|slot| slot.file.expected_size() >= self.options.target_file_size) {
+        if self.files.get(key).is_some_and(|slot| slot.file.expected_size() >= self.options.target_file_size)
+        {
             self.close(key)?;
         }
         self.keep_within_budget()
@@ -206,7 +230,10 @@ impl DataWriter {
     fn keep_within_budget(&mut self) -> Result<()> {
         while self.memory > self.options.memory_budget {
             let largest = self.files.iter().max_by_key(|(_, slot)| slot.memory);
-            let Some((key, spillable)) = largest.map(|(key, slot)| (key.clone(), slot.file.spillable())) else { break };
+            let Some((key, spillable)) = largest.map(|(key, slot)| (key.clone(), slot.file.spillable()))
+            else {
+                break;
+            };
             // A file that has nothing left to spill still holds its buffer.
             if spillable == 0 { self.close(&key)? } else { self.change(&key, DataFile::spill)? }
         }
@@ -214,7 +241,11 @@ impl DataWriter {
     }
 
     /// Does to a file what may create it.
-    fn change(&mut self, key: &PartitionKey, change: impl FnOnce(&mut DataFile, &Storage) -> Result<()>) -> Result<()> {
+    fn change(
+        &mut self,
+        key: &PartitionKey,
+        change: impl FnOnce(&mut DataFile, &Storage) -> Result<()>,
+    ) -> Result<()> {
         self.make_room(key)?;
         let Some(slot) = self.files.get_mut(key) else { return Ok(()) };
         let was_open = slot.file.is_open();
@@ -235,7 +266,11 @@ impl DataWriter {
             return Ok(());
         }
         while self.open >= self.options.max_open_files.max(1) {
-            let oldest = self.files.iter().filter(|(_, slot)| slot.file.is_open()).min_by_key(|(_, slot)| slot.last_use);
+            let oldest = self
+                .files
+                .iter()
+                .filter(|(_, slot)| slot.file.is_open())
+                .min_by_key(|(_, slot)| slot.last_use);
             let Some(oldest) = oldest.map(|(key, _)| key.clone()) else { break };
             self.close(&oldest)?;
         }
@@ -264,9 +299,12 @@ impl DataWriter {
 
     fn add(&self, closed: ClosedFile) -> Result<Add> {
         let options = CollectOptions { columns: self.options.indexed.clone(), without_nan: !closed.has_nan };
-        let stats = collect_stats(&closed.metadata, &self.file_schema, &options).map_err(|error| error.at_path(&closed.path))?;
-        let size = i64::try_from(closed.size).map_err(|_| Error::corrupt_data("the file is too large").at_path(&closed.path))?;
-        let partition_values: PartitionValues = self.partition_columns.iter().cloned().zip(closed.key).collect();
+        let stats = collect_stats(&closed.metadata, &self.file_schema, &options)
+            .map_err(|error| error.at_path(&closed.path))?;
+        let size = i64::try_from(closed.size)
+            .map_err(|_| Error::corrupt_data("the file is too large").at_path(&closed.path))?;
+        let partition_values: PartitionValues =
+            self.partition_columns.iter().cloned().zip(closed.key).collect();
         Ok(Add {
             path: path::encode(&closed.path),
             partition_values,
@@ -279,22 +317,30 @@ impl DataWriter {
     }
 
     fn new_path(&self, key: &PartitionKey) -> String {
-        let values = self.partition_columns.iter().zip(key).map(|(column, value)| (column.as_str(), value.as_deref()));
-        format!("{}part-00000-{}.c000.snappy.parquet", hive::directory(values), self.options.environment.uuid())
+        let values =
+            self.partition_columns.iter().zip(key).map(|(column, value)| (column.as_str(), value.as_deref()));
+        format!(
+            "{}part-00000-{}.c000.snappy.parquet",
+            hive::directory(values),
+            self.options.environment.uuid()
+        )
     }
 
     fn delete_created(&mut self) -> Result<()> {
         // Encoders hold files open, which some systems do not delete.
         self.files.clear();
         self.adds.clear();
-        let results: Vec<Result<()>> = self.created.drain(..).map(|path| self.storage.delete(&path)).collect();
+        let results: Vec<Result<()>> =
+            self.created.drain(..).map(|path| self.storage.delete(&path)).collect();
         results.into_iter().collect()
     }
 }
 
 fn has_empty_struct(data_type: &DataType) -> bool {
     match data_type {
-        DataType::Struct(fields) => fields.is_empty() || fields.iter().any(|field| has_empty_struct(field.data_type())),
+        DataType::Struct(fields) => {
+            fields.is_empty() || fields.iter().any(|field| has_empty_struct(field.data_type()))
+        }
         DataType::List(field) | DataType::Map(field, _) => has_empty_struct(field.data_type()),
         _ => false,
     }

@@ -34,7 +34,12 @@ fn table() -> (TempDir, Storage) {
     (directory, storage)
 }
 
-fn writer(storage: &Storage, schema: &SchemaRef, partition_columns: &[&str], options: WriteOptions) -> DataWriter {
+fn writer(
+    storage: &Storage,
+    schema: &SchemaRef,
+    partition_columns: &[&str],
+    options: WriteOptions,
+) -> DataWriter {
     let columns: Vec<String> = partition_columns.iter().map(|&column| column.to_owned()).collect();
     DataWriter::new(storage.clone(), Arc::clone(schema), &columns, options).unwrap()
 }
@@ -59,21 +64,35 @@ fn schema_of(batch: &RecordBatch) -> SchemaRef {
 /// One column of each type that a table can have.
 fn every_type() -> RecordBatch {
     let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));
-    let inner = Fields::from(vec![Field::new("x", DataType::Int32, true), Field::new("y", DataType::Utf8, true)]);
+    let inner =
+        Fields::from(vec![Field::new("x", DataType::Int32, true), Field::new("y", DataType::Utf8, true)]);
     let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("é"), None, Some("")]));
-    let nested = StructArray::new(inner, vec![Arc::clone(&ints), Arc::clone(&texts)], Some(NullBuffer::from(vec![true, true, false])));
+    let nested = StructArray::new(
+        inner,
+        vec![Arc::clone(&ints), Arc::clone(&texts)],
+        Some(NullBuffer::from(vec![true, true, false])),
+    );
     let list = ListArray::new(
         Arc::new(Field::new("item", DataType::Int32, true)),
         OffsetBuffer::from_lengths([2, 0, 1]),
         Arc::clone(&ints),
         Some(NullBuffer::from(vec![true, false, true])),
     );
-    let entries = Fields::from(vec![Field::new("keys", DataType::Utf8, false), Field::new("values", DataType::Int32, true)]);
-    let pairs = StructArray::new(entries.clone(), vec![Arc::new(StringArray::from(vec!["a", "b", "c"])), Arc::clone(&ints)], None);
+    let entries = Fields::from(vec![
+        Field::new("keys", DataType::Utf8, false),
+        Field::new("values", DataType::Int32, true),
+    ]);
+    let pairs = StructArray::new(
+        entries.clone(),
+        vec![Arc::new(StringArray::from(vec!["a", "b", "c"])), Arc::clone(&ints)],
+        None,
+    );
     let entries = Arc::new(Field::new("entries", DataType::Struct(entries), false));
     let map = MapArray::new(entries, OffsetBuffer::from_lengths([1, 2, 0]), pairs, None, false);
     let micros = TimestampMicrosecondArray::from(vec![Some(-1), None, Some(1_700_000_000_123_456)]);
-    let decimal = |precision| Decimal128Array::from(vec![Some(-5), None, Some(123)]).with_precision_and_scale(precision, 2).unwrap();
+    let decimal = |precision| {
+        Decimal128Array::from(vec![Some(-5), None, Some(123)]).with_precision_and_scale(precision, 2).unwrap()
+    };
     RecordBatch::try_from_iter_with_nullable([
         ("boolean", Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)])) as ArrayRef, true),
         ("byte", Arc::new(Int8Array::from(vec![Some(-128), None, Some(127)])), true),
@@ -127,17 +146,25 @@ fn the_file_is_plain_parquet() {
     let adds = writer.finish().unwrap();
     let reader = ParquetRecordBatchReaderBuilder::try_new(storage.open_file(&adds[0].path).unwrap()).unwrap();
     let file = reader.metadata().file_metadata();
-    assert!(file.key_value_metadata().is_none_or(|pairs| pairs.iter().all(|pair| pair.key != "ARROW:schema")));
+    assert!(
+        file.key_value_metadata().is_none_or(|pairs| pairs.iter().all(|pair| pair.key != "ARROW:schema"))
+    );
     assert!(file.created_by().unwrap().starts_with("deltalog version "));
-    let leaves: Vec<String> = file.schema_descr().columns().iter().map(|column| column.path().string()).collect();
+    let leaves: Vec<String> =
+        file.schema_descr().columns().iter().map(|column| column.path().string()).collect();
     assert!(leaves.contains(&"array.list.element".to_owned()), "{leaves:?}");
-    assert!(leaves.contains(&"map.key_value.key".to_owned()) && leaves.contains(&"map.key_value.value".to_owned()), "{leaves:?}");
+    assert!(
+        leaves.contains(&"map.key_value.key".to_owned())
+            && leaves.contains(&"map.key_value.value".to_owned()),
+        "{leaves:?}"
+    );
     let group = reader.metadata().row_group(0);
     assert!(group.columns().iter().all(|column| column.compression() == parquet::basic::Compression::SNAPPY));
     assert!(group.columns().iter().all(|column| column.statistics().is_some()));
 }
 
-/// The maximum is in the statistics only if the file has no NaN, whichever batch it came with, at whatever depth.
+/// The maximum is in the statistics only if the file has no NaN, whichever batch it came with, at whatever
+/// depth.
 #[test]
 fn a_nan_costs_the_maximum_of_its_file() {
     let schema = Arc::new(Schema::new(vec![
@@ -147,7 +174,11 @@ fn a_nan_costs_the_maximum_of_its_file() {
     let batch = |part: i32, x: f64| {
         let x: ArrayRef = Arc::new(Float64Array::from(vec![x]));
         let nested = StructArray::from(vec![(Arc::new(Field::new("x", DataType::Float64, true)), x)]);
-        RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(Int32Array::from(vec![part])), Arc::new(nested)]).unwrap()
+        RecordBatch::try_new(
+            Arc::clone(&schema),
+            vec![Arc::new(Int32Array::from(vec![part])), Arc::new(nested)],
+        )
+        .unwrap()
     };
     let (_directory, storage) = table();
     let mut writer = writer(&storage, &schema, &["part"], options());
@@ -155,8 +186,14 @@ fn a_nan_costs_the_maximum_of_its_file() {
         writer.write(&batch(part, x)).unwrap();
     }
     let stats: Vec<_> = writer.finish().unwrap().into_iter().map(|add| add.stats.unwrap()).collect();
-    assert_eq!(stats[0], r#"{"numRecords":3,"minValues":{"s":{"x":1.0}},"maxValues":{},"nullCount":{"s":{"x":0}}}"#);
-    assert_eq!(stats[1], r#"{"numRecords":1,"minValues":{"s":{"x":1.0}},"maxValues":{"s":{"x":1.0}},"nullCount":{"s":{"x":0}}}"#);
+    assert_eq!(
+        stats[0],
+        r#"{"numRecords":3,"minValues":{"s":{"x":1.0}},"maxValues":{},"nullCount":{"s":{"x":0}}}"#
+    );
+    assert_eq!(
+        stats[1],
+        r#"{"numRecords":1,"minValues":{"s":{"x":1.0}},"maxValues":{"s":{"x":1.0}},"nullCount":{"s":{"x":0}}}"#
+    );
 }
 
 fn partitioned(rows: &[(Option<&str>, i64)]) -> RecordBatch {
@@ -179,12 +216,14 @@ fn contents(storage: &Storage, adds: &[Add]) -> BTreeMap<Option<String>, Vec<i64
     found
 }
 
-/// PROTOCOL, "Partition Value Serialization": an empty string is NULL; every other text is its own partition, and its directory can be read back.
+/// PROTOCOL, "Partition Value Serialization": an empty string is NULL; every other text is its own partition,
+/// and its directory can be read back.
 #[test]
 fn every_special_character_has_its_partition() {
     let mut values: Vec<String> = (1..=0x7e).map(|code| char::from(code).to_string()).collect();
     values.extend(["😀", "é/ü", "a=b", "%2F", "..", "x ", "__HIVE_DEFAULT_PARTITION__x"].map(str::to_owned));
-    let mut rows: Vec<(Option<&str>, i64)> = values.iter().zip(10..).map(|(value, id)| (Some(value.as_str()), id)).collect();
+    let mut rows: Vec<(Option<&str>, i64)> =
+        values.iter().zip(10..).map(|(value, id)| (Some(value.as_str()), id)).collect();
     rows.extend([(None, 1), (Some(""), 2)]);
     let batch = partitioned(&rows);
     let (directory, storage) = table();
@@ -196,7 +235,11 @@ fn every_special_character_has_its_partition() {
     expected.insert(None, vec![1, 2]);
     assert_eq!(contents(&storage, &adds), expected);
     assert!(directory.path().join("p=__HIVE_DEFAULT_PARTITION__").is_dir());
-    assert!(directory.path().join("p=%2F").is_dir() && directory.path().join("p= ").is_dir() && directory.path().join("p=~").is_dir());
+    assert!(
+        directory.path().join("p=%2F").is_dir()
+            && directory.path().join("p= ").is_dir()
+            && directory.path().join("p=~").is_dir()
+    );
     let add = adds.iter().find(|add| add.partition_values["p"].as_deref() == Some("/")).unwrap();
     assert!(add.path.starts_with("p=%252F/part-00000-"), "{}", add.path);
 }
@@ -215,15 +258,19 @@ fn a_value_too_long_for_a_directory_is_in_the_log_all_the_same() {
 fn files_are_closed_at_their_target_size() {
     let (_directory, storage) = table();
     let texts: Vec<String> = (0..40_000).map(|_| Uuid::new_v4().to_string()).collect();
-    let batch = RecordBatch::try_from_iter([("text", Arc::new(StringArray::from(texts)) as ArrayRef)]).unwrap();
+    let batch =
+        RecordBatch::try_from_iter([("text", Arc::new(StringArray::from(texts)) as ArrayRef)]).unwrap();
     let target = 500_000;
-    let mut writer = writer(&storage, &schema_of(&batch), &[], WriteOptions { target_file_size: target, ..options() });
+    let mut writer =
+        writer(&storage, &schema_of(&batch), &[], WriteOptions { target_file_size: target, ..options() });
     for start in (0..40_000).step_by(1000) {
         writer.write(&batch.slice(start, 1000)).unwrap();
     }
     let adds = writer.finish().unwrap();
     assert!((2..=4).contains(&adds.len()), "{}", adds.len());
-    assert!(adds.iter().rev().skip(1).all(|add| add.size as u64 > target / 2 && (add.size as u64) < 4 * target));
+    assert!(
+        adds.iter().rev().skip(1).all(|add| add.size as u64 > target / 2 && (add.size as u64) < 4 * target)
+    );
     let found: Vec<RecordBatch> = adds.iter().map(|add| read(&storage, add)).collect();
     assert_eq!(concat_batches(&found[0].schema(), &found).unwrap().column(0), batch.column(0));
 }
@@ -237,14 +284,23 @@ fn memory_and_handles_are_bounded() {
     let batch = |start: i64| {
         let ids = start..start + 2000;
         RecordBatch::try_from_iter_with_nullable([
-            ("p", Arc::new(Int32Array::from_iter_values(ids.clone().map(|id| (id * 7919 % 300) as i32))) as ArrayRef, true),
+            (
+                "p",
+                Arc::new(Int32Array::from_iter_values(ids.clone().map(|id| (id * 7919 % 300) as i32)))
+                    as ArrayRef,
+                true,
+            ),
             ("id", Arc::new(Int64Array::from_iter_values(ids.clone())), true),
             ("text", Arc::new(StringArray::from_iter_values(ids.map(|id| format!("{id}{padding}")))), true),
         ])
         .unwrap()
     };
-    let mut writer =
-        writer(&storage, &schema_of(&batch(0)), &["p"], WriteOptions { memory_budget: budget, max_open_files: 3, ..options() });
+    let mut writer = writer(
+        &storage,
+        &schema_of(&batch(0)),
+        &["p"],
+        WriteOptions { memory_budget: budget, max_open_files: 3, ..options() },
+    );
     for step in 0..20 {
         writer.write(&batch(step * 2000)).unwrap();
         assert!(writer.memory() <= budget, "{}", writer.memory());
@@ -278,11 +334,16 @@ fn single_rows_are_merged() {
     assert_eq!(writer.open_files(), 0);
     let adds = writer.finish().unwrap();
     assert_eq!(adds.len(), 3);
-    let expected = texts.iter().zip(0..).map(|(text, first)| (Some((*text).to_owned()), (first..600).step_by(3).collect())).collect();
+    let expected = texts
+        .iter()
+        .zip(0..)
+        .map(|(text, first)| (Some((*text).to_owned()), (first..600).step_by(3).collect()))
+        .collect();
     assert_eq!(contents(&storage, &adds), expected);
 }
 
-/// A file that was there before is neither written over nor deleted, though it has the name that the writer was given.
+/// A file that was there before is neither written over nor deleted, though it has the name that the writer
+/// was given.
 #[test]
 fn a_file_of_somebody_else_is_left_alone() {
     let batch = partitioned(&[(Some("a"), 1)]);
@@ -322,8 +383,12 @@ fn what_was_written_is_deleted_unless_it_is_handed_out() {
 fn a_batch_that_does_not_fit_changes_nothing() {
     let batch = partitioned(&[(Some("a"), 1)]);
     let (_directory, storage) = table();
-    let mut writer = writer(&storage, &schema_of(&batch), &["p"], WriteOptions { memory_budget: 1, ..options() });
-    let wrong = RecordBatch::try_from_iter([("p", Arc::new(StringArray::from(vec!["a"])) as ArrayRef), ("x", batch.column(1).clone())]);
+    let mut writer =
+        writer(&storage, &schema_of(&batch), &["p"], WriteOptions { memory_budget: 1, ..options() });
+    let wrong = RecordBatch::try_from_iter([
+        ("p", Arc::new(StringArray::from(vec!["a"])) as ArrayRef),
+        ("x", batch.column(1).clone()),
+    ]);
     assert_eq!(writer.write(&wrong.unwrap()).unwrap_err().kind(), ErrorKind::SchemaMismatch);
     assert_eq!(files(&storage), Vec::<String>::new());
     writer.write(&batch).unwrap();
@@ -335,7 +400,8 @@ fn a_store_that_fails_leaves_a_writer_that_only_aborts() {
     let batch = partitioned(&[(Some("a"), 1)]);
     let (directory, storage) = table();
     std::fs::write(directory.path().join("p=a"), "a file where the directory should be").unwrap();
-    let mut writer = writer(&storage, &schema_of(&batch), &["p"], WriteOptions { memory_budget: 1, ..options() });
+    let mut writer =
+        writer(&storage, &schema_of(&batch), &["p"], WriteOptions { memory_budget: 1, ..options() });
     assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -369,7 +435,10 @@ fn tables_that_cannot_be_partitioned_so() {
 /// A partition column that is NOT NULL cannot have the empty text, which a log cannot tell from NULL.
 #[test]
 fn an_empty_text_is_null_to_a_required_partition_column_too() {
-    let schema = Arc::new(Schema::new(vec![Field::new("p", DataType::Utf8, false), Field::new("id", DataType::Int64, true)]));
+    let schema = Arc::new(Schema::new(vec![
+        Field::new("p", DataType::Utf8, false),
+        Field::new("id", DataType::Int64, true),
+    ]));
     let (_directory, storage) = table();
     let mut writer = writer(&storage, &schema, &["p"], options());
     let error = writer.write(&partitioned(&[(Some("a"), 1), (Some(""), 2)])).unwrap_err();
@@ -377,11 +446,24 @@ fn an_empty_text_is_null_to_a_required_partition_column_too() {
     assert!(error.to_string().contains("'p'"), "{error}");
 }
 
-/// PROTOCOL, "Partition Value Serialization", of the typed columns: the values of one partition are one value.
+/// PROTOCOL, "Partition Value Serialization", of the typed columns: the values of one partition are one
+/// value.
 #[test]
 fn partitions_of_every_type() {
     let batch = every_type();
-    let types = ["boolean", "byte", "short", "long", "float", "double", "small", "string", "date", "timestamp", "timestamp_ntz"];
+    let types = [
+        "boolean",
+        "byte",
+        "short",
+        "long",
+        "float",
+        "double",
+        "small",
+        "string",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    ];
     for column in types {
         let (_directory, storage) = table();
         let mut writer = writer(&storage, &schema_of(&batch), &[column], options());
@@ -389,21 +471,26 @@ fn partitions_of_every_type() {
         let adds = writer.finish().unwrap();
         let rows: usize = adds.iter().map(|add| read(&storage, add).num_rows()).sum();
         assert_eq!(rows, 3, "{column}");
-        let values: std::collections::BTreeSet<_> = adds.iter().map(|add| add.partition_values[column].clone()).collect();
+        let values: std::collections::BTreeSet<_> =
+            adds.iter().map(|add| add.partition_values[column].clone()).collect();
         assert_eq!(values.len(), adds.len(), "{column}");
     }
 }
 
 fn sorted(batch: &RecordBatch) -> RecordBatch {
-    let columns: Vec<_> =
-        batch.columns().iter().map(|values| arrow::compute::SortColumn { values: Arc::clone(values), options: None }).collect();
+    let columns: Vec<_> = batch
+        .columns()
+        .iter()
+        .map(|values| arrow::compute::SortColumn { values: Arc::clone(values), options: None })
+        .collect();
     take_record_batch(batch, &lexsort_to_indices(&columns, None).unwrap()).unwrap()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The files by partition, put together, are the rows that were written, whatever the batches, budgets and sizes.
+    /// The files by partition, put together, are the rows that were written, whatever the batches, budgets
+    /// and sizes.
     #[test]
     fn the_files_are_the_rows(
         batches in prop::collection::vec(prop::collection::vec((prop::option::of(0i32..5), prop::option::of("[ab/]{0,1}"), any::<i64>()), 0..40), 0..6),

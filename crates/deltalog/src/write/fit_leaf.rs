@@ -27,7 +27,10 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
         return Ok(Arc::clone(array));
     }
     let unfit = |error: ArrowError| {
-        Error::schema_mismatch(format!("column '{path}' has a value of type {from} that does not fit type {to}")).with_source(error)
+        Error::schema_mismatch(format!(
+            "column '{path}' has a value of type {from} that does not fit type {to}"
+        ))
+        .with_source(error)
     };
     match conversion(from, to) {
         None => Err(misfit(from, to, path)),
@@ -52,7 +55,9 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
 
 /// The error that no value of type `from` can be written to column `path`.
 pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
-    let error = Error::schema_mismatch(format!("column '{path}' is of type {to} in the table, and of type {from} in the data"));
+    let error = Error::schema_mismatch(format!(
+        "column '{path}' is of type {to} in the table, and of type {from} in the data"
+    ));
     match (from, to) {
         (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) => {
             error.with_hint("say which zone the times are in: a time without a zone is not an instant")
@@ -76,7 +81,8 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
         (T::Null, _) => Some(Conversion::Nulls),
         (a, b) if is_text(a) && is_text(b) || is_binary(a) && is_binary(b) => Some(Conversion::Cast),
         (a, b) if a.is_integer() && b.is_integer() => Some(Conversion::Cast),
-        (T::Int8 | T::UInt8 | T::Int16 | T::UInt16, T::Float32 | T::Float64) | (T::Int32 | T::UInt32, T::Float64) => Some(Conversion::Cast),
+        (T::Int8 | T::UInt8 | T::Int16 | T::UInt16, T::Float32 | T::Float64)
+        | (T::Int32 | T::UInt32, T::Float64) => Some(Conversion::Cast),
         (T::Float16, T::Float32 | T::Float64) | (T::Float32, T::Float64) => Some(Conversion::Cast),
         (a, b) if a.is_decimal() && b.is_decimal() => Some(Conversion::CastAndBack),
         (a, b) if a.is_integer() && b.is_decimal() => Some(Conversion::Cast),

@@ -47,9 +47,15 @@ fn ntz() -> DataType {
 
 #[test]
 fn columns_are_found_by_name() {
-    let table = schema([Field::new("A", DataType::Int32, true), Field::new("ß", DataType::Utf8, true), Field::new("gone", utc(), true)]);
-    let data =
-        RecordBatch::try_from_iter([("ß", Arc::new(StringArray::from(vec!["x"])) as ArrayRef), ("a", Arc::new(Int32Array::from(vec![1])))]);
+    let table = schema([
+        Field::new("A", DataType::Int32, true),
+        Field::new("ß", DataType::Utf8, true),
+        Field::new("gone", utc(), true),
+    ]);
+    let data = RecordBatch::try_from_iter([
+        ("ß", Arc::new(StringArray::from(vec!["x"])) as ArrayRef),
+        ("a", Arc::new(Int32Array::from(vec![1]))),
+    ]);
     let fitted = fit(&data.unwrap(), &table).unwrap();
     assert_eq!(fitted.schema(), table);
     assert_eq!(fitted.column(0).as_primitive::<Int32Type>().values(), &[1]);
@@ -60,7 +66,9 @@ fn columns_are_found_by_name() {
 #[test]
 fn columns_that_are_missing_extra_or_twice() {
     let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
-    let data = |names: &[&str]| RecordBatch::try_from_iter(names.iter().map(|name| (*name, Arc::clone(&one)))).unwrap();
+    let data = |names: &[&str]| {
+        RecordBatch::try_from_iter(names.iter().map(|name| (*name, Arc::clone(&one)))).unwrap()
+    };
     let table = schema([Field::new("a", DataType::Int32, false)]);
     assert!(refusal(fit(&data(&["a", "b"]), &table), "b").contains("no column"));
     assert!(refusal(fit(&data(&["a", "A"]), &table), "A").contains("the same"));
@@ -89,8 +97,13 @@ fn layouts_are_undone() {
     for layout in [DataType::LargeBinary, DataType::BinaryView, DataType::FixedSizeBinary(2)] {
         assert_eq!(&fitted(cast(&bytes, &layout).unwrap(), DataType::Binary).unwrap(), &bytes, "{layout}");
     }
-    let runs = RunArray::<Int32Type>::try_new(&Int32Array::from(vec![2, 3]), &Int64Array::from(vec![Some(7), None])).unwrap();
-    assert_eq!(&fitted(Arc::new(runs), DataType::Int64).unwrap(), &(Arc::new(Int64Array::from(vec![Some(7), Some(7), None])) as ArrayRef));
+    let runs =
+        RunArray::<Int32Type>::try_new(&Int32Array::from(vec![2, 3]), &Int64Array::from(vec![Some(7), None]))
+            .unwrap();
+    assert_eq!(
+        &fitted(Arc::new(runs), DataType::Int64).unwrap(),
+        &(Arc::new(Int64Array::from(vec![Some(7), Some(7), None])) as ArrayRef)
+    );
     let nulls: ArrayRef = Arc::new(NullArray::new(2));
     assert_eq!(fitted(nulls, DataType::Int64).unwrap().null_count(), 2);
 }
@@ -113,13 +126,29 @@ fn lists_of_every_layout() {
     );
     let source: ArrayRef = Arc::new(source);
     let inner = || element(DataType::Int32);
-    let layouts = [DataType::List(inner()), DataType::LargeList(inner()), DataType::ListView(inner()), DataType::LargeListView(inner())];
+    let layouts = [
+        DataType::List(inner()),
+        DataType::LargeList(inner()),
+        DataType::ListView(inner()),
+        DataType::LargeListView(inner()),
+    ];
     for layout in layouts.into_iter().chain([source.data_type().clone()]) {
         let other = cast(&source, &layout).unwrap();
-        assert_eq!(fitted(Arc::clone(&other), target.clone()).unwrap().as_list::<i32>(), &expected, "{layout}");
-        assert_eq!(fitted(other.slice(1, 2), target.clone()).unwrap().as_list::<i32>(), &expected.slice(1, 2), "{layout}");
+        assert_eq!(
+            fitted(Arc::clone(&other), target.clone()).unwrap().as_list::<i32>(),
+            &expected,
+            "{layout}"
+        );
+        assert_eq!(
+            fitted(other.slice(1, 2), target.clone()).unwrap().as_list::<i32>(),
+            &expected.slice(1, 2),
+            "{layout}"
+        );
     }
-    refusal(fitted(source, DataType::List(Arc::new(Field::new("element", DataType::Utf8, true)))), "c.element");
+    refusal(
+        fitted(source, DataType::List(Arc::new(Field::new("element", DataType::Utf8, true)))),
+        "c.element",
+    );
 }
 
 #[test]
@@ -129,7 +158,11 @@ fn maps_by_position_of_key_and_value() {
     };
     let from = entries("keys", DataType::LargeUtf8, "values", DataType::Int32);
     let keys: ArrayRef = Arc::new(LargeStringArray::from(vec!["a", "b", "c"]));
-    let pairs = StructArray::new(from.clone(), vec![keys, Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]))], None);
+    let pairs = StructArray::new(
+        from.clone(),
+        vec![keys, Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]))],
+        None,
+    );
     let map = MapArray::new(
         Arc::new(Field::new("entries", DataType::Struct(from), false)),
         OffsetBuffer::from_lengths([1, 1, 1]),
@@ -156,16 +189,31 @@ fn numbers_that_do_not_fit() {
         (Arc::new(Float64Array::from(vec![1.0])), DataType::Float32),
         (Arc::new(Float64Array::from(vec![1.0])), DataType::Int64),
         (Arc::new(Int32Array::from(vec![1000])), DataType::Decimal128(4, 1)),
-        (Arc::new(Decimal128Array::from(vec![105]).with_precision_and_scale(5, 2).unwrap()), DataType::Decimal128(5, 1)),
-        (Arc::new(Decimal128Array::from(vec![99_999]).with_precision_and_scale(5, 0).unwrap()), DataType::Decimal128(5, 1)),
-        (Arc::new(Decimal128Array::from(vec![99_999]).with_precision_and_scale(5, 1).unwrap()), DataType::Decimal128(4, 1)),
-        (Arc::new(Decimal256Array::from(vec![i256::MAX]).with_precision_and_scale(76, 0).unwrap()), DataType::Decimal128(38, 0)),
+        (
+            Arc::new(Decimal128Array::from(vec![105]).with_precision_and_scale(5, 2).unwrap()),
+            DataType::Decimal128(5, 1),
+        ),
+        (
+            Arc::new(Decimal128Array::from(vec![99_999]).with_precision_and_scale(5, 0).unwrap()),
+            DataType::Decimal128(5, 1),
+        ),
+        (
+            Arc::new(Decimal128Array::from(vec![99_999]).with_precision_and_scale(5, 1).unwrap()),
+            DataType::Decimal128(4, 1),
+        ),
+        (
+            Arc::new(Decimal256Array::from(vec![i256::MAX]).with_precision_and_scale(76, 0).unwrap()),
+            DataType::Decimal128(38, 0),
+        ),
         (Arc::new(StringArray::from(vec!["1"])), DataType::Int32),
         (Arc::new(Int32Array::from(vec![1])), DataType::Utf8),
         (Arc::new(StringArray::from(vec!["1"])), DataType::Binary),
         (Arc::new(BooleanArray::from(vec![true])), DataType::Int32),
         (Arc::new(Int32Array::from(vec![1])), DataType::Date32),
-        (Arc::new(Int32Array::from(vec![1])), DataType::List(Arc::new(Field::new("element", DataType::Int32, true)))),
+        (
+            Arc::new(Int32Array::from(vec![1])),
+            DataType::List(Arc::new(Field::new("element", DataType::Int32, true))),
+        ),
     ];
     for (column, to) in cases {
         refusal(fitted(column, to), "c");
@@ -180,7 +228,9 @@ fn numbers_that_fit() {
     equal(Arc::new(UInt64Array::from(vec![u64::MAX >> 1])), Arc::new(Int64Array::from(vec![i64::MAX])));
     equal(Arc::new(UInt32Array::from(vec![Some(7), None])), Arc::new(Int32Array::from(vec![Some(7), None])));
     equal(Arc::new(Float32Array::from(vec![0.1])), Arc::new(Float64Array::from(vec![f64::from(0.1f32)])));
-    let decimal = |value, precision, scale| Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap();
+    let decimal = |value, precision, scale| {
+        Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap()
+    };
     equal(Arc::new(decimal(150, 5, 2)), Arc::new(decimal(15, 5, 1)));
     equal(Arc::new(decimal(-15, 5, 1)), Arc::new(decimal(-1500, 10, 3)));
     equal(Arc::new(Int32Array::from(vec![-7])), Arc::new(decimal(-700, 5, 2)));
@@ -195,10 +245,16 @@ fn times() {
     let instants: ArrayRef = Arc::new(micros(vec![-1_000_000, 0, 5_000_000]).with_timezone("UTC"));
     let zoned = TimestampSecondArray::from(vec![-1, 0, 5]).with_timezone("America/New_York");
     assert_eq!(&fitted(Arc::new(zoned), utc()).unwrap(), &instants);
-    let nanos = TimestampNanosecondArray::from(vec![-1_000_000_000, 0, 5_000_000_000]).with_timezone("+02:00");
+    let nanos =
+        TimestampNanosecondArray::from(vec![-1_000_000_000, 0, 5_000_000_000]).with_timezone("+02:00");
     assert_eq!(&fitted(Arc::new(nanos), utc()).unwrap(), &instants);
-    assert_eq!(&fitted(Arc::new(TimestampMillisecondArray::from(vec![1])), ntz()).unwrap(), &(Arc::new(micros(vec![1000])) as ArrayRef));
-    assert!(refusal(fitted(Arc::new(TimestampNanosecondArray::from(vec![1001])), ntz()), "c").contains("rounded"));
+    assert_eq!(
+        &fitted(Arc::new(TimestampMillisecondArray::from(vec![1])), ntz()).unwrap(),
+        &(Arc::new(micros(vec![1000])) as ArrayRef)
+    );
+    assert!(
+        refusal(fitted(Arc::new(TimestampNanosecondArray::from(vec![1001])), ntz()), "c").contains("rounded")
+    );
     refusal(fitted(Arc::new(TimestampNanosecondArray::from(vec![-1])), ntz()), "c");
     refusal(fitted(Arc::new(TimestampSecondArray::from(vec![i64::MAX])), ntz()), "c");
     assert!(refusal(fitted(Arc::new(micros(vec![0])), utc()), "c").contains("zone"));
@@ -210,7 +266,8 @@ fn times() {
     refusal(fitted(Arc::new(Date64Array::from(vec![86_400_001])), DataType::Date32), "c");
 }
 
-/// NOT NULL holds at every depth, but not below a struct, list or map that is NULL itself; nor do hidden values have to fit.
+/// NOT NULL holds at every depth, but not below a struct, list or map that is NULL itself; nor do hidden
+/// values have to fit.
 #[test]
 fn nulls_in_required_columns() {
     let int = |nullable| Field::new("x", DataType::Int32, nullable);
@@ -224,7 +281,8 @@ fn nulls_in_required_columns() {
     let to = DataType::Struct(Fields::from(vec![int(false)]));
     let nested = |values: ArrayRef, valid: Vec<bool>| {
         let field = Field::new("x", values.data_type().clone(), true);
-        Arc::new(StructArray::new(Fields::from(vec![field]), vec![values], Some(NullBuffer::from(valid)))) as ArrayRef
+        Arc::new(StructArray::new(Fields::from(vec![field]), vec![values], Some(NullBuffer::from(valid))))
+            as ArrayRef
     };
     let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None]));
     assert_eq!(fitted(nested(ints.clone(), vec![true, false]), to.clone()).unwrap().null_count(), 1);
@@ -236,7 +294,12 @@ fn nulls_in_required_columns() {
     let to = DataType::List(Arc::new(Field::new("element", DataType::Int32, false)));
     let list = |lengths: [usize; 2], valid: Vec<bool>| {
         let field = Arc::new(Field::new("item", DataType::Int32, true));
-        Arc::new(ListArray::new(field, OffsetBuffer::from_lengths(lengths), ints.clone(), Some(NullBuffer::from(valid)))) as ArrayRef
+        Arc::new(ListArray::new(
+            field,
+            OffsetBuffer::from_lengths(lengths),
+            ints.clone(),
+            Some(NullBuffer::from(valid)),
+        )) as ArrayRef
     };
     assert_eq!(fitted(list([1, 1], vec![true, false]), to.clone()).unwrap().null_count(), 1);
     assert_eq!(fitted(list([1, 1], vec![true, true]).slice(0, 1), to.clone()).unwrap().len(), 1);
@@ -249,14 +312,21 @@ fn nulls_in_required_columns() {
 fn a_list_view_may_share_and_skip_values() {
     let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
     let field = Arc::new(Field::new("item", DataType::Int64, true));
-    let view = ListViewArray::new(field, ScalarBuffer::from(vec![2, 0, 2]), ScalarBuffer::from(vec![1, 1, 1]), values, None);
+    let view = ListViewArray::new(
+        field,
+        ScalarBuffer::from(vec![2, 0, 2]),
+        ScalarBuffer::from(vec![1, 1, 1]),
+        values,
+        None,
+    );
     let to = DataType::List(Arc::new(Field::new("element", DataType::Int32, false)));
     let found = fitted(Arc::new(view), to).unwrap();
     assert_eq!(found.as_list::<i32>().values().as_primitive::<Int32Type>().values(), &[3, 1, 3]);
 }
 
 proptest! {
-    /// Integers of any width: the value arrives, or is refused because it is out of range; an oracle in `i128`.
+    /// Integers of any width: the value arrives, or is refused because it is out of range; an oracle in
+    /// `i128`.
     #[test]
     fn integers_arrive_or_are_refused(values in prop::collection::vec(prop::option::of(any::<i64>().prop_map(|v| v >> (v & 63))), 0..20)) {
         let from: ArrayRef = Arc::new(Int64Array::from(values.clone()));

@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - `unescape(escape(s)) = s` for every string.
-//! - No reader of a Delta table learns a value from a directory: the log has it. Only files that an engine left are read back so.
+//! - No reader of a Delta table learns a value from a directory: the log has it. Only files that an engine
+//!   left are read back so.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -35,10 +36,30 @@ pub(super) fn escape(text: &str) -> Cow<'_, str> {
 }
 
 fn is_escaped(c: char) -> bool {
-    matches!(c, '\u{1}'..='\u{1f}' | '\u{7f}' | '"' | '#' | '%' | '\'' | '*' | '/' | ':' | '=' | '?' | '\\' | '{' | '[' | ']' | '^')
+    matches!(
+        c,
+        '\u{1}'
+            ..='\u{1f}'
+                | '\u{7f}'
+                | '"'
+                | '#'
+                | '%'
+                | '\''
+                | '*'
+                | '/'
+                | ':'
+                | '='
+                | '?'
+                | '\\'
+                | '{'
+                | '['
+                | ']'
+                | '^'
+    )
 }
 
-/// `text` with each `%XX` replaced by the character of that code; what only looks like an escape stays, as with Spark.
+/// `text` with each `%XX` replaced by the character of that code; what only looks like an escape stays, as
+/// with Spark.
 pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -65,7 +86,8 @@ pub(super) fn unescape(text: &str) -> Cow<'_, str> {
 
 /// The directory of the partition that has these values, with a slash at its end.
 ///
-/// It is empty if there are no values, and if a name in it would be longer than file systems allow: the directory is a courtesy, the log has the values.
+/// It is empty if there are no values, and if a name in it would be longer than file systems allow: the
+/// directory is a courtesy, the log has the values.
 pub(super) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut directory = String::new();
     for (column, value) in values {
@@ -82,7 +104,8 @@ pub(super) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
 /// The column and value that a directory's name says, or `None` if it is no partition's.
 pub(super) fn parse_directory(name: &str) -> Option<(String, Option<String>)> {
     let (column, value) = name.split_once('=').filter(|(column, _)| !column.is_empty())?;
-    let value = Some(unescape(value).into_owned()).filter(|value| !value.is_empty() && value != NULL_PARTITION);
+    let value =
+        Some(unescape(value).into_owned()).filter(|value| !value.is_empty() && value != NULL_PARTITION);
     Some((unescape(column).into_owned(), value))
 }
 
@@ -94,7 +117,8 @@ mod tests {
 
     #[test]
     fn spark_escapes_these_and_no_others() {
-        let escaped: String = (1..=0x7f).map(char::from).filter(|c| escape(&c.to_string()) != c.to_string()).collect();
+        let escaped: String =
+            (1..=0x7f).map(char::from).filter(|c| escape(&c.to_string()) != c.to_string()).collect();
         let mut expected: String = (1..=0x1f).map(char::from).collect();
         expected.push_str("\"#%'*/:=?[\\]^{\u{7f}");
         assert_eq!(escaped, expected);

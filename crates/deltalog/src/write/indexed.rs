@@ -1,7 +1,9 @@
-//! Which columns a table keeps statistics of: `delta.dataSkippingNumIndexedCols` and `delta.dataSkippingStatsColumns`.
+//! Which columns a table keeps statistics of: `delta.dataSkippingNumIndexedCols` and
+//! `delta.dataSkippingStatsColumns`.
 //!
 //! - The list of names wins over the number.
-//! - A name that the schema does not have any more is passed over, as a column can be dropped after the property was set.
+//! - A name that the schema does not have any more is passed over, as a column can be dropped after the
+//!   property was set.
 
 use std::collections::BTreeMap;
 
@@ -22,17 +24,23 @@ const NAMES: &str = "delta.dataSkippingStatsColumns";
 /// `CorruptLog` naming the property whose value cannot be read.
 pub fn indexed_columns(configuration: &BTreeMap<String, String>, schema: &Schema) -> Result<IndexedColumns> {
     let invalid = |property: &str, value: &str| {
-        Error::corrupt_log(format!("the table property '{property}' has the value '{value}', which is none it can have"))
-            .with_hint("set the property anew")
+        Error::corrupt_log(format!(
+            "the table property '{property}' has the value '{value}', which is none it can have"
+        ))
+        .with_hint("set the property anew")
     };
     if let Some(names) = configuration.get(NAMES) {
         let paths = parse_names(names).ok_or_else(|| invalid(NAMES, names))?;
-        return Ok(IndexedColumns::Chosen(paths.iter().filter_map(|path| resolve(schema.fields(), path)).collect()));
+        return Ok(IndexedColumns::Chosen(
+            paths.iter().filter_map(|path| resolve(schema.fields(), path)).collect(),
+        ));
     }
     let Some(count) = configuration.get(COUNT) else { return Ok(IndexedColumns::First(DEFAULT_COUNT)) };
     match count.trim().parse::<i64>() {
         Ok(-1) => Ok(IndexedColumns::All),
-        Ok(count) => usize::try_from(count).map(IndexedColumns::First).map_err(|_| invalid(COUNT, &count.to_string())),
+        Ok(count) => {
+            usize::try_from(count).map(IndexedColumns::First).map_err(|_| invalid(COUNT, &count.to_string()))
+        }
         Err(_) => Err(invalid(COUNT, count)),
     }
 }
@@ -105,8 +113,14 @@ mod tests {
     use super::*;
 
     fn read(property: &str, value: &str) -> Result<IndexedColumns> {
-        let inner = Fields::from(vec![Field::new("Leaf.x", DataType::Int32, true), Field::new("ti`ck", DataType::Int32, true)]);
-        let schema = Schema::new(vec![Field::new("a", DataType::Int32, true), Field::new("S", DataType::Struct(inner), true)]);
+        let inner = Fields::from(vec![
+            Field::new("Leaf.x", DataType::Int32, true),
+            Field::new("ti`ck", DataType::Int32, true),
+        ]);
+        let schema = Schema::new(vec![
+            Field::new("a", DataType::Int32, true),
+            Field::new("S", DataType::Struct(inner), true),
+        ]);
         indexed_columns(&BTreeMap::from([(property.to_owned(), value.to_owned())]), &schema)
     }
 
@@ -123,8 +137,13 @@ mod tests {
 
     #[test]
     fn names() {
-        let chosen = |paths: &[&[&str]]| IndexedColumns::Chosen(paths.iter().map(|path| ColumnPath::new(path.iter().copied())).collect());
-        assert_eq!(read(NAMES, "a, s.`leaf.x`,S . `ti``ck`, gone, a.b").unwrap(), chosen(&[&["a"], &["S", "Leaf.x"], &["S", "ti`ck"]]));
+        let chosen = |paths: &[&[&str]]| {
+            IndexedColumns::Chosen(paths.iter().map(|path| ColumnPath::new(path.iter().copied())).collect())
+        };
+        assert_eq!(
+            read(NAMES, "a, s.`leaf.x`,S . `ti``ck`, gone, a.b").unwrap(),
+            chosen(&[&["a"], &["S", "Leaf.x"], &["S", "ti`ck"]])
+        );
         assert_eq!(read(NAMES, "s").unwrap(), chosen(&[&["S"]]));
         assert_eq!(read(NAMES, " ").unwrap(), chosen(&[]));
         for bad in ["a,", ",a", "`a", "a..b", "a b`c`", "``"] {

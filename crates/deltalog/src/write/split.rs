@@ -52,17 +52,22 @@ impl Splitter {
         let mut sort_fields = Vec::new();
         for name in partition_columns {
             let Some((index, field)) = schema.column_with_name(name) else {
-                return Err(Error::invalid_argument(format!("partition column '{name}' is not in the schema")));
+                return Err(Error::invalid_argument(format!(
+                    "partition column '{name}' is not in the schema"
+                )));
             };
             if field.data_type().is_nested() {
                 let data_type = field.data_type();
-                return Err(Error::invalid_argument(format!("column '{name}' of type {data_type} cannot be partitioned by")));
+                return Err(Error::invalid_argument(format!(
+                    "column '{name}' of type {data_type} cannot be partitioned by"
+                )));
             }
             columns.push(PartitionColumn { index, name: name.clone(), is_required: !field.is_nullable() });
             sort_fields.push(SortField::new(field.data_type().clone()));
         }
-        let converter = RowConverter::new(sort_fields)
-            .map_err(|error| Error::invalid_argument("the partition columns cannot be compared").with_source(error))?;
+        let converter = RowConverter::new(sort_fields).map_err(|error| {
+            Error::invalid_argument("the partition columns cannot be compared").with_source(error)
+        })?;
         Ok(Self { columns, converter })
     }
 
@@ -76,12 +81,14 @@ impl Splitter {
             return Ok(Vec::new());
         }
         if u32::try_from(rows).is_err() {
-            return Err(Error::invalid_argument(format!("a batch of {rows} rows is too large")).with_hint("write it in smaller batches"));
+            return Err(Error::invalid_argument(format!("a batch of {rows} rows is too large"))
+                .with_hint("write it in smaller batches"));
         }
         if self.columns.is_empty() {
             return Ok(vec![Part { key: Vec::new(), rows: Rows::Range(0..rows) }]);
         }
-        let arrays: Vec<ArrayRef> = self.columns.iter().map(|column| batch.column(column.index).clone()).collect();
+        let arrays: Vec<ArrayRef> =
+            self.columns.iter().map(|column| batch.column(column.index).clone()).collect();
         let compared = self.converter.convert_columns(&arrays).map_err(unsplittable)?;
         let mut known: HashMap<Row<'_>, usize> = HashMap::new();
         let mut parts: Vec<Part> = Vec::new();
@@ -115,7 +122,8 @@ impl Splitter {
     fn key(&self, arrays: &[ArrayRef], row: usize) -> Result<PartitionKey> {
         let value = |(column, array): (&PartitionColumn, &ArrayRef)| {
             let text = to_log_string(array, row).map_err(|error| {
-                Error::schema_mismatch(format!("partition column '{}' has a value to refuse", column.name)).with_source(error)
+                Error::schema_mismatch(format!("partition column '{}' has a value to refuse", column.name))
+                    .with_source(error)
             })?;
             if text.is_none() && column.is_required {
                 return Err(Error::schema_mismatch(format!(
@@ -149,7 +157,9 @@ impl Part {
     pub(super) fn of(&self, data: &RecordBatch) -> Result<RecordBatch> {
         match &self.rows {
             Rows::Range(range) => Ok(data.slice(range.start, range.len())),
-            Rows::Scattered(rows) => take_record_batch(data, &UInt32Array::from(rows.clone())).map_err(unsplittable),
+            Rows::Scattered(rows) => {
+                take_record_batch(data, &UInt32Array::from(rows.clone())).map_err(unsplittable)
+            }
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What the log answers is what reading all rows finds. (Protocol: "Per-file Statistics", "Deletion Vectors".)
+//! What the log answers is what reading all rows finds. (Protocol: "Per-file Statistics", "Deletion
+//! Vectors".)
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,14 +15,29 @@ use serde_json::{Value, json};
 use crate::crafted::{Crafted, Definition, field, fields, rows};
 
 fn table() -> (Crafted, Snapshot) {
-    let columns = [("id", "long"), ("price", "decimal(10,2)"), ("day", "date"), ("ratio", "double"), ("name", "string"), ("part", "date")];
-    let schema = fields(columns.iter().map(|(name, data_type)| field(name, json!(data_type), json!({}))).collect());
-    let definition =
-        Definition { schema: &schema, partition_columns: &["part"], reader_features: &[], writer_features: &[], configuration: json!({}) };
+    let columns = [
+        ("id", "long"),
+        ("price", "decimal(10,2)"),
+        ("day", "date"),
+        ("ratio", "double"),
+        ("name", "string"),
+        ("part", "date"),
+    ];
+    let schema =
+        fields(columns.iter().map(|(name, data_type)| field(name, json!(data_type), json!({}))).collect());
+    let definition = Definition {
+        schema: &schema,
+        partition_columns: &["part"],
+        reader_features: &[],
+        writer_features: &[],
+        configuration: json!({}),
+    };
     let mut table = Crafted::new(&definition);
     let batch = |ids: &[i64]| {
         let ids: ArrayRef = Arc::new(Int64Array::from(ids.to_vec()));
-        let ratios: ArrayRef = Arc::new(ids.as_primitive::<Int64Type>().unary::<_, arrow::datatypes::Float64Type>(|id| id as f64));
+        let ratios: ArrayRef = Arc::new(
+            ids.as_primitive::<Int64Type>().unary::<_, arrow::datatypes::Float64Type>(|id| id as f64),
+        );
         let names: ArrayRef = Arc::new((0..ids.len()).map(|_| Some("n")).collect::<StringArray>());
         RecordBatch::try_from_iter([("id", ids), ("ratio", ratios), ("name", names)]).unwrap()
     };
@@ -70,16 +86,24 @@ fn read_counts(snapshot: &Snapshot, predicate: Option<&str>) -> BTreeMap<String,
 fn answered_counts(snapshot: &Snapshot, predicate: Option<&str>) -> BTreeMap<String, i64> {
     let batch = answers(snapshot, predicate).count_by_partition().unwrap();
     let counts = batch.column_by_name("count").unwrap().as_primitive::<Int64Type>();
-    (0..batch.num_rows()).map(|row| (array_value_to_string(batch.column(0), row).unwrap(), counts.value(row))).collect()
+    (0..batch.num_rows())
+        .map(|row| (array_value_to_string(batch.column(0), row).unwrap(), counts.value(row)))
+        .collect()
 }
 
 #[test]
 fn counts_are_those_of_the_rows() {
     let (mut table, _) = table();
     // Statistics that do not count, and none: the footers do.
-    let ids = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7, 8, 9])) as ArrayRef)]).unwrap();
+    let ids =
+        RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7, 8, 9])) as ArrayRef)]).unwrap();
     table.add("d", &ids, 2, json!({"partitionValues": {"part": null}, "stats": "{\"minValues\":{}}"}));
-    table.add("e", &ids, 2, json!({"partitionValues": {"part": "2024-01-02"}, "stats": "{\"numRecords\":-1}"}));
+    table.add(
+        "e",
+        &ids,
+        2,
+        json!({"partitionValues": {"part": "2024-01-02"}, "stats": "{\"numRecords\":-1}"}),
+    );
     table.add("f", &ids, 2, json!({"partitionValues": {"part": "2024-01-03"}}));
     table.commit();
     let snapshot = table.open().unwrap();
@@ -94,7 +118,11 @@ fn counts_are_those_of_the_rows() {
     ] {
         let expected = read_counts(&snapshot, predicate);
         assert_eq!(answered_counts(&snapshot, predicate), expected, "{predicate:?}");
-        assert_eq!(answers(&snapshot, predicate).count().unwrap() as i64, expected.values().sum::<i64>(), "{predicate:?}");
+        assert_eq!(
+            answers(&snapshot, predicate).count().unwrap() as i64,
+            expected.values().sum::<i64>(),
+            "{predicate:?}"
+        );
     }
 }
 
@@ -103,31 +131,59 @@ fn bounds_are_given_where_they_are_values() {
     let (_table, snapshot) = table();
     let min_max = |column: &str, predicate| answers(&snapshot, predicate).min_max(column).unwrap();
     let ids = min_max("ID", None).unwrap();
-    assert_eq!((ids.min.as_primitive::<Int64Type>().value(0), ids.max.as_primitive::<Int64Type>().value(0)), (-4, 9));
+    assert_eq!(
+        (ids.min.as_primitive::<Int64Type>().value(0), ids.max.as_primitive::<Int64Type>().value(0)),
+        (-4, 9)
+    );
     let first = min_max("id", Some("part = '2024-01-01'")).unwrap();
-    assert_eq!((first.min.as_primitive::<Int64Type>().value(0), first.max.as_primitive::<Int64Type>().value(0)), (1, 5));
+    assert_eq!(
+        (first.min.as_primitive::<Int64Type>().value(0), first.max.as_primitive::<Int64Type>().value(0)),
+        (1, 5)
+    );
     let prices = min_max("price", None).unwrap();
-    assert_eq!((prices.min.as_primitive::<Decimal128Type>().value(0), prices.max.as_primitive::<Decimal128Type>().value(0)), (-5, 150));
+    assert_eq!(
+        (
+            prices.min.as_primitive::<Decimal128Type>().value(0),
+            prices.max.as_primitive::<Decimal128Type>().value(0)
+        ),
+        (-5, 150)
+    );
     let parts = min_max("part", None).unwrap();
-    assert_eq!((parts.min.as_primitive::<Date32Type>().value(0), parts.max.as_primitive::<Date32Type>().value(0)), (19_723, 19_724));
+    assert_eq!(
+        (parts.min.as_primitive::<Date32Type>().value(0), parts.max.as_primitive::<Date32Type>().value(0)),
+        (19_723, 19_724)
+    );
     let none = min_max("id", Some("part = '1999-01-01'")).unwrap();
     assert!(none.min.is_null(0) && none.max.is_null(0));
     // Cut off, or without the NaN that there may be, or of a condition that bounds do not decide.
-    assert!(min_max("name", None).is_none() && min_max("ratio", None).is_none() && min_max("id", Some("id > 2")).is_none());
+    assert!(
+        min_max("name", None).is_none()
+            && min_max("ratio", None).is_none()
+            && min_max("id", Some("id > 2")).is_none()
+    );
     assert!(answers(&snapshot, None).min_max("nothing").is_err());
 }
 
 #[test]
 fn wide_or_missing_bounds_are_no_values() {
-    let ids = |ids: Vec<Option<i64>>| RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(ids)) as ArrayRef)]).unwrap();
+    let ids = |ids: Vec<Option<i64>>| {
+        RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(ids)) as ArrayRef)]).unwrap()
+    };
     let bounded = |stats: Value| {
         let (mut table, _) = table();
-        table.add("d", &ids(vec![Some(100), None]), 2, json!({"partitionValues": {"part": null}, "stats": stats.to_string()}));
+        table.add(
+            "d",
+            &ids(vec![Some(100), None]),
+            2,
+            json!({"partitionValues": {"part": null}, "stats": stats.to_string()}),
+        );
         table.commit();
-        answers(&table.open().unwrap(), None).min_max("id").unwrap().map(|bounds| bounds.max.as_primitive::<Int64Type>().value(0))
+        answers(&table.open().unwrap(), None)
+            .min_max("id")
+            .unwrap()
+            .map(|bounds| bounds.max.as_primitive::<Int64Type>().value(0))
     };
-    let stats =
-        |max: Value, nulls: i64| json!({"numRecords": 2, "minValues": {"id": max}, "maxValues": {"id": max}, "nullCount": {"id": nulls}});
+    let stats = |max: Value, nulls: i64| json!({"numRecords": 2, "minValues": {"id": max}, "maxValues": {"id": max}, "nullCount": {"id": nulls}});
     let mut wide = stats(json!(100), 1);
     wide["tightBounds"] = json!(false);
     assert_eq!(bounded(stats(json!(100), 1)), Some(100));
@@ -140,9 +196,15 @@ fn wide_or_missing_bounds_are_no_values() {
 #[test]
 fn more_rows_deleted_than_there_are_is_a_corrupt_log() {
     let (mut table, _) = table();
-    let batch = RecordBatch::try_from_iter([("ratio", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef)]).unwrap();
+    let batch =
+        RecordBatch::try_from_iter([("ratio", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef)]).unwrap();
     let vector = json!({"storageType": "i", "pathOrInlineDv": "00000", "sizeInBytes": 4, "cardinality": 2});
-    table.add("d", &batch, 2, json!({"partitionValues": {"part": null}, "stats": "{\"numRecords\":1}", "deletionVector": vector}));
+    table.add(
+        "d",
+        &batch,
+        2,
+        json!({"partitionValues": {"part": null}, "stats": "{\"numRecords\":1}", "deletionVector": vector}),
+    );
     table.commit();
     let error = answers(&table.open().unwrap(), None).count().unwrap_err();
     assert_eq!(error.kind(), deltalog::ErrorKind::CorruptLog, "{error}");
@@ -156,7 +218,14 @@ fn partitions_are_told_of_one_by_one_or_not_at_all() {
         answers.by_partition(&columns).unwrap()
     };
     let text = |batch: RecordBatch| -> Vec<String> {
-        let row = |row| batch.columns().iter().map(|column| array_value_to_string(column, row).unwrap()).collect::<Vec<_>>().join(" ");
+        let row = |row| {
+            batch
+                .columns()
+                .iter()
+                .map(|column| array_value_to_string(column, row).unwrap())
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
         (0..batch.num_rows()).map(row).collect()
     };
     let all = by_partition(Answers::new(&snapshot), &["ID", "price"]).unwrap();
@@ -165,12 +234,17 @@ fn partitions_are_told_of_one_by_one_or_not_at_all() {
         ["part", "count", "min(id)", "max(id)", "min(price)", "max(price)"]
     );
     assert_eq!(text(all), ["2024-01-01 4 1 5 -0.05 1.50", "2024-01-02 2 -4 9 -0.05 1.50"]);
-    let pruned = Answers::new(&snapshot).pruning(parse("part > '2024-01-01' AND some(thing)", "UTC", ParseMode::Pruning).unwrap());
+    let pruned = Answers::new(&snapshot)
+        .pruning(parse("part > '2024-01-01' AND some(thing)", "UTC", ParseMode::Pruning).unwrap());
     assert_eq!(text(by_partition(pruned, &["id"]).unwrap()), ["2024-01-02 2 -4 9"]);
     let strict = answers(&snapshot, Some("part = '2024-01-01'"));
     assert_eq!(text(by_partition(strict, &[]).unwrap()), ["2024-01-01 4"]);
-    // What a column's bounds are no values of, a condition on rows, and a file without statistics: nothing is told, and no file is opened.
-    assert!(by_partition(Answers::new(&snapshot), &["name"]).is_none() && by_partition(Answers::new(&snapshot), &["part"]).is_none());
+    // What a column's bounds are no values of, a condition on rows, and a file without statistics: nothing is
+    // told, and no file is opened.
+    assert!(
+        by_partition(Answers::new(&snapshot), &["name"]).is_none()
+            && by_partition(Answers::new(&snapshot), &["part"]).is_none()
+    );
     assert!(by_partition(answers(&snapshot, Some("id > 2")), &[]).is_none());
     let ids = RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7])) as ArrayRef)]).unwrap();
     table.add("d", &ids, 2, json!({"partitionValues": {"part": null}, "stats": "{\"numRecords\":0}"}));

@@ -4,8 +4,8 @@ use std::fs;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, MapBuilder, RecordBatch, StringArray, StringBuilder, StructArray,
-    TimestampNanosecondArray,
+    Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, MapBuilder, RecordBatch, StringArray,
+    StringBuilder, StructArray, TimestampNanosecondArray,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
@@ -18,12 +18,17 @@ use serde_json::json;
 
 fn structs(fields: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef {
     let (names, arrays): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
-    let fields: Fields = names.iter().zip(&arrays).map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+    let fields: Fields = names
+        .iter()
+        .zip(&arrays)
+        .map(|(name, array)| Field::new(*name, array.data_type().clone(), true))
+        .collect();
     Arc::new(StructArray::new(fields, arrays, nulls))
 }
 
-/// Files `0` to `7`, two in a row group; `n` of file `k` lies in `10 k..=10 k + 9`, `t` is `k` seconds and a bit, `p` is `k / 4`. File 5 has no bounds, and
-/// the last row group is not about files. With `texts` the checkpoint has statistics as JSON as well.
+/// Files `0` to `7`, two in a row group; `n` of file `k` lies in `10 k..=10 k + 9`, `t` is `k` seconds and a
+/// bit, `p` is `k / 4`. File 5 has no bounds, and the last row group is not about files. With `texts` the
+/// checkpoint has statistics as JSON as well.
 fn table(texts: bool) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("_delta_log");
@@ -36,19 +41,38 @@ fn table(texts: bool) -> tempfile::TempDir {
     fs::write(log.join("00000000000000000001.json"), format!("{protocol}\n{metadata}\n")).unwrap();
 
     let files: Vec<i64> = (0..8).collect();
-    let known = |value: fn(i64) -> i64| files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Vec<_>>();
+    let known =
+        |value: fn(i64) -> i64| files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Vec<_>>();
     let times = |value: fn(i64) -> i64| Arc::new(TimestampNanosecondArray::from(known(value))) as ArrayRef;
-    let floats = |value: fn(i64) -> f64| Arc::new(files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Float64Array>()) as ArrayRef;
+    let floats = |value: fn(i64) -> f64| {
+        Arc::new(files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Float64Array>()) as ArrayRef
+    };
     // The table's `n` was of a narrower type once.
-    let ints = |value: fn(i64) -> i64| Arc::new(known(value).into_iter().map(|v| v.map(|v| v as i32)).collect::<Int32Array>()) as ArrayRef;
+    let ints = |value: fn(i64) -> i64| {
+        Arc::new(known(value).into_iter().map(|v| v.map(|v| v as i32)).collect::<Int32Array>()) as ArrayRef
+    };
     let stats = structs(
         vec![
             ("numRecords", Arc::new(Int64Array::from(vec![10; 8]))),
-            ("minValues", structs(vec![("n", ints(|k| 10 * k)), ("t", times(|k| k * 1_000_000_000)), ("f", floats(|k| k as f64))], None)),
+            (
+                "minValues",
+                structs(
+                    vec![
+                        ("n", ints(|k| 10 * k)),
+                        ("t", times(|k| k * 1_000_000_000)),
+                        ("f", floats(|k| k as f64)),
+                    ],
+                    None,
+                ),
+            ),
             (
                 "maxValues",
                 structs(
-                    vec![("n", ints(|k| 10 * k + 9)), ("t", times(|k| k * 1_000_000_000 + 5_000_000)), ("f", floats(|k| k as f64))],
+                    vec![
+                        ("n", ints(|k| 10 * k + 9)),
+                        ("t", times(|k| k * 1_000_000_000 + 5_000_000)),
+                        ("f", floats(|k| k as f64)),
+                    ],
                     None,
                 ),
             ),
@@ -69,25 +93,38 @@ fn table(texts: bool) -> tempfile::TempDir {
         ("modificationTime", Arc::new(Int64Array::from(vec![1; 8]))),
         (
             "partitionValues_parsed",
-            structs(vec![("p", Arc::new(files.iter().map(|k| Some((k / 4) as i32)).collect::<Int32Array>()))], None),
+            structs(
+                vec![("p", Arc::new(files.iter().map(|k| Some((k / 4) as i32)).collect::<Int32Array>()))],
+                None,
+            ),
         ),
         ("stats_parsed", stats),
     ];
     if texts {
-        let text =
-            |k: &i64| (*k != 5).then(|| json!({"numRecords": 10, "minValues": {"n": 10 * k}, "maxValues": {"n": 10 * k + 9}}).to_string());
+        let text = |k: &i64| {
+            (*k != 5).then(|| {
+                json!({"numRecords": 10, "minValues": {"n": 10 * k}, "maxValues": {"n": 10 * k + 9}})
+                    .to_string()
+            })
+        };
         columns.push(("stats", Arc::new(files.iter().map(text).collect::<StringArray>())));
     }
     let adds = structs(columns, None);
     let actions = Schema::new(vec![
         Field::new("add", adds.data_type().clone(), true),
-        Field::new("metaData", DataType::Struct(Fields::from(vec![Field::new("id", DataType::Utf8, true)])), true),
+        Field::new(
+            "metaData",
+            DataType::Struct(Fields::from(vec![Field::new("id", DataType::Utf8, true)])),
+            true,
+        ),
     ]);
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(2)).build();
     let file = fs::File::create(log.join("00000000000000000000.checkpoint.parquet")).unwrap();
     let mut writer = ArrowWriter::try_new(file, Arc::new(actions.clone()), Some(properties)).unwrap();
     let nothing = |rows| arrow::array::new_null_array(actions.field(1).data_type(), rows);
-    writer.write(&RecordBatch::try_new(writer_schema(&actions), vec![adds.clone(), nothing(8)]).unwrap()).unwrap();
+    writer
+        .write(&RecordBatch::try_new(writer_schema(&actions), vec![adds.clone(), nothing(8)]).unwrap())
+        .unwrap();
     let none = arrow::array::new_null_array(adds.data_type(), 2);
     writer.write(&RecordBatch::try_new(writer_schema(&actions), vec![none, nothing(2)]).unwrap()).unwrap();
     writer.close().unwrap();
@@ -101,11 +138,19 @@ fn writer_schema(schema: &Schema) -> Arc<Schema> {
 fn kept(table: &tempfile::TempDir, sql: &str, columns: &[ListColumn]) -> (Vec<i64>, u64) {
     let snapshot = Snapshot::open(&Storage::open(table.path().to_str().unwrap(), []).unwrap(), None).unwrap();
     let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap();
-    let mut list = FileListing::new(&snapshot).columns(columns.to_vec()).predicate(&predicate).unwrap().read().unwrap();
+    let mut list =
+        FileListing::new(&snapshot).columns(columns.to_vec()).predicate(&predicate).unwrap().read().unwrap();
     let mut kept = Vec::new();
     for batch in list.by_ref() {
         let batch = batch.unwrap();
-        kept.extend(batch.column_by_name("path").unwrap().as_string::<i32>().iter().map(|path| path.unwrap().parse::<i64>().unwrap()));
+        kept.extend(
+            batch
+                .column_by_name("path")
+                .unwrap()
+                .as_string::<i32>()
+                .iter()
+                .map(|path| path.unwrap().parse::<i64>().unwrap()),
+        );
     }
     (kept, list.seen())
 }
@@ -141,7 +186,9 @@ fn row_groups_without_a_match_are_not_read() {
     let table = table(false);
     let file = table.path().join("_delta_log/00000000000000000000.checkpoint.parquet");
     let mut bytes = fs::read(&file).unwrap();
-    let metadata = parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&bytes::Bytes::from(bytes.clone())).unwrap();
+    let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
+        .parse_and_finish(&bytes::Bytes::from(bytes.clone()))
+        .unwrap();
     for column in metadata.row_group(0).columns() {
         let (start, length) = column.byte_range();
         bytes[start as usize..(start + length) as usize].fill(0xff);

@@ -11,7 +11,10 @@ fn mapped(name: &str, data_type: Value, physical: &str) -> Value {
 
 #[test]
 fn the_newest_domain_counts_and_a_removed_one_does_not() {
-    let schema = fields(vec![mapped("a", json!("long"), "p1"), mapped("s", fields(vec![mapped("b", json!("long"), "p3")]), "p2")]);
+    let schema = fields(vec![
+        mapped("a", json!("long"), "p1"),
+        mapped("s", fields(vec![mapped("b", json!("long"), "p3")]), "p2"),
+    ]);
     let mut table = Crafted::new(&Definition {
         schema: &schema,
         partition_columns: &[],

@@ -40,7 +40,9 @@ impl Mode {
     fn metadata(self, name: &str, id: i32) -> Value {
         match self {
             Self::None => json!({}),
-            _ => json!({"delta.columnMapping.id": id, "delta.columnMapping.physicalName": self.physical(name)}),
+            _ => {
+                json!({"delta.columnMapping.id": id, "delta.columnMapping.physicalName": self.physical(name)})
+            }
         }
     }
 
@@ -48,25 +50,34 @@ impl Mode {
     fn in_file(self, name: &str, id: i32, data_type: DataType) -> Arc<Field> {
         Arc::new(match self {
             Self::Id => {
-                let metadata = HashMap::from([(parquet::arrow::PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]);
-                Field::new(format!("col-{}", ["b", "a", "s"][id as usize % 3]).repeat(id as usize), data_type, true).with_metadata(metadata)
+                let metadata =
+                    HashMap::from([(parquet::arrow::PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]);
+                Field::new(
+                    format!("col-{}", ["b", "a", "s"][id as usize % 3]).repeat(id as usize),
+                    data_type,
+                    true,
+                )
+                .with_metadata(metadata)
             }
             _ => Field::new(self.physical(name), data_type, true),
         })
     }
 }
 
-/// `a: long, s: struct<a: long, b: string>, l: array<struct<a: long>>, m: map<string, struct<b: long>>, p: string`, partitioned by `p`.
+/// `a: long, s: struct<a: long, b: string>, l: array<struct<a: long>>, m: map<string, struct<b: long>>, p:
+/// string`, partitioned by `p`.
 fn schema(mode: Mode) -> Value {
-    let list =
-        json!({"type": "array", "containsNull": true, "elementType": fields(vec![field("a", json!("long"), mode.metadata("la", 6))])});
+    let list = json!({"type": "array", "containsNull": true, "elementType": fields(vec![field("a", json!("long"), mode.metadata("la", 6))])});
     let map = json!({"type": "map", "keyType": "string", "valueContainsNull": true,
         "valueType": fields(vec![field("b", json!("long"), mode.metadata("mb", 8))])});
     fields(vec![
         field("a", json!("long"), mode.metadata("a", 1)),
         field(
             "s",
-            fields(vec![field("a", json!("long"), mode.metadata("sa", 3)), field("b", json!("string"), mode.metadata("sb", 4))]),
+            fields(vec![
+                field("a", json!("long"), mode.metadata("sa", 3)),
+                field("b", json!("string"), mode.metadata("sb", 4)),
+            ]),
             mode.metadata("s", 2),
         ),
         field("l", list, mode.metadata("l", 5)),
@@ -85,9 +96,12 @@ fn definition(mode: Mode, schema: &Value) -> Definition<'_> {
     }
 }
 
-/// Rows `first..first + 4`; the fields in another order than the table's. Without mapping the file uses the table's own names.
+/// Rows `first..first + 4`; the fields in another order than the table's. Without mapping the file uses the
+/// table's own names.
 fn data(mode: Mode, first: i64) -> RecordBatch {
-    let numbers = |offset: i64| -> ArrayRef { Arc::new(Int64Array::from_iter((0..4).map(|i| (i != 2).then_some(first + i + offset)))) };
+    let numbers = |offset: i64| -> ArrayRef {
+        Arc::new(Int64Array::from_iter((0..4).map(|i| (i != 2).then_some(first + i + offset))))
+    };
     let name = |mapped: &'static str, plain: &'static str| if mode == Mode::None { plain } else { mapped };
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..4).map(|i| format!("b{}", first + i))));
     let of = |pairs: Vec<(Arc<Field>, ArrayRef)>| -> ArrayRef { Arc::new(StructArray::from(pairs)) };
@@ -97,23 +111,36 @@ fn data(mode: Mode, first: i64) -> RecordBatch {
     ]);
     let elements = of(vec![(mode.in_file(name("la", "a"), 6, DataType::Int64), numbers(20))]);
     let element = Arc::new(Field::new("element", elements.data_type().clone(), true));
-    let l: ArrayRef = Arc::new(ListArray::new(element, OffsetBuffer::from_lengths([1, 0, 2, 1]), elements, None));
+    let l: ArrayRef =
+        Arc::new(ListArray::new(element, OffsetBuffer::from_lengths([1, 0, 2, 1]), elements, None));
     let values = of(vec![(mode.in_file(name("mb", "b"), 8, DataType::Int64), numbers(30))]);
     let keys: ArrayRef = Arc::new(StringArray::from_iter_values(["k", "l", "m", "n"]));
-    let entries: Fields = vec![Field::new("key", DataType::Utf8, false), Field::new("value", values.data_type().clone(), true)].into();
+    let entries: Fields =
+        vec![Field::new("key", DataType::Utf8, false), Field::new("value", values.data_type().clone(), true)]
+            .into();
     let pairs = StructArray::new(entries.clone(), vec![keys, values], None);
     let entries = Arc::new(Field::new("key_value", DataType::Struct(entries), false));
-    let m: ArrayRef = Arc::new(MapArray::new(entries, OffsetBuffer::from_lengths([1, 1, 1, 1]), pairs, None, false));
+    let m: ArrayRef =
+        Arc::new(MapArray::new(entries, OffsetBuffer::from_lengths([1, 1, 1, 1]), pairs, None, false));
     let columns = vec![("m", 7, m), ("l", 5, l), ("s", 2, s), ("a", 1, numbers(0))];
-    let schema: Vec<_> = columns.iter().map(|(name, id, array)| mode.in_file(name, *id, array.data_type().clone())).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(schema)), columns.into_iter().map(|(.., array)| array).collect()).unwrap()
+    let schema: Vec<_> =
+        columns.iter().map(|(name, id, array)| mode.in_file(name, *id, array.data_type().clone())).collect();
+    RecordBatch::try_new(
+        Arc::new(Schema::new(schema)),
+        columns.into_iter().map(|(.., array)| array).collect(),
+    )
+    .unwrap()
 }
 
 fn table(mode: Mode) -> Crafted {
     let schema = schema(mode);
     let mut table = Crafted::new(&definition(mode, &schema));
     for (first, value) in [(0, "x"), (100, "y"), (200, "x")] {
-        let (a, s, sa) = (mode.physical("a"), mode.physical("s"), if mode == Mode::None { "a".to_owned() } else { mode.physical("sa") });
+        let (a, s, sa) = (
+            mode.physical("a"),
+            mode.physical("s"),
+            if mode == Mode::None { "a".to_owned() } else { mode.physical("sa") },
+        );
         let bounds = |a_value: i64, sa_value: i64| json!({&a: a_value, &s: {&sa: sa_value}});
         let stats = json!({"numRecords": 4, "minValues": bounds(first, first + 10), "maxValues": bounds(first + 3, first + 13),
             "nullCount": bounds(1, 1)});
@@ -142,7 +169,8 @@ fn rows_are_those_of_the_table_without_mapping() {
                 Some("p = 'y'"),
                 Some("p = 'z'"),
             ] {
-                let (expected, found) = (rows(&plain, columns, predicate).unwrap(), rows(&mapped, columns, predicate).unwrap());
+                let (expected, found) =
+                    (rows(&plain, columns, predicate).unwrap(), rows(&mapped, columns, predicate).unwrap());
                 assert_eq!(found, expected, "{mode:?} {columns:?} {predicate:?}");
                 assert!(found.num_rows() > 0 || predicate == Some("p = 'z'"));
             }
@@ -150,7 +178,8 @@ fn rows_are_those_of_the_table_without_mapping() {
     }
 }
 
-/// "Track partition values and column level statistics with the physical name of the column in the transaction log."
+/// "Track partition values and column level statistics with the physical name of the column in the
+/// transaction log."
 #[test]
 fn the_file_list_speaks_of_logical_names_only() {
     let columns = [ListColumn::Path, ListColumn::PartitionValues, ListColumn::NumRecords, ListColumn::Stats];
@@ -159,9 +188,13 @@ fn the_file_list_speaks_of_logical_names_only() {
     for mode in MODES {
         let mapped = table(mode);
         let mapped = mapped.open().unwrap();
-        for (predicate, files) in
-            [(None, 3), (Some("a > 103"), 1), (Some("s.a < 12 AND p = 'x'"), 1), (Some("p = 'x'"), 2), (Some("s.a = 99"), 0)]
-        {
+        for (predicate, files) in [
+            (None, 3),
+            (Some("a > 103"), 1),
+            (Some("s.a < 12 AND p = 'x'"), 1),
+            (Some("p = 'x'"), 2),
+            (Some("s.a = 99"), 0),
+        ] {
             let found = listed(&mapped, &columns, predicate);
             assert_eq!(found, listed(&plain, &columns, predicate), "{mode:?} {predicate:?}");
             assert_eq!(found.num_rows(), files, "{mode:?} {predicate:?}");
@@ -169,7 +202,8 @@ fn the_file_list_speaks_of_logical_names_only() {
     }
 }
 
-/// Renamed, dropped and added again under an old name: what a file holds is found by physical name or id alone.
+/// Renamed, dropped and added again under an old name: what a file holds is found by physical name or id
+/// alone.
 #[test]
 fn a_new_column_of_an_old_name_is_null_in_old_files() {
     for mode in MODES {
@@ -190,15 +224,24 @@ fn a_new_column_of_an_old_name_is_null_in_old_files() {
         let s = found.column_by_name("s").unwrap().as_struct();
         assert_eq!((s.column(0).null_count(), s.column(1).null_count()), (12, 0));
         // No statistics of the old column prune for the new one.
-        assert_eq!(listed(&snapshot, &[ListColumn::Path], Some("`col-a` = 1000 OR s.a = 1000")).num_rows(), 3);
+        assert_eq!(
+            listed(&snapshot, &[ListColumn::Path], Some("`col-a` = 1000 OR s.a = 1000")).num_rows(),
+            3
+        );
         assert_eq!(listed(&snapshot, &[ListColumn::Path], Some("renamed = 1000")).num_rows(), 0);
-        assert_eq!(rows(&snapshot, None, Some("`col-a` IS NULL AND s.a IS NULL AND renamed >= 200")).unwrap().num_rows(), 3);
+        assert_eq!(
+            rows(&snapshot, None, Some("`col-a` IS NULL AND s.a IS NULL AND renamed >= 200"))
+                .unwrap()
+                .num_rows(),
+            3
+        );
         let error = rows(&snapshot, Some(&["a"]), None).unwrap_err();
         assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("'a'"), "{error}");
     }
 }
 
-/// "If a data file does not contain field ids, readers must refuse to read that file or return nulls for each column."
+/// "If a data file does not contain field ids, readers must refuse to read that file or return nulls for each
+/// column."
 #[test]
 fn a_file_without_ids_is_refused_in_id_mode() {
     let schema = schema(Mode::Id);

@@ -1,4 +1,5 @@
-//! A table made by hand: its log as JSON, its data files as Arrow's writer makes them of the arrays that a test gives.
+//! A table made by hand: its log as JSON, its data files as Arrow's writer makes them of the arrays that a
+//! test gives.
 
 use std::fs;
 use std::sync::Arc;
@@ -62,11 +63,13 @@ impl Crafted {
         }}));
     }
 
-    /// A data file, in the next commit, in row groups of `group_rows` rows. `rest` are more fields of its `add`.
+    /// A data file, in the next commit, in row groups of `group_rows` rows. `rest` are more fields of its
+    /// `add`.
     pub(crate) fn add(&mut self, name: &str, batch: &RecordBatch, group_rows: usize, rest: Value) {
         let file = self.directory.path().join(name);
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
-        let mut writer = ArrowWriter::try_new(fs::File::create(&file).unwrap(), batch.schema(), Some(properties)).unwrap();
+        let mut writer =
+            ArrowWriter::try_new(fs::File::create(&file).unwrap(), batch.schema(), Some(properties)).unwrap();
         writer.write(batch).unwrap();
         writer.close().unwrap();
         let mut add = json!({
@@ -84,7 +87,8 @@ impl Crafted {
     /// Commits what was added since the last commit.
     pub(crate) fn commit(&mut self) {
         let lines: String = self.actions.drain(..).map(|action| format!("{action}\n")).collect();
-        fs::write(self.directory.path().join(format!("_delta_log/{:020}.json", self.version)), lines).unwrap();
+        fs::write(self.directory.path().join(format!("_delta_log/{:020}.json", self.version)), lines)
+            .unwrap();
         self.version += 1;
     }
 
@@ -94,7 +98,11 @@ impl Crafted {
 }
 
 /// The rows of a scan, as one batch.
-pub(crate) fn rows(snapshot: &Snapshot, columns: Option<&[&str]>, predicate: Option<&str>) -> Result<RecordBatch> {
+pub(crate) fn rows(
+    snapshot: &Snapshot,
+    columns: Option<&[&str]>,
+    predicate: Option<&str>,
+) -> Result<RecordBatch> {
     let mut scan = TableScan::new(snapshot);
     if let Some(columns) = columns {
         scan = scan.columns(columns.iter().copied());

@@ -20,7 +20,13 @@ fn configuration() -> Value {
 }
 
 fn definition(schema: &Value, configuration: Value) -> Definition<'_> {
-    Definition { schema, partition_columns: &[], reader_features: &[], writer_features: &["rowTracking", "domainMetadata"], configuration }
+    Definition {
+        schema,
+        partition_columns: &[],
+        reader_features: &[],
+        writer_features: &["rowTracking", "domainMetadata"],
+        configuration,
+    }
 }
 
 fn ints(values: &[Option<i64>]) -> ArrayRef {
@@ -57,10 +63,14 @@ fn tracked(crafted: &Crafted) -> Vec<[i64; 3]> {
         ["c", "_row_id", "_row_commit_version"]
     );
     let batches = scan.read().unwrap().collect::<deltalog::Result<Vec<_>>>().unwrap();
-    let values = |batch: &RecordBatch, column: usize| batch.column(column).as_primitive::<Int64Type>().values().to_vec();
+    let values = |batch: &RecordBatch, column: usize| {
+        batch.column(column).as_primitive::<Int64Type>().values().to_vec()
+    };
     let rows = |batch: &RecordBatch| {
         let columns = [0, 1, 2].map(|column| values(batch, column));
-        (0..batch.num_rows()).map(|row| [columns[0][row], columns[1][row], columns[2][row]]).collect::<Vec<_>>()
+        (0..batch.num_rows())
+            .map(|row| [columns[0][row], columns[1][row], columns[2][row]])
+            .collect::<Vec<_>>()
     };
     batches.iter().flat_map(rows).collect()
 }
@@ -103,22 +113,40 @@ fn predicates_know_the_columns() {
         let expected: Vec<[i64; 3]> = EXPECTED.into_iter().filter(holds).collect();
         // With the table's column, and with the ids alone.
         for (columns, found) in [(&["c"] as &[&str], [0, 1, 2].as_slice()), (&[], &[1, 2])] {
-            let scan = TableScan::new(&snapshot).row_ids().columns(columns.iter().copied()).predicate(predicate(sql));
+            let scan = TableScan::new(&snapshot)
+                .row_ids()
+                .columns(columns.iter().copied())
+                .predicate(predicate(sql));
             let batches = scan.read().unwrap().collect::<deltalog::Result<Vec<_>>>().unwrap();
             for (at, of) in found.iter().enumerate() {
-                let values: Vec<i64> = batches.iter().flat_map(|b| b.column(at).as_primitive::<Int64Type>().values().to_vec()).collect();
-                assert_eq!(values, expected.iter().map(|row| row[*of]).collect::<Vec<_>>(), "{sql} {columns:?}");
+                let values: Vec<i64> = batches
+                    .iter()
+                    .flat_map(|b| b.column(at).as_primitive::<Int64Type>().values().to_vec())
+                    .collect();
+                assert_eq!(
+                    values,
+                    expected.iter().map(|row| row[*of]).collect::<Vec<_>>(),
+                    "{sql} {columns:?}"
+                );
             }
         }
         let error = TableScan::new(&snapshot).predicate(predicate(sql)).read().unwrap_err();
-        assert!(error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("there is no column"), "{error}");
+        assert!(
+            error.kind() == ErrorKind::InvalidArgument && error.to_string().contains("there is no column"),
+            "{error}"
+        );
     }
 }
 
-/// "If Column Mapping is enabled, then the assigned column name must be distinct from the physical column names": it is a physical name itself.
+/// "If Column Mapping is enabled, then the assigned column name must be distinct from the physical column
+/// names": it is a physical name itself.
 #[test]
 fn with_column_mapping() {
-    let schema = fields(vec![field("c", json!("long"), json!({"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}))]);
+    let schema = fields(vec![field(
+        "c",
+        json!("long"),
+        json!({"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "col-1"}),
+    )]);
     let mut configuration = configuration();
     configuration["delta.columnMapping.mode"] = json!("name");
     let definition = Definition { reader_features: &["columnMapping"], ..definition(&schema, configuration) };

@@ -13,7 +13,13 @@ use serde_json::{Value, json};
 use crate::crafted::{Crafted, Definition, field, fields, listed, rows};
 
 fn definition<'a>(schema: &'a Value, partition_columns: &'a [&'a str]) -> Definition<'a> {
-    Definition { schema, partition_columns, reader_features: &["typeWidening"], writer_features: &[], configuration: json!({}) }
+    Definition {
+        schema,
+        partition_columns,
+        reader_features: &["typeWidening"],
+        writer_features: &[],
+        configuration: json!({}),
+    }
 }
 
 fn changed(from: &str, to: &str) -> Value {
@@ -21,7 +27,11 @@ fn changed(from: &str, to: &str) -> Value {
 }
 
 fn decimal(values: &[i128], precision: u8, scale: i8) -> ArrayRef {
-    Arc::new(Decimal128Array::from_iter_values(values.iter().copied()).with_precision_and_scale(precision, scale).unwrap())
+    Arc::new(
+        Decimal128Array::from_iter_values(values.iter().copied())
+            .with_precision_and_scale(precision, scale)
+            .unwrap(),
+    )
 }
 
 /// From, to, extreme values of the narrower type, the same of the wider one.
@@ -43,7 +53,12 @@ fn widenings() -> Vec<(&'static str, &'static str, ArrayRef, ArrayRef)> {
         ("short", "decimal(5,0)", shorts, decimal(&[-32_768, 0, 32_767], 5, 0)),
         ("integer", "long", ints.clone(), Arc::new(Int64Array::from(vec![min.into(), 0, max.into()]))),
         ("integer", "double", ints.clone(), Arc::new(Float64Array::from(vec![min.into(), 0., max.into()]))),
-        ("integer", "decimal(38,28)", ints, decimal(&[i128::from(min) * 10i128.pow(28), 0, i128::from(max) * 10i128.pow(28)], 38, 28)),
+        (
+            "integer",
+            "decimal(38,28)",
+            ints,
+            decimal(&[i128::from(min) * 10i128.pow(28), 0, i128::from(max) * 10i128.pow(28)], 38, 28),
+        ),
         ("long", "decimal(20,0)", longs, decimal(&[i64::MIN.into(), 0, i64::MAX.into()], 20, 0)),
         (
             "float",
@@ -51,12 +66,21 @@ fn widenings() -> Vec<(&'static str, &'static str, ArrayRef, ArrayRef)> {
             Arc::new(Float32Array::from(vec![f32::MIN, 1.1, f32::INFINITY])),
             Arc::new(Float64Array::from(vec![f32::MIN.into(), 1.1f32.into(), f64::INFINITY])),
         ),
-        ("decimal(3,1)", "decimal(20,5)", decimal(&[-999, 0, 999], 3, 1), decimal(&[-9_990_000, 0, 9_990_000], 20, 5)),
+        (
+            "decimal(3,1)",
+            "decimal(20,5)",
+            decimal(&[-999, 0, 999], 3, 1),
+            decimal(&[-9_990_000, 0, 9_990_000], 20, 5),
+        ),
         (
             "date",
             "timestamp_ntz",
             Arc::new(Date32Array::from(vec![-719_162, 0, 2_932_896])),
-            Arc::new(TimestampMicrosecondArray::from(vec![-719_162 * 86_400_000_000, 0, 2_932_896 * 86_400_000_000])),
+            Arc::new(TimestampMicrosecondArray::from(vec![
+                -719_162 * 86_400_000_000,
+                0,
+                2_932_896 * 86_400_000_000,
+            ])),
         ),
     ]
 }
@@ -82,7 +106,8 @@ fn old_and_new_files_in_one_column() {
 /// In structs, lists, and both parts of maps.
 #[test]
 fn nested_columns() {
-    let in_files: [ArrayRef; 2] = [Arc::new(Int32Array::from(vec![i32::MIN, 7])), Arc::new(Int64Array::from(vec![i64::MAX, 7]))];
+    let in_files: [ArrayRef; 2] =
+        [Arc::new(Int32Array::from(vec![i32::MIN, 7])), Arc::new(Int64Array::from(vec![i64::MAX, 7]))];
     let file = |values: &ArrayRef| {
         let item = |name: &str| Arc::new(Field::new(name, values.data_type().clone(), true));
         let offsets = || arrow::buffer::OffsetBuffer::from_lengths([1, 1]);
@@ -125,12 +150,18 @@ fn nested_columns() {
 #[test]
 fn partition_values_of_the_narrower_type() {
     let of = |from: &str, to: &str, texts: [&str; 2]| {
-        let schema = fields(vec![field("c", json!("long"), json!({})), field("p", json!(to), changed(from, to))]);
+        let schema =
+            fields(vec![field("c", json!("long"), json!({})), field("p", json!(to), changed(from, to))]);
         let mut table = Crafted::new(&definition(&schema, &["p"]));
         let data: ArrayRef = Arc::new(Int64Array::from(vec![1]));
         // The newest file comes first.
         for (number, text) in texts.iter().rev().enumerate() {
-            table.add(&format!("{number}.parquet"), &batch(&data), 10, json!({"partitionValues": {"p": text}}));
+            table.add(
+                &format!("{number}.parquet"),
+                &batch(&data),
+                10,
+                json!({"partitionValues": {"p": text}}),
+            );
         }
         table.commit();
         rows(&table.open().unwrap(), Some(&["p"]), None).unwrap().column(0).clone()
@@ -162,7 +193,14 @@ fn statistics_of_the_narrower_type() {
             "c > TIMESTAMP_NTZ '1970-01-03 00:00:00'",
         ),
         // The float is a little more than 1.1, and a little less than 1.3.
-        ("float", "double", Arc::new(Float32Array::from(vec![1.1])), json!(1.1), "c = 1.1000000238418579e0", "c < 1.0"),
+        (
+            "float",
+            "double",
+            Arc::new(Float32Array::from(vec![1.1])),
+            json!(1.1),
+            "c = 1.1000000238418579e0",
+            "c < 1.0",
+        ),
         ("float", "double", Arc::new(Float32Array::from(vec![1.3])), json!(1.3), "c < 1.3", "c < 1.2"),
     ] {
         let schema = fields(vec![field("c", json!(to), changed(from, to))]);
@@ -171,17 +209,30 @@ fn statistics_of_the_narrower_type() {
         table.add("old.parquet", &batch(&narrow), 10, json!({"stats": stats.to_string()}));
         table.commit();
         let snapshot = table.open().unwrap();
-        assert_eq!(rows(&snapshot, None, Some(matching)).unwrap().num_rows(), 1, "{from} to {to}: {matching}");
-        assert_eq!(listed(&snapshot, &[ListColumn::Path], Some(other)).num_rows(), 0, "{from} to {to}: {other}");
+        assert_eq!(
+            rows(&snapshot, None, Some(matching)).unwrap().num_rows(),
+            1,
+            "{from} to {to}: {matching}"
+        );
+        assert_eq!(
+            listed(&snapshot, &[ListColumn::Path], Some(other)).num_rows(),
+            0,
+            "{from} to {to}: {other}"
+        );
         let found = listed(&snapshot, &[ListColumn::Stats], None);
-        let max = found.column(0).as_struct().column_by_name("maxValues").unwrap().as_struct().column(0).clone();
+        let max =
+            found.column(0).as_struct().column_by_name("maxValues").unwrap().as_struct().column(0).clone();
         assert!(max.is_valid(0), "{from} to {to}");
     }
 }
 
 #[test]
 fn other_changes_are_refused() {
-    let schema = fields(vec![field("s", fields(vec![field("c", json!("string"), changed("integer", "string"))]), json!({}))]);
+    let schema = fields(vec![field(
+        "s",
+        fields(vec![field("c", json!("string"), changed("integer", "string"))]),
+        json!({}),
+    )]);
     let mut table = Crafted::new(&definition(&schema, &[]));
     table.commit();
     let error = table.open().unwrap_err();
@@ -209,10 +260,10 @@ fn other_changes_are_refused() {
 #[test]
 fn with_column_mapping() {
     let mut metadata = changed("float", "double");
-    metadata
-        .as_object_mut()
-        .unwrap()
-        .extend([("delta.columnMapping.id".to_owned(), json!(1)), ("delta.columnMapping.physicalName".to_owned(), json!("p"))]);
+    metadata.as_object_mut().unwrap().extend([
+        ("delta.columnMapping.id".to_owned(), json!(1)),
+        ("delta.columnMapping.physicalName".to_owned(), json!("p")),
+    ]);
     let schema = fields(vec![field("c", json!("double"), metadata)]);
     let mut table = Crafted::new(&Definition {
         reader_features: &["typeWidening-preview", "columnMapping"],
@@ -221,8 +272,10 @@ fn with_column_mapping() {
     });
     let id = HashMap::from([(parquet::arrow::PARQUET_FIELD_ID_META_KEY.to_owned(), "1".to_owned())]);
     let of_file = Schema::new(vec![Field::new("any", DataType::Float32, true).with_metadata(id)]);
-    let data = RecordBatch::try_new(Arc::new(of_file), vec![Arc::new(Float32Array::from(vec![1.1]))]).unwrap();
-    let stats = json!({"numRecords": 1, "minValues": {"p": 1.1}, "maxValues": {"p": 1.1}, "nullCount": {"p": 0}});
+    let data =
+        RecordBatch::try_new(Arc::new(of_file), vec![Arc::new(Float32Array::from(vec![1.1]))]).unwrap();
+    let stats =
+        json!({"numRecords": 1, "minValues": {"p": 1.1}, "maxValues": {"p": 1.1}, "nullCount": {"p": 0}});
     table.add("0.parquet", &data, 10, json!({"stats": stats.to_string()}));
     table.commit();
     let snapshot = table.open().unwrap();

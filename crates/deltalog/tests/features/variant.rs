@@ -1,4 +1,5 @@
-//! Variants, shredded or not, are read as one form; Parquet's `VariantShredding.md` says what shredded ones stand for.
+//! Variants, shredded or not, are read as one form; Parquet's `VariantShredding.md` says what shredded ones
+//! stand for.
 
 use std::sync::Arc;
 
@@ -40,7 +41,8 @@ fn variants() -> VariantArray {
 
 /// `{id: long, name: string}` shredded, as a writer may choose.
 fn shredded() -> VariantArray {
-    let typed = Fields::from(vec![Field::new("id", DataType::Int64, true), Field::new("name", DataType::Utf8, true)]);
+    let typed =
+        Fields::from(vec![Field::new("id", DataType::Int64, true), Field::new("name", DataType::Utf8, true)]);
     shred_variant(&variants(), &DataType::Struct(typed)).unwrap()
 }
 
@@ -48,13 +50,22 @@ fn shredded() -> VariantArray {
 fn value_first() -> StructArray {
     let variants = variants();
     let part = |array: &ArrayRef| arrow::compute::cast(array, &DataType::Binary).unwrap();
-    let parts = Fields::from(vec![Field::new("value", DataType::Binary, true), Field::new("metadata", DataType::Binary, false)]);
-    StructArray::new(parts, vec![part(variants.value_column()), part(variants.metadata_column())], variants.nulls().cloned())
+    let parts = Fields::from(vec![
+        Field::new("value", DataType::Binary, true),
+        Field::new("metadata", DataType::Binary, false),
+    ]);
+    StructArray::new(
+        parts,
+        vec![part(variants.value_column()), part(variants.metadata_column())],
+        variants.nulls().cloned(),
+    )
 }
 
 fn file(columns: Vec<(&str, ArrayRef)>) -> RecordBatch {
-    let schema: Vec<_> = columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
-    RecordBatch::try_new(Arc::new(Schema::new(schema)), columns.into_iter().map(|(_, array)| array).collect()).unwrap()
+    let schema: Vec<_> =
+        columns.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), true)).collect();
+    RecordBatch::try_new(Arc::new(Schema::new(schema)), columns.into_iter().map(|(_, array)| array).collect())
+        .unwrap()
 }
 
 fn ids() -> ArrayRef {
@@ -81,7 +92,11 @@ fn is_marked(field: &Field) -> bool {
 #[test]
 fn every_storage_of_a_variant_is_read_as_the_same() {
     let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({}))]);
-    for stored in [Arc::new(value_first()) as ArrayRef, Arc::new(variants().into_inner()), Arc::new(shredded().into_inner())] {
+    for stored in [
+        Arc::new(value_first()) as ArrayRef,
+        Arc::new(variants().into_inner()),
+        Arc::new(shredded().into_inner()),
+    ] {
         let mut table = Crafted::new(&definition(&schema));
         table.add("0.parquet", &file(vec![("id", ids()), ("V", stored)]), 3, json!({}));
         table.commit();
@@ -113,8 +128,12 @@ fn variants_in_structs_lists_and_maps() {
         let offsets = || arrow::buffer::OffsetBuffer::from_lengths([8]);
         let list: ArrayRef = Arc::new(ListArray::new(item("element"), offsets(), stored.clone(), None));
         let structs: ArrayRef = Arc::new(StructArray::from(vec![(item("v"), stored.clone())]).slice(0, 1));
-        let keys: ArrayRef = Arc::new(StringArray::from_iter_values(["a", "b", "c", "d", "e", "f", "g", "h"]));
-        let pairs = StructArray::from(vec![(Arc::new(Field::new("key", DataType::Utf8, false)), keys), (item("value"), stored.clone())]);
+        let keys: ArrayRef =
+            Arc::new(StringArray::from_iter_values(["a", "b", "c", "d", "e", "f", "g", "h"]));
+        let pairs = StructArray::from(vec![
+            (Arc::new(Field::new("key", DataType::Utf8, false)), keys),
+            (item("value"), stored.clone()),
+        ]);
         let entries = Arc::new(Field::new("key_value", pairs.data_type().clone(), false));
         let map: ArrayRef = Arc::new(MapArray::new(entries, offsets(), pairs, None, false));
         let mut table = Crafted::new(&definition(&schema));
@@ -129,13 +148,15 @@ fn variants_in_structs_lists_and_maps() {
     }
 }
 
-/// "It is technically invalid for both value and typed_value to be null": a variant null where a value is required.
+/// "It is technically invalid for both value and typed_value to be null": a variant null where a value is
+/// required.
 #[test]
 fn a_variant_without_a_value_is_the_variant_null() {
     let schema = fields(vec![field("v", json!("variant"), json!({}))]);
     let metadata: ArrayRef = Arc::new(BinaryArray::from_iter_values([[1u8, 0, 0]]));
     let metadata_field = || Arc::new(Field::new("metadata", DataType::Binary, false));
-    let value: (Arc<Field>, ArrayRef) = (Arc::new(Field::new("value", DataType::Binary, true)), Arc::new(BinaryArray::from(vec![None])));
+    let value: (Arc<Field>, ArrayRef) =
+        (Arc::new(Field::new("value", DataType::Binary, true)), Arc::new(BinaryArray::from(vec![None])));
     let typed: (Arc<Field>, ArrayRef) =
         (Arc::new(Field::new("typed_value", DataType::Int64, true)), Arc::new(Int64Array::from(vec![None])));
     for rest in [vec![value.clone()], vec![value, typed.clone()], vec![typed]] {
@@ -162,8 +183,16 @@ fn what_is_no_variant_is_an_error() {
         Arc::new(StructArray::from(vec![binary("metadata", &[1, 0, 0])])),
         Arc::new(StructArray::from(vec![binary("value", &[0])])),
         // To be put together, so its bytes are looked at: metadata and value that are cut off.
-        Arc::new(StructArray::from(vec![binary("metadata", &[1, 9]), binary("value", &[0]), empty_long.clone()])),
-        Arc::new(StructArray::from(vec![binary("metadata", &[1, 0, 0]), binary("value", &[2, 200]), empty_long])),
+        Arc::new(StructArray::from(vec![
+            binary("metadata", &[1, 9]),
+            binary("value", &[0]),
+            empty_long.clone(),
+        ])),
+        Arc::new(StructArray::from(vec![
+            binary("metadata", &[1, 0, 0]),
+            binary("value", &[2, 200]),
+            empty_long,
+        ])),
     ] {
         let mut table = Crafted::new(&definition(&schema));
         table.add("0.parquet", &file(vec![("v", stored)]), 10, json!({}));
@@ -180,29 +209,47 @@ fn statistics_of_other_columns_still_prune() {
     let mut table = Crafted::new(&definition(&schema));
     let stats = json!({"numRecords": 8, "minValues": {"id": 0, "v": "0rJlc5f$Ecz"}, "maxValues": {"id": 7, "v": "0rJlc5f$Ecz"},
         "nullCount": {"id": 0, "v": 1}});
-    table.add("0.parquet", &file(vec![("id", ids()), ("v", Arc::new(value_first()))]), 10, json!({"stats": stats.to_string()}));
+    table.add(
+        "0.parquet",
+        &file(vec![("id", ids()), ("v", Arc::new(value_first()))]),
+        10,
+        json!({"stats": stats.to_string()}),
+    );
     table.commit();
     let snapshot = table.open().unwrap();
     assert_eq!(listed(&snapshot, &[ListColumn::Path], Some("id > 7")).num_rows(), 0);
     assert_eq!(listed(&snapshot, &[ListColumn::Path], Some("v IS NULL AND id > 1")).num_rows(), 1);
     let found = listed(&snapshot, &[ListColumn::Stats], None);
-    assert_eq!(found.column(0).as_struct().column_by_name("minValues").unwrap().as_struct().column_names(), ["id"]);
+    assert_eq!(
+        found.column(0).as_struct().column_by_name("minValues").unwrap().as_struct().column_names(),
+        ["id"]
+    );
 }
 
-/// Whatever the statistics say of the variant or of its parts, in the log and in the footer, NULL is found where it is, and nowhere else.
+/// Whatever the statistics say of the variant or of its parts, in the log and in the footer, NULL is found
+/// where it is, and nowhere else.
 #[test]
 fn a_predicate_asks_whether_a_variant_is_null() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);
-    let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({})), field("s", inner, json!({}))]);
-    let null_counts = [json!(null), json!(1), json!({"metadata": 0, "value": 0}), json!({"metadata": 8, "value": 8})];
+    let schema = fields(vec![
+        field("v", json!("variant"), json!({})),
+        field("id", json!("long"), json!({})),
+        field("s", inner, json!({})),
+    ]);
+    let null_counts =
+        [json!(null), json!(1), json!({"metadata": 0, "value": 0}), json!({"metadata": 8, "value": 8})];
     for null_count in null_counts {
-        for stored in [Arc::new(value_first()) as ArrayRef, Arc::new(variants().into_inner()), Arc::new(shredded().into_inner())] {
-            // In row groups of one row, in each of which one of `value` and `typed_value` may be NULL for all rows.
+        for stored in [
+            Arc::new(value_first()) as ArrayRef,
+            Arc::new(variants().into_inner()),
+            Arc::new(shredded().into_inner()),
+        ] {
+            // In row groups of one row, in each of which one of `value` and `typed_value` may be NULL for all
+            // rows.
             for group_rows in [1, 3, 8] {
                 let item = Arc::new(Field::new("v", stored.data_type().clone(), true));
                 let nested: ArrayRef = Arc::new(StructArray::from(vec![(item, stored.clone())]));
-                let stats =
-                    json!({"numRecords": 8, "minValues": {"id": 0}, "maxValues": {"id": 7}, "nullCount": {"id": 0, "v": null_count}});
+                let stats = json!({"numRecords": 8, "minValues": {"id": 0}, "maxValues": {"id": 7}, "nullCount": {"id": 0, "v": null_count}});
                 let mut table = Crafted::new(&definition(&schema));
                 let batch = file(vec![("id", ids()), ("v", stored.clone()), ("s", nested)]);
                 table.add("0.parquet", &batch, group_rows, json!({"stats": stats.to_string()}));
@@ -241,12 +288,16 @@ fn a_variant_that_a_file_lacks_is_null() {
     assert_eq!(rows(&snapshot, None, Some("v IS NOT NULL")).unwrap().num_rows(), 0);
 }
 
-/// What a variant holds can be of any type, and its parts are not those that files have: both are refused by its name.
+/// What a variant holds can be of any type, and its parts are not those that files have: both are refused by
+/// its name.
 #[test]
 fn a_predicate_on_the_value_of_a_variant_is_refused() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);
-    let schema =
-        fields(vec![field("v", json!("variant"), json!({})), field("w", json!("variant"), json!({})), field("s", inner, json!({}))]);
+    let schema = fields(vec![
+        field("v", json!("variant"), json!({})),
+        field("w", json!("variant"), json!({})),
+        field("s", inner, json!({})),
+    ]);
     let mut table = Crafted::new(&definition(&schema));
     table.add("0.parquet", &file(vec![("v", Arc::new(shredded().into_inner()))]), 3, json!({}));
     table.commit();
@@ -271,9 +322,20 @@ fn a_predicate_on_the_value_of_a_variant_is_refused() {
     ] {
         let error = rows(&snapshot, None, Some(predicate)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{predicate}: {error}");
-        assert!(error.to_string().contains(&format!("the column {column} is a variant")), "{predicate}: {error}");
+        assert!(
+            error.to_string().contains(&format!("the column {column} is a variant")),
+            "{predicate}: {error}"
+        );
         // An engine that filters again gets every file.
         let lenient = parse(predicate, "UTC", ParseMode::Pruning).unwrap();
-        assert_eq!(FileListing::new(&snapshot).pruning(&lenient).read().unwrap().map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 1);
+        assert_eq!(
+            FileListing::new(&snapshot)
+                .pruning(&lenient)
+                .read()
+                .unwrap()
+                .map(|batch| batch.unwrap().num_rows())
+                .sum::<usize>(),
+            1
+        );
     }
 }

@@ -7,10 +7,13 @@ use deltalog::deletion_vector::DeletionVectors;
 use deltalog::log::{CommitTimes, InCommitTimestamps};
 use deltalog::predicate::{ParseMode, filter_mask, parse, prune};
 use deltalog::protocol::{
-    Action, DeletionVectorDescriptor, DeletionVectorStorage, PartitionColumnBuilder, PathResolver, PrimitiveType, StructType,
+    Action, DeletionVectorDescriptor, DeletionVectorStorage, PartitionColumnBuilder, PathResolver,
+    PrimitiveType, StructType,
 };
 use deltalog::scan::{Answers, DataFiles, FileListing, RowScan, TableScan};
-use deltalog::stats::{CollectOptions, IndexedColumns, StatsBounds, collect_stats, decode_stats, leaf_columns, normalize_stats};
+use deltalog::stats::{
+    CollectOptions, IndexedColumns, StatsBounds, collect_stats, decode_stats, leaf_columns, normalize_stats,
+};
 use deltalog::{Snapshot, Storage};
 use futures::executor::block_on;
 use object_store::ObjectStoreExt;
@@ -44,7 +47,12 @@ pub fn read_all(storage: &Storage) {
     let _ = CommitTimes::read(storage, None, InCommitTimestamps::Always).map(|times| times.version_at(0));
     let Ok(snapshot) = Snapshot::open(storage, None) else { return };
     let _ = (snapshot.history(None), snapshot.verify());
-    let _ = (snapshot.totals(), snapshot.timestamp_ms(), snapshot.domain_metadata(), snapshot.app_transaction("a"));
+    let _ = (
+        snapshot.totals(),
+        snapshot.timestamp_ms(),
+        snapshot.domain_metadata(),
+        snapshot.app_transaction("a"),
+    );
     for batch in FileListing::new(&snapshot).read().into_iter().flatten() {
         if batch.is_err() {
             break;
@@ -55,7 +63,10 @@ pub fn read_all(storage: &Storage) {
     for (path, _) in leaf_columns(snapshot.arrow_schema()).into_iter().take(3) {
         let _ = Answers::new(&snapshot).min_max(&path.to_string());
         let predicate = deltalog::predicate::col(&path.to_string()).is_not_null();
-        let _ = FileListing::new(&snapshot).predicate(&predicate).and_then(FileListing::read).map(|list| list.take(100).count());
+        let _ = FileListing::new(&snapshot)
+            .predicate(&predicate)
+            .and_then(FileListing::read)
+            .map(|list| list.take(100).count());
     }
     for batch in TableScan::new(&snapshot).read().into_iter().flatten().take(100) {
         if batch.is_err() {
@@ -67,7 +78,9 @@ pub fn read_all(storage: &Storage) {
 /// `table` with another content of the file that `wanted` accepts; the last of them.
 fn with_file(table: &Files, wanted: impl Fn(&str) -> bool, bytes: &[u8]) -> Option<Storage> {
     let changed = table.keys().rev().find(|path| wanted(path))?;
-    Some(storage(table.iter().map(|(path, old)| (path.as_str(), if path == changed { bytes } else { old.as_slice() }))))
+    Some(storage(
+        table.iter().map(|(path, old)| (path.as_str(), if path == changed { bytes } else { old.as_slice() })),
+    ))
 }
 
 /// What the log says of a table: everything but its rows.
@@ -79,7 +92,10 @@ fn read_log(storage: &Storage) {
     let _ = format!("{rows} {:?}", snapshot.metadata());
     if let Some((path, _)) = leaf_columns(snapshot.arrow_schema()).first() {
         let predicate = deltalog::predicate::col(&path.to_string()).is_not_null();
-        let _ = FileListing::new(&snapshot).predicate(&predicate).and_then(FileListing::read).map(|list| list.take(100).count());
+        let _ = FileListing::new(&snapshot)
+            .predicate(&predicate)
+            .and_then(FileListing::read)
+            .map(|list| list.take(100).count());
     }
 }
 
@@ -94,7 +110,8 @@ fn read_rows(storage: &Storage) {
 /// Reads tables of which one file is damaged with `read`.
 fn fuzz_tables(target: &str, wanted: impl Fn(&str) -> bool + Copy, read: impl Fn(&Storage)) {
     let is_small = |table: &&Files| table.len() < 24 && table.values().map(Vec::len).sum::<usize>() < 200_000;
-    let tables: Vec<&Files> = TABLES.iter().filter(is_small).filter(|table| table.keys().any(|path| wanted(path))).collect();
+    let tables: Vec<&Files> =
+        TABLES.iter().filter(is_small).filter(|table| table.keys().any(|path| wanted(path))).collect();
     // The input's first two bytes say which table it belongs to.
     let inputs: Vec<Vec<u8>> = tables
         .iter()
@@ -116,7 +133,8 @@ fn fuzz_tables(target: &str, wanted: impl Fn(&str) -> bool + Copy, read: impl Fn
 #[test]
 fn action_line() {
     let lines = corpus::files(is_commit);
-    let lines: Vec<Vec<u8>> = lines.iter().flat_map(|file| file.split(|byte| *byte == b'\n').map(<[u8]>::to_vec)).collect();
+    let lines: Vec<Vec<u8>> =
+        lines.iter().flat_map(|file| file.split(|byte| *byte == b'\n').map(<[u8]>::to_vec)).collect();
     fuzz("action_line", &lines, |input| {
         if let Ok(Some(action)) = Action::parse_line(&text(input)) {
             let _ = format!("{action:?}");
@@ -136,7 +154,11 @@ fn checkpoint() {
 
 #[test]
 fn last_checkpoint() {
-    fuzz_tables("last_checkpoint", |path| path == "_delta_log/_last_checkpoint", |storage| drop(Snapshot::open(storage, None)));
+    fuzz_tables(
+        "last_checkpoint",
+        |path| path == "_delta_log/_last_checkpoint",
+        |storage| drop(Snapshot::open(storage, None)),
+    );
 }
 
 #[test]
@@ -151,9 +173,15 @@ fn deletion_vector_file() {
 
 #[test]
 fn path() {
-    let mut paths: Vec<Vec<u8>> =
-        [corpus::members("add", "path"), corpus::members("remove", "path")].concat().into_iter().map(String::into_bytes).collect();
-    paths.extend(["s3a://bucket/t/x", "file:/t/%41", "/t/../x", "a//./b", "memory:///t/x"].map(|path| path.as_bytes().to_vec()));
+    let mut paths: Vec<Vec<u8>> = [corpus::members("add", "path"), corpus::members("remove", "path")]
+        .concat()
+        .into_iter()
+        .map(String::into_bytes)
+        .collect();
+    paths.extend(
+        ["s3a://bucket/t/x", "file:/t/%41", "/t/../x", "a//./b", "memory:///t/x"]
+            .map(|path| path.as_bytes().to_vec()),
+    );
     let resolver = resolver();
     fuzz("path", &paths, |input| {
         let text = text(input);
@@ -174,7 +202,12 @@ fn deletion_vector_descriptor() {
         br#"{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L","sizeInBytes":40,"cardinality":6}"#
             .to_vec(),
     );
-    let storage = storage(blobs.iter().take(1).map(|blob| ("deletion_vector_61d16c75-6994-46b7-a15b-8b538852e50e.bin", blob.as_slice())));
+    let storage = storage(
+        blobs
+            .iter()
+            .take(1)
+            .map(|blob| ("deletion_vector_61d16c75-6994-46b7-a15b-8b538852e50e.bin", blob.as_slice())),
+    );
     let vectors = DeletionVectors::new(storage, resolver());
     fuzz("deletion_vector_descriptor", &inputs, |input| {
         let Ok(descriptor) = serde_json::from_slice::<DeletionVectorDescriptor>(input) else { return };
@@ -188,12 +221,16 @@ fn deletion_vector_descriptor() {
 fn deletion_vector_blob() {
     let mut inputs = corpus::files(|path| path.ends_with(".bin"));
     // Version 1, then a size, the magic number and no bitmap, then a checksum.
-    inputs.push([&[1u8, 0, 0, 0, 12][..], &1_681_511_377u32.to_le_bytes(), &[0; 8], &[0x4c, 0xd1, 0x0c, 0x1b]].concat());
+    inputs.push(
+        [&[1u8, 0, 0, 0, 12][..], &1_681_511_377u32.to_le_bytes(), &[0; 8], &[0x4c, 0xd1, 0x0c, 0x1b]]
+            .concat(),
+    );
     fuzz("deletion_vector_blob", &inputs, |input| {
         let storage = storage([("x.bin", input)]);
         let vectors = DeletionVectors::new(storage, resolver());
         for cardinality in [0, 2, 10] {
-            let size = input.get(1..5).map_or(0, |size| i32::from_be_bytes([size[0], size[1], size[2], size[3]]));
+            let size =
+                input.get(1..5).map_or(0, |size| i32::from_be_bytes([size[0], size[1], size[2], size[3]]));
             let descriptor = DeletionVectorDescriptor {
                 storage_type: DeletionVectorStorage::AbsolutePath,
                 path_or_inline_dv: "memory:///t/x.bin".to_owned(),
@@ -202,7 +239,10 @@ fn deletion_vector_blob() {
                 cardinality,
             };
             if let Ok(vector) = vectors.read(&descriptor, Some(1000)) {
-                assert_eq!((vector.cardinality(), cardinality as u64), (vector.rows().count() as u64, vector.cardinality()));
+                assert_eq!(
+                    (vector.cardinality(), cardinality as u64),
+                    (vector.rows().count() as u64, vector.cardinality())
+                );
             }
         }
     });
@@ -216,7 +256,8 @@ const SCHEMA: &str = r#"{"type":"struct","fields":[{"name":"l","type":"long","nu
 
 #[test]
 fn statistics() {
-    let mut inputs: Vec<Vec<u8>> = corpus::members("add", "stats").into_iter().map(String::into_bytes).collect();
+    let mut inputs: Vec<Vec<u8>> =
+        corpus::members("add", "stats").into_iter().map(String::into_bytes).collect();
     inputs.push(
         br#"{"numRecords":3,"minValues":{"l":1,"d":1.25,"f":-0.5,"s":"a","dt":"2020-01-01","ts":"2020-01-01T00:00:00.000Z","ntz":"2020-01-01T00:00:00",
             "n":{"x":2}},"maxValues":{"l":9,"d":2,"f":1e3,"s":"b\u00e9","dt":"2020-01-02","n":{"x":3}},"nullCount":{"l":0,"n":{"x":1}}}"#
@@ -224,8 +265,7 @@ fn statistics() {
     );
     let schema = StructType::from_json(SCHEMA).unwrap().to_arrow().unwrap();
     let columns: Vec<_> = leaf_columns(&schema).into_iter().map(|(path, _)| path).collect();
-    let sql =
-        "l > 1 OR d < 2.5 OR f > 0 OR s LIKE 'a%' OR year(dt) = 2020 OR date_trunc('HOUR', ts) > TIMESTAMP '2020-01-01' OR n.x IS NULL";
+    let sql = "l > 1 OR d < 2.5 OR f > 0 OR s LIKE 'a%' OR year(dt) = 2020 OR date_trunc('HOUR', ts) > TIMESTAMP '2020-01-01' OR n.x IS NULL";
     let predicate = parse(sql, "Europe/Berlin", ParseMode::Strict).unwrap().bind(&schema).unwrap();
     fuzz("statistics", &inputs, |input| {
         let text = text(input);
@@ -237,8 +277,18 @@ fn statistics() {
 
 #[test]
 fn partition_values() {
-    let inputs =
-        ["12", "-1.50", "1e3", "2020-01-01", "+12020-01-01", "2020-01-01 10:00:00.123456", "2020-01-01T00:00:00+05:30", "true", "NaN", "é"];
+    let inputs = [
+        "12",
+        "-1.50",
+        "1e3",
+        "2020-01-01",
+        "+12020-01-01",
+        "2020-01-01 10:00:00.123456",
+        "2020-01-01T00:00:00+05:30",
+        "true",
+        "NaN",
+        "é",
+    ];
     let names = [
         "string",
         "long",
@@ -289,10 +339,16 @@ fn predicate() {
 
 #[test]
 fn schema() {
-    let mut inputs: Vec<Vec<u8>> = corpus::members("metaData", "schemaString").into_iter().map(String::into_bytes).collect();
+    let mut inputs: Vec<Vec<u8>> =
+        corpus::members("metaData", "schemaString").into_iter().map(String::into_bytes).collect();
     inputs.push(SCHEMA.as_bytes().to_vec());
     inputs.push(
-        format!("{}\"long\"{}", r#"{"type":"array","elementType":"#.repeat(200), r#","containsNull":true}"#.repeat(200)).into_bytes(),
+        format!(
+            "{}\"long\"{}",
+            r#"{"type":"array","elementType":"#.repeat(200),
+            r#","containsNull":true}"#.repeat(200)
+        )
+        .into_bytes(),
     );
     fuzz("schema", &inputs, |input| {
         if let Ok(schema) = StructType::from_json(&text(input)) {
@@ -310,12 +366,23 @@ fn footer_statistics() {
         // What the library does with it is the library's; `data_file` is about that.
         let read = std::panic::catch_unwind(|| ParquetMetaDataReader::new().parse_and_finish(&bytes));
         let Ok(Ok(metadata)) = read else { return };
-        let Ok(schema) = parquet::arrow::parquet_to_arrow_schema(metadata.file_metadata().schema_descr(), None) else { return };
+        let Ok(schema) =
+            parquet::arrow::parquet_to_arrow_schema(metadata.file_metadata().schema_descr(), None)
+        else {
+            return;
+        };
         let options = CollectOptions { columns: IndexedColumns::All, without_nan: true };
         if let Ok(stats) = collect_stats(&metadata, &schema, &options) {
             let columns: Vec<_> = leaf_columns(&schema).into_iter().map(|(path, _)| path).collect();
             let stats = decode_stats([Some(stats.as_str())], &schema, &columns).unwrap();
-            assert!(stats.column_by_name("numRecords").unwrap().as_primitive::<arrow::datatypes::Int64Type>().value(0) >= 0);
+            assert!(
+                stats
+                    .column_by_name("numRecords")
+                    .unwrap()
+                    .as_primitive::<arrow::datatypes::Int64Type>()
+                    .value(0)
+                    >= 0
+            );
         }
     });
 }

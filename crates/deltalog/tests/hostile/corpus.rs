@@ -22,9 +22,12 @@ const MOST_TABLES: usize = 160;
 /// The tables of the corpus.
 pub static TABLES: LazyLock<Vec<Files>> = LazyLock::new(|| {
     let mut tables = vec![our_own()];
-    let root = std::env::var_os("DELTALOG_GOLDEN")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden"), PathBuf::from);
-    let mut names: Vec<PathBuf> = fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path().join("table")).collect();
+    let root = std::env::var_os("DELTALOG_GOLDEN").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/golden"),
+        PathBuf::from,
+    );
+    let mut names: Vec<PathBuf> =
+        fs::read_dir(root).into_iter().flatten().flatten().map(|entry| entry.path().join("table")).collect();
     names.sort();
     for table in names.iter().filter(|table| table.is_dir()).take(MOST_TABLES) {
         let mut files = Files::new();
@@ -97,7 +100,13 @@ fn our_own() -> Files {
         RecordBatch::try_from_iter_with_nullable([
             ("n", Arc::new(Int64Array::from(numbers.clone())) as ArrayRef, true),
             ("f", Arc::new(numbers.iter().map(|n| Some(*n as f64 / 3.0)).collect::<Float64Array>()), true),
-            ("s", Arc::new(numbers.iter().map(|n| (n % 3 > 0).then(|| format!("text {n}"))).collect::<StringArray>()), true),
+            (
+                "s",
+                Arc::new(
+                    numbers.iter().map(|n| (n % 3 > 0).then(|| format!("text {n}"))).collect::<StringArray>(),
+                ),
+                true,
+            ),
             ("t", Arc::new(times), true),
             ("p", Arc::new(numbers.iter().map(|n| Some((n % 2).to_string())).collect::<StringArray>()), true),
         ])
@@ -109,7 +118,11 @@ fn our_own() -> Files {
             schema: StructType::from_arrow(&batch.schema()).unwrap(),
             mode: SaveMode::Append,
             partition_by: (version == 0).then(|| vec!["p".to_owned()]),
-            configuration: if version == 0 { [("delta.checkpointInterval".to_owned(), "2".to_owned())].into() } else { Default::default() },
+            configuration: if version == 0 {
+                [("delta.checkpointInterval".to_owned(), "2".to_owned())].into()
+            } else {
+                Default::default()
+            },
             name: None,
             description: None,
         };
@@ -121,6 +134,8 @@ fn our_own() -> Files {
     }
     let mut files = Files::new();
     collect(directory.path(), directory.path(), &mut files);
-    assert!(files.keys().any(|path| is_checkpoint(path)) && files.contains_key("_delta_log/_last_checkpoint"));
+    assert!(
+        files.keys().any(|path| is_checkpoint(path)) && files.contains_key("_delta_log/_last_checkpoint")
+    );
     files
 }

@@ -61,7 +61,10 @@ fn run(target: &str, name: &str, input: &[u8], parse: &impl Fn(&[u8])) {
     let most = MOST_BYTES + input.len() * BYTES_PER_BYTE;
     let fault = match outcome {
         Err(panic) => {
-            let text = panic.downcast_ref::<String>().cloned().or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
+            let text = panic
+                .downcast_ref::<String>()
+                .cloned()
+                .or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
             Some(format!("panicked: {}", text.unwrap_or_default()))
         }
         Ok(()) if held > most => Some(format!("held {held} bytes")),
@@ -86,7 +89,8 @@ fn mutated(corpus: &[Vec<u8>], seed: u64) -> Vec<u8> {
 }
 
 fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
-    const LENGTHS: [u64; 10] = [0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 0x7fff_ffff_ffff_ffff, u64::MAX];
+    const LENGTHS: [u64; 10] =
+        [0, 1, 0x7f, 0xff, 0x7fff, 0xffff, 0x7fff_ffff, 0xffff_ffff, 0x7fff_ffff_ffff_ffff, u64::MAX];
     const TEXTS: [&str; 22] = [
         "null",
         "-1",
@@ -135,15 +139,19 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
         6 => {
             let value = LENGTHS[random.below(LENGTHS.len())];
             let width = [1, 2, 4, 8][random.below(4)];
-            let value =
-                if random.below(2) == 0 { value.to_le_bytes()[..width].to_vec() } else { value.to_be_bytes()[8 - width..].to_vec() };
+            let value = if random.below(2) == 0 {
+                value.to_le_bytes()[..width].to_vec()
+            } else {
+                value.to_be_bytes()[8 - width..].to_vec()
+            };
             let end = (at + width).min(length);
             bytes.splice(at.min(end)..end, value);
         }
         7 => {
             let other = &corpus[random.below(corpus.len())];
             let from = random.below(other.len().max(1));
-            let part = other.get(from..(from + 1 + random.below(256)).min(other.len())).unwrap_or_default().to_vec();
+            let part =
+                other.get(from..(from + 1 + random.below(256)).min(other.len())).unwrap_or_default().to_vec();
             let end = if random.below(2) == 0 { at.min(length) } else { range(random).end };
             bytes.splice(at.min(end)..end, part);
         }
@@ -157,7 +165,12 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
             let digit = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|more| at + more);
             if let Some(digit) = digit {
                 let end = digit + bytes[digit..].iter().take_while(|byte| byte.is_ascii_digit()).count();
-                let number = [random.next().to_string(), "0".to_owned(), "-7".to_owned(), "9".repeat(1 + random.below(40))];
+                let number = [
+                    random.next().to_string(),
+                    "0".to_owned(),
+                    "-7".to_owned(),
+                    "9".repeat(1 + random.below(40)),
+                ];
                 bytes.splice(digit..end, number[random.below(4)].bytes());
             }
         }

@@ -1,5 +1,5 @@
-//! Tables made to do harm: whatever their log names, nothing outside of them is read. (Protocol: "Add File and Remove File", "Deletion Vector Descriptor
-//! Schema", "Sidecar Files".)
+//! Tables made to do harm: whatever their log names, nothing outside of them is read. (Protocol: "Add File
+//! and Remove File", "Deletion Vector Descriptor Schema", "Sidecar Files".)
 
 use std::sync::Arc;
 
@@ -48,18 +48,21 @@ fn table(actions: &[Value]) -> (FaultyStore, Storage) {
     lines.extend_from_slice(actions);
     let store = FaultyStore::default();
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let put = |path: &str, bytes: Vec<u8>| block_on(store.put(&Path::parse(path).unwrap(), bytes.into())).unwrap();
+    let put =
+        |path: &str, bytes: Vec<u8>| block_on(store.put(&Path::parse(path).unwrap(), bytes.into())).unwrap();
     put("secret/t/_delta_log/00000000000000000000.json", text.into_bytes());
     for secret in ["secret/x.parquet", "x.parquet", "secret/tt/x.parquet", "secret/deletion_vector_x.bin"] {
         put(secret, b"PAR1 secret PAR1".to_vec());
     }
-    let storage = Storage::with_store(Url::parse("memory:///secret/t").unwrap(), Arc::new(store.clone())).unwrap();
+    let storage =
+        Storage::with_store(Url::parse("memory:///secret/t").unwrap(), Arc::new(store.clone())).unwrap();
     store.take_calls();
     (store, storage)
 }
 
 fn add(path: &str, rest: Value) -> Value {
-    let mut add = json!({"path": path, "partitionValues": {}, "size": 16, "modificationTime": 0, "dataChange": true});
+    let mut add =
+        json!({"path": path, "partitionValues": {}, "size": 16, "modificationTime": 0, "dataChange": true});
     add.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
     json!({"add": add})
 }
@@ -69,7 +72,8 @@ fn stays_inside(name: &str, actions: &[Value]) {
     let (store, storage) = table(actions);
     read_all(&storage);
     for call in store.take_calls() {
-        let inside = call.path.strip_prefix("secret/t").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+        let inside =
+            call.path.strip_prefix("secret/t").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
         assert!(inside && !call.path.contains(".."), "{name:?} led to {}", call.path);
     }
 }
@@ -79,8 +83,9 @@ fn no_path_leads_outside() {
     for path in PATHS {
         stays_inside(path, &[add(path, json!({}))]);
         let (_, storage) = table(&[add(path, json!({}))]);
-        let rows = Snapshot::open(&storage, None)
-            .and_then(|snapshot| deltalog::scan::TableScan::new(&snapshot).read()?.collect::<Result<Vec<_>, _>>());
+        let rows = Snapshot::open(&storage, None).and_then(|snapshot| {
+            deltalog::scan::TableScan::new(&snapshot).read()?.collect::<Result<Vec<_>, _>>()
+        });
         assert!(rows.is_err(), "{path:?} was read");
     }
 }
@@ -89,7 +94,10 @@ fn no_path_leads_outside() {
 fn no_deletion_vector_lies_outside() {
     for path in PATHS {
         let vector = json!({"storageType": "p", "pathOrInlineDv": path, "offset": 1, "sizeInBytes": 10, "cardinality": 1});
-        stays_inside(path, &[add("a.parquet", json!({"deletionVector": vector, "stats": "{\"numRecords\":2}"}))]);
+        stays_inside(
+            path,
+            &[add("a.parquet", json!({"deletionVector": vector, "stats": "{\"numRecords\":2}"}))],
+        );
     }
     for prefix in ["../", "%2e%2e/", "/", "a/../../", "file:///"] {
         let path = format!("{prefix}ab^-aqEH.-t@S}}K{{vb[*k^");
@@ -110,14 +118,23 @@ fn no_hint_leads_outside() {
     for (name, hint) in [
         ("version", json!({"version": u64::MAX, "size": 1})),
         ("parts", json!({"version": 0, "size": 1, "parts": i64::MAX})),
-        ("path", json!({"version": 0, "size": 1, "v2Checkpoint": {"path": "../../x.parquet", "sizeInBytes": 1, "modificationTime": 0}})),
+        (
+            "path",
+            json!({"version": 0, "size": 1, "v2Checkpoint": {"path": "../../x.parquet", "sizeInBytes": 1, "modificationTime": 0}}),
+        ),
         (
             "sidecar",
             json!({"version": 0, "size": 1, "v2Checkpoint": {"path": "00000000000000000000.checkpoint.a.json", "sidecarFiles": [{"path": "../../../x.parquet"}]}}),
         ),
     ] {
         let (store, storage) = table(&[]);
-        block_on(store.put(&Path::from("secret/t/_delta_log/_last_checkpoint"), hint.to_string().into_bytes().into())).unwrap();
+        block_on(
+            store.put(
+                &Path::from("secret/t/_delta_log/_last_checkpoint"),
+                hint.to_string().into_bytes().into(),
+            ),
+        )
+        .unwrap();
         read_all(&storage);
         assert!(store.take_calls().iter().all(|call| call.path.starts_with("secret/t")), "{name}");
         // A hint is a hint.
@@ -145,9 +162,15 @@ fn no_sidecar_leads_outside() {
         read_all(&storage);
         let calls = store.take_calls();
         for call in &calls {
-            assert!(call.path.starts_with("secret/t/_delta_log") && !call.path.contains(".."), "{path:?} led to {}", call.path);
+            assert!(
+                call.path.starts_with("secret/t/_delta_log") && !call.path.contains(".."),
+                "{path:?} led to {}",
+                call.path
+            );
         }
-        let asked = |path: &str| calls.iter().any(|call| call.path == format!("secret/t/_delta_log/_sidecars/{path}"));
+        let asked = |path: &str| {
+            calls.iter().any(|call| call.path == format!("secret/t/_delta_log/_sidecars/{path}"))
+        };
         assert!(path != "honest.parquet" || asked(path), "the checkpoint was not read at all");
     }
 }
@@ -156,10 +179,18 @@ fn no_sidecar_leads_outside() {
 fn absurd_numbers_are_no_sizes() {
     for size in [-1, i64::MIN, i64::MAX] {
         let stats = json!({"numRecords": size, "nullCount": {"n": i64::MIN}}).to_string();
-        stays_inside("size", &[add("a.parquet", json!({"size": size, "modificationTime": size, "stats": stats}))]);
+        stays_inside(
+            "size",
+            &[add("a.parquet", json!({"size": size, "modificationTime": size, "stats": stats}))],
+        );
     }
     let deep = format!("{}1{}", "[".repeat(100_000), "]".repeat(100_000));
     let (_, storage) = table(&[]);
-    storage.put("_delta_log/00000000000000000001.json", format!("{{\"add\":{deep}}}\n").into_bytes().into()).unwrap();
-    assert_eq!(Snapshot::open(&storage, None).and_then(|snapshot| snapshot.totals()).unwrap_err().kind(), ErrorKind::CorruptLog);
+    storage
+        .put("_delta_log/00000000000000000001.json", format!("{{\"add\":{deep}}}\n").into_bytes().into())
+        .unwrap();
+    assert_eq!(
+        Snapshot::open(&storage, None).and_then(|snapshot| snapshot.totals()).unwrap_err().kind(),
+        ErrorKind::CorruptLog
+    );
 }

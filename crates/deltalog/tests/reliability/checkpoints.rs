@@ -1,4 +1,5 @@
-//! Checkpoints of every form, whole and damaged. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V2 Spec", "Sidecar Files".
+//! Checkpoints of every form, whole and damaged. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V2
+//! Spec", "Sidecar Files".
 
 use std::collections::BTreeMap;
 
@@ -63,14 +64,16 @@ proptest! {
         prop_assert_eq!(seen(&opened), expected(&tables[last as usize]));
     }
 
-    /// Whatever happens to a file of a checkpoint: an error, or the files as they are. Bytes of values may change unnoticed, so only cuts are compared.
+    /// Whatever happens to a file of a checkpoint: an error, or the files as they are. Bytes of values may
+    /// change unnoticed, so only cuts are compared.
     #[test]
     fn a_cut_off_file_changes_nothing(form in prop::sample::select(&FORMS[..]), which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
         let (_, storage, files) = log(9, &[(5, form)]);
         let file = &files[which.index(files.len())];
         let bytes = storage.read(file).unwrap();
         let end = cut.index(bytes.len());
-        // Lines that are whole are a whole text: what is missing then is told by the actions that every V2 checkpoint has.
+        // Lines that are whole are a whole text: what is missing then is told by the actions that every V2
+        // checkpoint has.
         storage.put(file, bytes.slice(..end)).unwrap();
         let snapshot = Snapshot::open(&storage, None).unwrap();
         prop_assert_eq!(paths(&snapshot), if lacks_only_files(&bytes[..end], form) { paths(&snapshot) } else { names(1..9) });
@@ -93,15 +96,24 @@ proptest! {
 /// A JSON checkpoint without sidecars that lost lines of files at its end only: nothing in it can tell.
 fn lacks_only_files(bytes: &[u8], form: Form) -> bool {
     let text = String::from_utf8_lossy(bytes);
-    let ends_with_a_line =
-        text.ends_with('\n') || text.lines().last().is_some_and(|line| serde_json::from_str::<serde_json::Value>(line).is_ok());
-    form == Form::UuidJson(0) && ends_with_a_line && text.contains("\"metaData\"") && text.contains("\"protocol\"")
+    let ends_with_a_line = text.ends_with('\n')
+        || text.lines().last().is_some_and(|line| serde_json::from_str::<serde_json::Value>(line).is_ok());
+    form == Form::UuidJson(0)
+        && ends_with_a_line
+        && text.contains("\"metaData\"")
+        && text.contains("\"protocol\"")
 }
 
 #[test]
 fn a_damaged_checkpoint_is_replaced_and_said_so() {
     for form in FORMS {
-        for damage in ["", "x", "PAR1", "{\"checkpointMetadata\":{\"version\":4}}\n", "{\"checkpointMetadata\":{\"version\":5}}\n"] {
+        for damage in [
+            "",
+            "x",
+            "PAR1",
+            "{\"checkpointMetadata\":{\"version\":4}}\n",
+            "{\"checkpointMetadata\":{\"version\":5}}\n",
+        ] {
             let (_, storage, files) = log(9, &[(3, Form::Classic), (5, form)]);
             for file in &files[1..] {
                 let bytes = storage.read(file).unwrap();
@@ -111,9 +123,13 @@ fn a_damaged_checkpoint_is_replaced_and_said_so() {
                     assert_eq!(paths(&snapshot), names(1..9), "{form:?} {file} {damage}");
                     snapshot
                 });
-                let is_listed = snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version) == Some(5);
+                let is_listed =
+                    snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version) == Some(5);
                 // What the listing shows to be empty is no checkpoint at all.
-                assert!(!is_listed || said.iter().any(|line| line.contains(file.rsplit('/').next().unwrap())), "{form:?} {file}: {said:?}");
+                assert!(
+                    !is_listed || said.iter().any(|line| line.contains(file.rsplit('/').next().unwrap())),
+                    "{form:?} {file}: {said:?}"
+                );
                 storage.put(file, bytes).unwrap();
             }
         }
@@ -163,7 +179,8 @@ fn without_anything_to_replace_it_the_error_names_the_file() {
 /// One damaged checkpoint after the other, down to the commits.
 #[test]
 fn the_next_one_may_be_damaged_too() {
-    let (_, storage, files) = log(12, &[(3, Form::UuidJson(2)), (6, Form::Parts(2)), (9, Form::ClassicV2(1))]);
+    let (_, storage, files) =
+        log(12, &[(3, Form::UuidJson(2)), (6, Form::Parts(2)), (9, Form::ClassicV2(1))]);
     for file in files.iter().rev() {
         storage.put(file, "PAR1".into()).unwrap();
         let snapshot = Snapshot::open(&storage, None).unwrap();
@@ -172,8 +189,8 @@ fn the_next_one_may_be_damaged_too() {
     }
 }
 
-/// What is broken in a column of file actions shows only when they are read: before a row of it was handed out nothing is lost, and afterwards it is an error
-/// once.
+/// What is broken in a column of file actions shows only when they are read: before a row of it was handed
+/// out nothing is lost, and afterwards it is an error once.
 #[test]
 fn a_damaged_column_is_found_when_files_are_listed() {
     let (_, storage, files) = log(9, &[(6, Form::Classic)]);
@@ -197,7 +214,14 @@ fn a_damaged_column_is_found_when_files_are_listed() {
 
 #[test]
 fn sidecars_elsewhere_are_refused() {
-    for path in ["../../outside.parquet", "/etc/x.parquet", "file:///t/x.parquet", "a/x.parquet", "..%2Fx.parquet", "x.json"] {
+    for path in [
+        "../../outside.parquet",
+        "/etc/x.parquet",
+        "file:///t/x.parquet",
+        "a/x.parquet",
+        "..%2Fx.parquet",
+        "x.json",
+    ] {
         let (store, storage, files) = log(9, &[(5, Form::UuidJson(1))]);
         let text = String::from_utf8(storage.read(&files[0]).unwrap().to_vec()).unwrap();
         storage.put(&files[0], text.replace("5-0%20of%20uuidjson1.parquet", path).into()).unwrap();
@@ -205,9 +229,9 @@ fn sidecars_elsewhere_are_refused() {
         assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{path}");
         let calls = store.take_calls();
         assert!(
-            calls
-                .iter()
-                .all(|call| call.path.starts_with("t/_delta_log/0") || call.path.contains("_last_checkpoint") || call.op == Op::List),
+            calls.iter().all(|call| call.path.starts_with("t/_delta_log/0")
+                || call.path.contains("_last_checkpoint")
+                || call.op == Op::List),
             "{calls:?}"
         );
         clean_up_to(&storage, 5);
@@ -231,7 +255,10 @@ fn of_several_at_one_version_any_will_do() {
         assert_eq!(paths(&snapshot), names(1..9), "{set:?}");
         storage.put(&set[0], "PAR1".into()).unwrap();
     }
-    assert_eq!(Snapshot::open(&storage, None).and_then(|snapshot| live(&snapshot)).unwrap_err().kind(), ErrorKind::CorruptLog);
+    assert_eq!(
+        Snapshot::open(&storage, None).and_then(|snapshot| live(&snapshot)).unwrap_err().kind(),
+        ErrorKind::CorruptLog
+    );
 }
 
 #[test]
@@ -246,7 +273,15 @@ fn the_cheapest_is_preferred() {
     ];
     for (form, kind) in kinds {
         checkpoint(&storage, 5, form);
-        assert_eq!(Snapshot::open(&storage, None).unwrap().segment().checkpoint.as_ref().map(|checkpoint| checkpoint.kind), Some(kind));
+        assert_eq!(
+            Snapshot::open(&storage, None)
+                .unwrap()
+                .segment()
+                .checkpoint
+                .as_ref()
+                .map(|checkpoint| checkpoint.kind),
+            Some(kind)
+        );
     }
 }
 
@@ -260,7 +295,8 @@ fn no_file_is_read_twice() {
         snapshot.app_transactions().unwrap();
         snapshot.domain_metadata().unwrap();
         let calls = store.take_calls();
-        let mut read: Vec<_> = calls.iter().filter(|call| call.op == Op::Get).map(|call| call.path.clone()).collect();
+        let mut read: Vec<_> =
+            calls.iter().filter(|call| call.op == Op::Get).map(|call| call.path.clone()).collect();
         read.sort();
         // The hint, three commits, and what the checkpoint is made of.
         assert_eq!(read.len(), 1 + 3 + files.len(), "{form:?}: {read:?}");
@@ -290,7 +326,8 @@ fn a_listing_that_shows_files_twice_changes_nothing() {
     }
 }
 
-/// A hint at a V2 checkpoint, with and without its checksum, right and wrong. Protocol: "Last Checkpoint File Schema".
+/// A hint at a V2 checkpoint, with and without its checksum, right and wrong. Protocol: "Last Checkpoint File
+/// Schema".
 #[test]
 fn hints_at_v2_checkpoints() {
     let (_, storage, files) = log(9, &[(3, Form::UuidJson(1)), (6, Form::UuidJson(2))]);
@@ -307,11 +344,16 @@ fn hints_at_v2_checkpoints() {
         storage.put(&format!("{LOG_DIRECTORY}/_last_checkpoint"), hint.to_string().into()).unwrap();
         let snapshot = Snapshot::open(&storage, None).unwrap();
         assert_eq!(paths(&snapshot), names(1..9), "{hint}");
-        assert_eq!(snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version), Some(6), "{hint}");
+        assert_eq!(
+            snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version),
+            Some(6),
+            "{hint}"
+        );
     }
 }
 
-/// "Parquet files of actions" say nothing of row groups: one that several threads share lists what a filter over all files does.
+/// "Parquet files of actions" say nothing of row groups: one that several threads share lists what a filter
+/// over all files does.
 #[test]
 fn a_row_group_that_threads_share_is_listed_once() {
     let (_, storage) = empty();
@@ -327,13 +369,25 @@ fn a_row_group_that_threads_share_is_listed_once() {
     write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment()).unwrap();
     clean_up_to(&storage, 0);
     let snapshot = Snapshot::open(&storage, None).unwrap();
-    for (sql, expected) in
-        [("id >= 0", 0..60_000), ("id >= 29990 AND id < 30010", 29_990..30_010), ("id < 20000", 0..20_000), ("id = 59999", 59_999..60_000)]
-    {
+    for (sql, expected) in [
+        ("id >= 0", 0..60_000),
+        ("id >= 29990 AND id < 30010", 29_990..30_010),
+        ("id < 20000", 0..20_000),
+        ("id = 59999", 59_999..60_000),
+    ] {
         let predicate = parse(sql, "UTC", ParseMode::Strict).unwrap();
-        let listed: Vec<String> =
-            FileListing::new(&snapshot).predicate(&predicate).unwrap().paths().unwrap().map(|path| path.unwrap().to_string()).collect();
+        let listed: Vec<String> = FileListing::new(&snapshot)
+            .predicate(&predicate)
+            .unwrap()
+            .paths()
+            .unwrap()
+            .map(|path| path.unwrap().to_string())
+            .collect();
         // A commit's last line comes first.
-        assert!(listed.iter().eq(&expected.rev().map(|id| format!("{id}.parquet")).collect::<Vec<_>>()), "{sql}: {} files", listed.len());
+        assert!(
+            listed.iter().eq(&expected.rev().map(|id| format!("{id}.parquet")).collect::<Vec<_>>()),
+            "{sql}: {} files",
+            listed.len()
+        );
     }
 }

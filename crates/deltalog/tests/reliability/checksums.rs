@@ -1,4 +1,5 @@
-//! Version checksum files: what they answer, and when they are not believed. Protocol: "Version Checksum File".
+//! Version checksum files: what they answer, and when they are not believed. Protocol: "Version Checksum
+//! File".
 
 use std::collections::BTreeMap;
 
@@ -70,7 +71,8 @@ fn only_of_just_this_version() {
 #[test]
 fn what_cannot_be_understood_or_believed_is_passed_over() {
     let whole = checksum(100).to_string();
-    let foreign_metadata = whole.replace("00000000-0000-0000-0000-000000000000", "11111111-1111-1111-1111-111111111111");
+    let foreign_metadata =
+        whole.replace("00000000-0000-0000-0000-000000000000", "11111111-1111-1111-1111-111111111111");
     for (text, is_warned) in [
         (String::new(), false),
         ("malformed".to_owned(), true),
@@ -85,7 +87,11 @@ fn what_cannot_be_understood_or_believed_is_passed_over() {
         put(&storage, 7, &text);
         let (said, files) = warnings(|| Snapshot::open(&storage, None).unwrap().totals().unwrap().files);
         assert_eq!(files, 7, "{text}");
-        assert_eq!(said.iter().any(|line| line.contains("00000000000000000007.crc")), is_warned, "{text}: {said:?}");
+        assert_eq!(
+            said.iter().any(|line| line.contains("00000000000000000007.crc")),
+            is_warned,
+            "{text}: {said:?}"
+        );
     }
 }
 
@@ -101,8 +107,16 @@ fn verifying_names_what_differs() {
         ("setTransactions", "setTransactions", json!([{"appId": "a", "version": 1}])),
         ("domainMetadata", "domainMetadata", json!([{"domain": "d", "configuration": "", "removed": false}])),
         ("protocol", "protocol", json!({"minReaderVersion": 1, "minWriterVersion": 3})),
-        ("fileSizeHistogram", "fileSizeHistogram", json!({"sortedBinBoundaries": [0, 1], "fileCounts": [1, 6], "totalBytes": [1, 6]})),
-        ("histogramOpt", "fileSizeHistogram", json!({"sortedBinBoundaries": [0, 1], "fileCounts": [1, 6], "totalBytes": [1, 6]})),
+        (
+            "fileSizeHistogram",
+            "fileSizeHistogram",
+            json!({"sortedBinBoundaries": [0, 1], "fileCounts": [1, 6], "totalBytes": [1, 6]}),
+        ),
+        (
+            "histogramOpt",
+            "fileSizeHistogram",
+            json!({"sortedBinBoundaries": [0, 1], "fileCounts": [1, 6], "totalBytes": [1, 6]}),
+        ),
         ("numDeletedRecordsOpt", "numDeletedRecordsOpt", json!(1)),
         ("numDeletionVectorsOpt", "numDeletionVectorsOpt", json!(1)),
         (
@@ -125,7 +139,11 @@ fn verifying_names_what_differs() {
         text[field] = value;
         put(&storage, 7, text);
         let found = Snapshot::open(&storage, None).unwrap().verify().unwrap();
-        assert_eq!(found.differences.iter().map(|difference| difference.field).collect::<Vec<_>>(), [named], "{found:?}");
+        assert_eq!(
+            found.differences.iter().map(|difference| difference.field).collect::<Vec<_>>(),
+            [named],
+            "{found:?}"
+        );
         assert!(found.checked.contains(&named) && !found.is_ok());
     }
     storage.delete(&LogFileName::Checksum(7).path()).unwrap();

@@ -1,9 +1,12 @@
-//! An acknowledged commit is in the log exactly once, whatever becomes of the store's answers. Protocol: "Creation of New Log Entries".
+//! An acknowledged commit is in the log exactly once, whatever becomes of the store's answers. Protocol:
+//! "Creation of New Log Entries".
 
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{Call, Fault, FaultyStore, Op};
-use crate::common::{append, creation, empty, environment, paths, table, try_creation, versions_of, versions_with};
+use crate::common::{
+    append, creation, empty, environment, paths, table, try_creation, versions_of, versions_with,
+};
 
 const FIRST_ID: &str = "00000000-0000-0000-0000-000000000001";
 
@@ -54,7 +57,11 @@ fn already_exists_without_a_commit_is_put_again() {
     fail_creates(&store, 1, Fault::ExistsBefore);
     store.take_calls();
     let committed = transaction.commit_or_fail().unwrap();
-    let creates = store.take_calls().iter().filter(|call| call.op == Op::Create && call.path.ends_with("02.json")).count();
+    let creates = store
+        .take_calls()
+        .iter()
+        .filter(|call| call.op == Op::Create && call.path.ends_with("02.json"))
+        .count();
     store.heal();
     assert_eq!((creates, versions_of(&storage, &committed)), (2, vec![2]));
 }
@@ -144,7 +151,11 @@ fn when_reading_back_fails_the_state_is_unknown() {
             assert!(error.hint().unwrap().contains("_delta_log/00000000000000000002.json"), "{error}");
             // What the hint says is how to find out.
             assert_eq!(versions_with(&storage, FIRST_ID), if stands { vec![2] } else { vec![] });
-            assert_eq!(storage.read("b").unwrap(), "data", "no data file is deleted while the outcome is unknown");
+            assert_eq!(
+                storage.read("b").unwrap(),
+                "data",
+                "no data file is deleted while the outcome is unknown"
+            );
         }
     }
 }
@@ -185,7 +196,8 @@ fn permission_denied_after_a_lost_answer_leaves_it_unknown() {
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
 }
 
-/// On a local file system the refusal may come from syncing the directory, after the commit was linked into it.
+/// On a local file system the refusal may come from syncing the directory, after the commit was linked into
+/// it.
 #[cfg(unix)]
 #[test]
 fn a_local_refusal_is_read_back() {

@@ -1,4 +1,5 @@
-//! Log compaction files: where they help, and where they must not be believed. Protocol: "Log Compaction Files".
+//! Log compaction files: where they help, and where they must not be believed. Protocol: "Log Compaction
+//! Files".
 
 use deltalog::log::name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage};
@@ -21,7 +22,9 @@ fn reconciled(storage: &Storage, start: u64, end: u64) -> Vec<String> {
             let value: Value = serde_json::from_str(line).unwrap();
             let (action, fields) = value.as_object().unwrap().iter().next().unwrap();
             let key = match action.as_str() {
-                "add" | "remove" => format!("file {} {}", name_of(fields["path"].as_str().unwrap()), fields["deletionVector"]),
+                "add" | "remove" => {
+                    format!("file {} {}", name_of(fields["path"].as_str().unwrap()), fields["deletionVector"])
+                }
                 "txn" => format!("txn {}", fields["appId"]),
                 "domainMetadata" => format!("domain {}", fields["domain"]),
                 "commitInfo" | "cdc" => continue,
@@ -74,23 +77,38 @@ proptest! {
 fn a_compaction_saves_the_reading_of_its_commits() {
     let (store, storage) = empty();
     write_log(&storage, 30);
-    compact(&storage, 2, 26, &(2..27).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>());
+    compact(
+        &storage,
+        2,
+        26,
+        &(2..27).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>(),
+    );
     // Longer ones first; this one is inside of the other.
-    compact(&storage, 4, 8, &(4..9).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>());
+    compact(
+        &storage,
+        4,
+        8,
+        &(4..9).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>(),
+    );
     store.take_calls();
     let snapshot = Snapshot::open(&storage, None).unwrap();
     assert_eq!(live(&snapshot).unwrap().len(), 29);
     let calls = store.take_calls();
     // The hint, commits 0, 1, 27, 28, 29, and the compaction.
     assert_eq!(calls.iter().filter(|call| call.op == Op::Get).count(), 7, "{calls:?}");
-    assert_eq!(Snapshot::open(&storage, Some(10)).unwrap().segment().compactions.len(), 1, "the longer one reaches beyond the version");
+    assert_eq!(
+        Snapshot::open(&storage, Some(10)).unwrap().segment().compactions.len(),
+        1,
+        "the longer one reaches beyond the version"
+    );
     write_commit(&storage, 30, &[add_line("30.parquet")]);
     store.take_calls();
     snapshot.refresh().unwrap();
     assert_eq!(store.take_calls().len(), 2, "what the compaction said stays");
 }
 
-/// There are writers that put the lines of several commits into one file, newest first, and leave what was cancelled out.
+/// There are writers that put the lines of several commits into one file, newest first, and leave what was
+/// cancelled out.
 #[test]
 fn what_is_not_reconciled_is_not_believed() {
     let remove = |path: &str| format!(r#"{{"remove":{{"path":"{path}","dataChange":true}}}}"#);
@@ -98,7 +116,10 @@ fn what_is_not_reconciled_is_not_believed() {
         vec![remove("2.parquet"), add_line("2.parquet")],
         vec![add_line("2.parquet"), remove("2.parquet")],
         vec![add_line("2.parquet"), add_line("./2.parquet")],
-        vec![r#"{"txn":{"appId":"a","version":1}}"#.to_owned(), r#"{"txn":{"appId":"a","version":2}}"#.to_owned()],
+        vec![
+            r#"{"txn":{"appId":"a","version":1}}"#.to_owned(),
+            r#"{"txn":{"appId":"a","version":2}}"#.to_owned(),
+        ],
         vec!["{".to_owned()],
         vec![],
     ];
@@ -111,7 +132,10 @@ fn what_is_not_reconciled_is_not_believed() {
         for lines in [&lines, &padded].into_iter().take(if lines.is_empty() { 1 } else { 2 }) {
             compact(&storage, 2, 6, lines);
             let found = paths(&Snapshot::open(&storage, None).unwrap());
-            assert!(found.len() == 7 && found.iter().all(|path| !path.starts_with("wrong")), "{lines:?}: {found:?}");
+            assert!(
+                found.len() == 7 && found.iter().all(|path| !path.starts_with("wrong")),
+                "{lines:?}: {found:?}"
+            );
         }
     }
 }
@@ -121,8 +145,18 @@ fn what_is_not_reconciled_is_not_believed() {
 fn a_compaction_hides_no_gap_and_makes_no_version() {
     let (_, storage) = empty();
     write_log(&storage, 8);
-    compact(&storage, 2, 6, &(2..7).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>());
-    compact(&storage, 6, 12, &(6..13).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>());
+    compact(
+        &storage,
+        2,
+        6,
+        &(2..7).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>(),
+    );
+    compact(
+        &storage,
+        6,
+        12,
+        &(6..13).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>(),
+    );
     assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 7);
     storage.delete(&LogFileName::Commit(4).path()).unwrap();
     let error = Snapshot::open(&storage, None).map(|snapshot| snapshot.version()).unwrap_err();

@@ -5,7 +5,10 @@ use std::sync::Barrier;
 use deltalog::transaction::{ConflictReason, Outcome};
 use deltalog::{ErrorKind, Snapshot};
 
-use crate::common::{add_line, append, creation, empty, environment, first_lines, overwrite, paths, table, versions_of, write_commit};
+use crate::common::{
+    add_line, append, creation, empty, environment, first_lines, overwrite, paths, table, versions_of,
+    write_commit,
+};
 
 fn reason(outcome: Outcome) -> (u64, ConflictReason) {
     match outcome {
@@ -45,7 +48,9 @@ fn an_overwrite_that_lost_says_why_and_changes_nothing() {
 #[test]
 fn metadata_and_protocol_of_any_winner_conflict() {
     let lines = first_lines(&[("delta.appendOnly".to_owned(), "false".to_owned())].into());
-    for (line, expected) in lines.into_iter().zip([ConflictReason::ProtocolChanged, ConflictReason::MetadataChanged]) {
+    for (line, expected) in
+        lines.into_iter().zip([ConflictReason::ProtocolChanged, ConflictReason::MetadataChanged])
+    {
         let (_, storage) = table(&["a"]);
         let base = Snapshot::open(&storage, None).unwrap();
         write_commit(&storage, 2, &[add_line("b")]);
@@ -88,7 +93,10 @@ fn of_sixteen_creators_one_wins() {
         });
         let (winners, losers): (Vec<_>, Vec<_>) = outcomes.into_iter().partition(Result::is_ok);
         assert_eq!(winners.len(), 1);
-        assert!(losers.iter().all(|loser| loser.as_ref().unwrap_err().kind() == ErrorKind::TableAlreadyExists), "{losers:?}");
+        assert!(
+            losers.iter().all(|loser| loser.as_ref().unwrap_err().kind() == ErrorKind::TableAlreadyExists),
+            "{losers:?}"
+        );
         assert_eq!(versions_of(&storage, winners[0].as_ref().unwrap()), [0]);
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
     }

@@ -31,11 +31,16 @@ fn opening_reads_the_hint_a_list_and_each_commit() {
 fn with_a_checkpoint_only_the_commits_after_it_are_read() {
     let (store, storage) = empty();
     write_log(&storage, 8);
-    deltalog::checkpoint::write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment()).unwrap();
+    deltalog::checkpoint::write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment())
+        .unwrap();
     store.take_calls();
     Snapshot::open(&storage, None).unwrap();
     let calls = store.take_calls();
-    let commits: Vec<_> = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with("json")).map(|call| &call.path).collect();
+    let commits: Vec<_> = calls
+        .iter()
+        .filter(|call| call.op == Op::Get && call.path.ends_with("json"))
+        .map(|call| &call.path)
+        .collect();
     assert_eq!(commits, ["t/_delta_log/00000000000000000007.json", "t/_delta_log/00000000000000000006.json"]);
     assert_eq!(calls.iter().filter(|call| call.op == Op::List).count(), 1);
 }
@@ -56,7 +61,8 @@ fn refreshing_costs_a_list_and_the_news() {
     assert_eq!(newer.version(), 5);
 }
 
-/// The checkpoint of a version appears after its commit: a handle that keeps up must find it all the same, or its tail grows for ever.
+/// The checkpoint of a version appears after its commit: a handle that keeps up must find it all the same, or
+/// its tail grows for ever.
 #[test]
 fn a_handle_that_keeps_up_finds_the_checkpoints() {
     let (_, storage) = empty();

@@ -16,8 +16,12 @@ fn state(storage: &Storage) -> State {
     }
 }
 
-/// Runs `operation` once undisturbed, then once for each of its requests and each fault. A fault lasts for one request, or from it on (a crash).
-fn enumerate(prepare: impl Fn() -> (crate::common::store::FaultyStore, Storage), operation: impl Fn(&Storage) -> Result<(), Error>) {
+/// Runs `operation` once undisturbed, then once for each of its requests and each fault. A fault lasts for
+/// one request, or from it on (a crash).
+fn enumerate(
+    prepare: impl Fn() -> (crate::common::store::FaultyStore, Storage),
+    operation: impl Fn(&Storage) -> Result<(), Error>,
+) {
     let (store, storage) = prepare();
     let before = state(&storage);
     store.take_calls();
@@ -76,11 +80,16 @@ fn overwrite_over_a_checkpoint() {
             write_checkpoint(&Snapshot::open(&storage, Some(2)).unwrap(), &environment()).unwrap();
             (store, storage)
         },
-        |storage| overwrite(&Snapshot::open(storage, None)?, "new", &environment())?.commit_or_fail().map(drop),
+        |storage| {
+            overwrite(&Snapshot::open(storage, None)?, "new", &environment())?.commit_or_fail().map(drop)
+        },
     );
 }
 
 #[test]
 fn checkpoint() {
-    enumerate(|| table(&["a", "b", "c"]), |storage| write_checkpoint(&Snapshot::open(storage, None)?, &environment()));
+    enumerate(
+        || table(&["a", "b", "c"]),
+        |storage| write_checkpoint(&Snapshot::open(storage, None)?, &environment()),
+    );
 }

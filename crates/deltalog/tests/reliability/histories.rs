@@ -1,4 +1,5 @@
-//! Random histories: the crate's replay against the naive one. Protocol: "Action Reconciliation", "Checkpoints".
+//! Random histories: the crate's replay against the naive one. Protocol: "Action Reconciliation",
+//! "Checkpoints".
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +14,9 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use crate::common::oracle::{Key, SPELLINGS, Table, name_of};
-use crate::common::{NOW_MS, deletion_vector, empty, environment, first_lines, live, metadata_line, write_commit};
+use crate::common::{
+    NOW_MS, deletion_vector, empty, environment, first_lines, live, metadata_line, write_commit,
+};
 
 const HOUR_MS: i64 = 3_600_000;
 const WEEK_MS: i64 = 7 * 24 * HOUR_MS;
@@ -31,7 +34,13 @@ pub enum Step {
 
 fn step() -> impl Strategy<Value = Step> {
     let file = || (0..SPELLINGS.len(), 0..5usize, 0..4usize);
-    let ages = prop_oneof![Just(None), Just(Some(0)), Just(Some(2 * HOUR_MS)), Just(Some(WEEK_MS)), Just(Some(WEEK_MS - 1))];
+    let ages = prop_oneof![
+        Just(None),
+        Just(Some(0)),
+        Just(Some(2 * HOUR_MS)),
+        Just(Some(WEEK_MS)),
+        Just(Some(WEEK_MS - 1))
+    ];
     prop_oneof![
         6 => file().prop_map(|(name, spelling, vector)| Step::Add { name, spelling, vector }),
         6 => (file(), ages).prop_map(|((name, spelling, vector), age_ms)| Step::Remove { name, spelling, vector, age_ms }),
@@ -53,7 +62,8 @@ impl Step {
         let with_vector = |mut fields: serde_json::Value, vector: usize| {
             let text = ["", "ab^-aqEH.-t@S}K{vb[*k^", "ab^-aqEH.-t@S}K{vb[*k^", "other"][vector];
             if vector > 0 {
-                fields["deletionVector"] = json!({"storageType": "u", "pathOrInlineDv": text, "sizeInBytes": 40, "cardinality": 6});
+                fields["deletionVector"] =
+                    json!({"storageType": "u", "pathOrInlineDv": text, "sizeInBytes": 40, "cardinality": 6});
             }
             if vector > 1 {
                 fields["deletionVector"]["offset"] = json!(vector);
@@ -86,12 +96,17 @@ impl Step {
     }
 }
 
-/// The lines of each version. The first gets protocol and metadata; a commit is never empty. Each action has a number, which is its size.
+/// The lines of each version. The first gets protocol and metadata; a commit is never empty. Each action has
+/// a number, which is its size.
 pub fn lines(history: &[Vec<Step>]) -> Vec<Vec<String>> {
     let mut serial = 0;
     let mut commits = Vec::new();
     for (version, steps) in history.iter().enumerate() {
-        let mut commit = if version == 0 { first_lines(&BTreeMap::new()) } else { vec![json!({"commitInfo": {}}).to_string()] };
+        let mut commit = if version == 0 {
+            first_lines(&BTreeMap::new())
+        } else {
+            vec![json!({"commitInfo": {}}).to_string()]
+        };
         for step in steps {
             serial += 1;
             commit.push(step.line(serial));
@@ -112,14 +127,20 @@ pub fn write_history(history: &[Vec<Step>]) -> Storage {
 /// What a snapshot shows, in the oracle's terms; tombstones are only in checkpoints, and are compared there.
 pub fn seen(snapshot: &Snapshot) -> Table {
     let files = live(snapshot).unwrap();
-    let live: BTreeMap<Key, i64> = files.iter().map(|(path, vector, size)| ((name_of(path), vector.clone()), *size)).collect();
+    let live: BTreeMap<Key, i64> =
+        files.iter().map(|(path, vector, size)| ((name_of(path), vector.clone()), *size)).collect();
     assert_eq!(live.len(), files.len(), "a logical file is there twice: {files:?}");
     let application = |app: &str| Some((app.to_owned(), snapshot.app_transaction(app).unwrap()?.version));
     Table {
         live,
         dead: BTreeMap::new(),
         applications: ["app0", "app1"].into_iter().filter_map(application).collect(),
-        domains: snapshot.domain_metadata().unwrap().into_iter().map(|domain| (domain.domain, domain.configuration)).collect(),
+        domains: snapshot
+            .domain_metadata()
+            .unwrap()
+            .into_iter()
+            .map(|domain| (domain.domain, domain.configuration))
+            .collect(),
         configuration: snapshot.metadata().configuration.clone(),
         writer_version: snapshot.protocol().min_writer_version.into(),
     }
@@ -147,7 +168,10 @@ fn tombstones(snapshot: &Snapshot) -> BTreeSet<Key> {
     let mut keys = BTreeSet::new();
     for batch in CheckpointReader::removes(snapshot.storage(), checkpoint).unwrap() {
         let batch = batch.unwrap();
-        assert_eq!(batch.column_by_name("deletionTimestamp").unwrap().as_primitive::<Int64Type>().null_count(), 0);
+        assert_eq!(
+            batch.column_by_name("deletionTimestamp").unwrap().as_primitive::<Int64Type>().null_count(),
+            0
+        );
         for row in 0..batch.num_rows() {
             let path = batch.column_by_name("path").unwrap().as_string::<i32>().value(row);
             assert!(keys.insert((name_of(path), deletion_vector(&batch, row))), "a tombstone is there twice");
@@ -183,7 +207,8 @@ proptest! {
             for (version, table) in tables.iter().enumerate() {
                 prop_assert_eq!(seen(&Snapshot::open(&storage, Some(version as u64)).unwrap()), expected(table));
             }
-            // What the checkpoint let expire is expired for the checkpoints on top of it, whatever the retention is by then.
+            // What the checkpoint let expire is expired for the checkpoints on top of it, whatever the
+            // retention is by then.
             let kept = unexpired(&tables[version]);
             let expired: Vec<_> = tables[version].dead.clone().into_iter().filter(|(key, _)| !kept.contains(key)).collect();
             for later in tables.iter_mut().skip(version) {
@@ -192,7 +217,8 @@ proptest! {
         }
     }
 
-    /// A handle that is refreshed now and then, while checkpoints appear and old commits go, shows what opening shows.
+    /// A handle that is refreshed now and then, while checkpoints appear and old commits go, shows what
+    /// opening shows.
     #[test]
     fn refreshing_is_opening(history in history(), events in vec((any::<bool>(), 0..4u8), 10)) {
         let (_, storage) = empty();

@@ -1,4 +1,5 @@
-//! Logs with something wrong in them. Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Last Checkpoint File".
+//! Logs with something wrong in them. Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Last
+//! Checkpoint File".
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -59,7 +60,11 @@ fn a_commit_that_only_the_listing_lacks_is_not_missing() {
         write_log(&storage, 8);
         let expected = paths(&Snapshot::open(&storage, None).unwrap());
         hidden.iter().for_each(|ending| store.hide(ending));
-        for snapshot in [Snapshot::open(&storage, None).unwrap(), held.refresh().unwrap(), Snapshot::open(&storage, Some(7)).unwrap()] {
+        for snapshot in [
+            Snapshot::open(&storage, None).unwrap(),
+            held.refresh().unwrap(),
+            Snapshot::open(&storage, Some(7)).unwrap(),
+        ] {
             assert_eq!((snapshot.version(), paths(&snapshot)), (7, expected.clone()), "{hidden:?}");
         }
         assert_eq!(Snapshot::open(&storage, Some(4)).unwrap().version(), 4, "{hidden:?}");
@@ -68,11 +73,16 @@ fn a_commit_that_only_the_listing_lacks_is_not_missing() {
 
 #[test]
 fn torn_and_empty_commits_are_named() {
-    for (text, line) in [("{\"commitInfo\":{}}\n{\"add\":{\"path\":\"x", Some(2)), ("", None), ("\n\n", None)] {
+    for (text, line) in [("{\"commitInfo\":{}}\n{\"add\":{\"path\":\"x", Some(2)), ("", None), ("\n\n", None)]
+    {
         let storage = log(4);
         put(&storage, "00000000000000000003.json", text);
         let error = failure(&storage, None);
-        assert_eq!((error.kind(), error.version(), error.line()), (ErrorKind::CorruptLog, Some(3), line), "{error}");
+        assert_eq!(
+            (error.kind(), error.version(), error.line()),
+            (ErrorKind::CorruptLog, Some(3), line),
+            "{error}"
+        );
         assert_eq!(error.path(), Some("_delta_log/00000000000000000003.json"));
         assert_eq!(Snapshot::open(&storage, Some(2)).unwrap().version(), 2);
     }
@@ -131,7 +141,11 @@ fn the_hint_is_only_a_hint() {
         }
         let newest = Snapshot::open(&storage, None).unwrap();
         assert_eq!((newest.version(), paths(&newest)), (7, expected), "{hint}");
-        assert_eq!(newest.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version), Some(4), "{hint}");
+        assert_eq!(
+            newest.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version),
+            Some(4),
+            "{hint}"
+        );
     }
 }
 
@@ -165,7 +179,11 @@ fn a_log_without_a_version_is_no_table() {
     assert_eq!(failure(&storage, None).kind(), ErrorKind::NotATable);
     assert_eq!(failure(&storage, Some(3)).kind(), ErrorKind::NotATable);
     put(&storage, "00000000000000000000.crc", "{}");
-    assert_eq!(failure(&storage, None).kind(), ErrorKind::CorruptLog, "a log without commits is not an empty place");
+    assert_eq!(
+        failure(&storage, None).kind(),
+        ErrorKind::CorruptLog,
+        "a log without commits is not an empty place"
+    );
 }
 
 #[test]
@@ -192,7 +210,10 @@ fn time_travel_over_file_times_that_go_back() {
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     write_log(&storage, 5);
     for (version, time) in [1000, 5000, 2000, 4000, 9000].into_iter().enumerate() {
-        let file = File::options().write(true).open(directory.path().join(LogFileName::Commit(version as u64).path())).unwrap();
+        let file = File::options()
+            .write(true)
+            .open(directory.path().join(LogFileName::Commit(version as u64).path()))
+            .unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(time)).unwrap();
     }
     let times = CommitTimes::read(&storage, None, InCommitTimestamps::Never).unwrap();

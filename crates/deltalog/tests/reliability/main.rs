@@ -1,8 +1,16 @@
-//! What the crate promises about commits, replay and the log, tried with a store that fails, with many writers, and against a naive replay.
+//! What the crate promises about commits, replay and the log, tried with a store that fails, with many
+//! writers, and against a naive replay.
 //!
 //! One binary, because linking is what such tests wait for.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub, missing_docs, reason = "tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
 
 mod checkpoints;
 mod checksums;

@@ -12,7 +12,14 @@ const WRITERS: usize = 64;
 const APPENDS: usize = 20;
 
 fn request() -> WriteRequest {
-    WriteRequest { schema: schema(), mode: SaveMode::Append, partition_by: None, configuration: [].into(), name: None, description: None }
+    WriteRequest {
+        schema: schema(),
+        mode: SaveMode::Append,
+        partition_by: None,
+        configuration: [].into(),
+        name: None,
+        description: None,
+    }
 }
 
 #[test]
@@ -29,7 +36,9 @@ fn all_appends_land_once() {
                 scope.spawn(move || {
                     let append = |number| {
                         let write = PendingWrite::begin(storage, request(), environment).unwrap().unwrap();
-                        write.commit(vec![add(&format!("{writer}-{number}"))], Operation::new("WRITE")).unwrap()
+                        write
+                            .commit(vec![add(&format!("{writer}-{number}"))], Operation::new("WRITE"))
+                            .unwrap()
                     };
                     (0..APPENDS).map(append).collect::<Vec<_>>()
                 })
@@ -48,9 +57,12 @@ fn all_appends_land_once() {
     assert_eq!(versions_of(&storage, some), [some.version]);
     let snapshot = Snapshot::open(&storage, None).unwrap();
     assert_eq!(snapshot.version(), last);
-    let mut expected: Vec<String> = (0..WRITERS).flat_map(|writer| (0..APPENDS).map(move |number| format!("{writer}-{number}"))).collect();
+    let mut expected: Vec<String> = (0..WRITERS)
+        .flat_map(|writer| (0..APPENDS).map(move |number| format!("{writer}-{number}")))
+        .collect();
     expected.sort();
     assert_eq!(paths(&snapshot), expected);
-    // A guard against writers that starve; how long it takes is mostly the disk and what else the machine does.
+    // A guard against writers that starve; how long it takes is mostly the disk and what else the machine
+    // does.
     assert!(took < Duration::from_secs(90), "{took:?}");
 }

@@ -10,21 +10,36 @@ use crate::common::store::{Fault, Op};
 use crate::common::{creation, empty, environment, schema};
 
 fn begin(storage: &Storage, mode: SaveMode) -> PendingWrite {
-    let request = WriteRequest { schema: schema(), mode, partition_by: None, configuration: [].into(), name: None, description: None };
+    let request = WriteRequest {
+        schema: schema(),
+        mode,
+        partition_by: None,
+        configuration: [].into(),
+        name: None,
+        description: None,
+    };
     PendingWrite::begin(storage, request, &deltalog::Environment::system()).unwrap().unwrap()
 }
 
 fn files(write: &PendingWrite) -> Vec<deltalog::protocol::Add> {
     let schema = Arc::clone(write.arrow_schema());
-    let columns: Vec<ArrayRef> =
-        schema.fields().iter().map(|field| arrow::compute::cast(&Int64Array::from(vec![1]), field.data_type()).unwrap()).collect();
+    let columns: Vec<ArrayRef> = schema
+        .fields()
+        .iter()
+        .map(|field| arrow::compute::cast(&Int64Array::from(vec![1]), field.data_type()).unwrap())
+        .collect();
     let mut writer = write.writer().unwrap();
     writer.write(&RecordBatch::try_new(schema, columns).unwrap()).unwrap();
     writer.finish().unwrap()
 }
 
 fn data_files(storage: &Storage) -> usize {
-    storage.list_after("", "").unwrap().iter().filter(|file| file.name.ends_with(".parquet") && !file.name.contains("_delta_log")).count()
+    storage
+        .list_after("", "")
+        .unwrap()
+        .iter()
+        .filter(|file| file.name.ends_with(".parquet") && !file.name.contains("_delta_log"))
+        .count()
 }
 
 #[test]

@@ -43,17 +43,26 @@ fn by_path_it_is_refused_and_with_its_commits_it_is_read() {
     let storage = managed();
     let error = Snapshot::open(&storage, None).map(|snapshot| snapshot.version()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
-    assert!(error.to_string().contains("catalogManaged") && error.hint().is_some_and(|hint| hint.contains("catalog")), "{error}");
+    assert!(
+        error.to_string().contains("catalogManaged")
+            && error.hint().is_some_and(|hint| hint.contains("catalog")),
+        "{error}"
+    );
     let (two, three) = (stage(&storage, 2), StagedCommit::inline(3, lines(3).join("\n")));
     // Nobody says that this one counts.
     stage(&storage, 4);
     assert_eq!(open(&storage, []).unwrap().version(), 1);
     let snapshot = open(&storage, [three.clone(), two.clone()]).unwrap();
-    assert_eq!((snapshot.version(), paths(&snapshot)), (3, vec!["1.parquet".to_owned(), "2.parquet".to_owned(), "3.parquet".to_owned()]));
+    assert_eq!(
+        (snapshot.version(), paths(&snapshot)),
+        (3, vec!["1.parquet".to_owned(), "2.parquet".to_owned(), "3.parquet".to_owned()])
+    );
     assert_eq!(snapshot.timestamp_ms().unwrap(), 3000);
     assert_eq!(snapshot.history(None).unwrap().len(), 4);
     assert_eq!(snapshot.commit_actions(2, None).unwrap().count(), 2);
-    let at = |time| Snapshot::builder(&storage).staged_commits([two.clone(), three.clone()]).timestamp_ms(time).open();
+    let at = |time| {
+        Snapshot::builder(&storage).staged_commits([two.clone(), three.clone()]).timestamp_ms(time).open()
+    };
     assert_eq!(at(2500).unwrap().version(), 2);
     assert_eq!(Snapshot::builder(&storage).staged_commits([two]).version(0).open().unwrap().version(), 0);
 }
@@ -86,7 +95,8 @@ fn a_handle_goes_on_with_what_the_catalog_says() {
 #[test]
 fn what_cannot_be_a_catalogs_answer_is_refused() {
     let storage = managed();
-    let error = open(&storage, [StagedCommit::inline(2, "x"), StagedCommit::inline(2, "y")]).map(|_| ()).unwrap_err();
+    let error =
+        open(&storage, [StagedCommit::inline(2, "x"), StagedCommit::inline(2, "y")]).map(|_| ()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     let error = open(&storage, [stage(&storage, 4)]).map(|_| ()).unwrap_err();
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(2)), "a gap");

@@ -1,4 +1,5 @@
-//! When versions were made: in-commit timestamps, time travel, history, changes. Protocol: "In-Commit Timestamps".
+//! When versions were made: in-commit timestamps, time travel, history, changes. Protocol: "In-Commit
+//! Timestamps".
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -15,7 +16,8 @@ use tempfile::TempDir;
 
 use crate::common::{add_line, environment, first_lines, metadata_line, write_commit, write_log};
 
-const ICT_PROTOCOL: &str = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":7,"writerFeatures":["inCommitTimestamp"]}}"#;
+const ICT_PROTOCOL: &str =
+    r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":7,"writerFeatures":["inCommitTimestamp"]}}"#;
 
 fn local() -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
@@ -24,7 +26,8 @@ fn local() -> (TempDir, Storage) {
 }
 
 fn set_time(directory: &TempDir, version: u64, millis: u64) {
-    let file = File::options().write(true).open(directory.path().join(LogFileName::Commit(version).path())).unwrap();
+    let file =
+        File::options().write(true).open(directory.path().join(LogFileName::Commit(version).path())).unwrap();
     file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(millis)).unwrap();
 }
 
@@ -33,7 +36,8 @@ fn stamped(in_commit_timestamp: i64) -> String {
         .to_string()
 }
 
-/// Versions 0 to 2 by file times 1000, 3000, 2000; in-commit timestamps from version 3 on: 5000, 6000, 7000, with file times that say otherwise.
+/// Versions 0 to 2 by file times 1000, 3000, 2000; in-commit timestamps from version 3 on: 5000, 6000, 7000,
+/// with file times that say otherwise.
 fn enabled_later() -> (TempDir, Storage) {
     let (directory, storage) = local();
     write_log(&storage, 3);
@@ -60,10 +64,22 @@ fn version_at(storage: &Storage, time: i64) -> u64 {
 #[test]
 fn before_and_after_the_enabling() {
     let (_directory, storage) = enabled_later();
-    for (time, version) in [(1000, 0), (2999, 0), (3000, 1), (3001, 2), (4999, 2), (5000, 3), (5999, 3), (6000, 4), (6999, 4), (7000, 5)] {
+    for (time, version) in [
+        (1000, 0),
+        (2999, 0),
+        (3000, 1),
+        (3001, 2),
+        (4999, 2),
+        (5000, 3),
+        (5999, 3),
+        (6000, 4),
+        (6999, 4),
+        (7000, 5),
+    ] {
         assert_eq!(version_at(&storage, time), version, "{time}");
     }
-    let times = (0..6).map(|version| Snapshot::open(&storage, Some(version)).unwrap().timestamp_ms().unwrap());
+    let times =
+        (0..6).map(|version| Snapshot::open(&storage, Some(version)).unwrap().timestamp_ms().unwrap());
     // A version from before knows nothing of the enabling.
     assert_eq!(times.collect::<Vec<_>>(), [1000, 3000, 3001, 5000, 6000, 7000]);
     for (time, why) in [(999, "version 0 is of"), (7001, "version 5 is the newest")] {
@@ -86,7 +102,10 @@ fn enabled_from_the_first_version_on() {
     }
     // A commit that breaks the promise has no time, and no guess is made.
     write_commit(&storage, 3, &[add_line("3.parquet")]);
-    assert_eq!(Snapshot::open(&storage, None).unwrap().timestamp_ms().unwrap_err().kind(), ErrorKind::CorruptLog);
+    assert_eq!(
+        Snapshot::open(&storage, None).unwrap().timestamp_ms().unwrap_err().kind(),
+        ErrorKind::CorruptLog
+    );
 }
 
 /// Without the feature an `inCommitTimestamp` is a field like any other.
@@ -111,7 +130,11 @@ fn a_log_that_was_cleaned_up_says_so() {
     // Commits 3 and 4 are there, and cannot be read.
     for time in [4000, 5999] {
         let error = Snapshot::open_at(&storage, time).map(|snapshot| snapshot.version()).unwrap_err();
-        assert!(error.to_string().contains("5 to 8") && error.to_string().contains("before version 5 was cleaned up"), "{error}");
+        assert!(
+            error.to_string().contains("5 to 8")
+                && error.to_string().contains("before version 5 was cleaned up"),
+            "{error}"
+        );
     }
     assert_eq!(version_at(&storage, 6000), 5);
     assert_eq!(version_at(&storage, 9000), 8);
@@ -121,7 +144,10 @@ fn a_log_that_was_cleaned_up_says_so() {
 fn a_compaction_does_not_hide_the_time_of_its_commits() {
     let (_directory, storage) = enabled_later();
     storage
-        .put(&LogFileName::Compaction { start: 4, end: 5 }.path(), [add_line("4.parquet"), add_line("5.parquet")].join("\n").into())
+        .put(
+            &LogFileName::Compaction { start: 4, end: 5 }.path(),
+            [add_line("4.parquet"), add_line("5.parquet")].join("\n").into(),
+        )
         .unwrap();
     let snapshot = Snapshot::open(&storage, None).unwrap();
     assert_eq!(snapshot.segment().compactions.len(), 1);
@@ -144,7 +170,14 @@ fn the_history_keeps_every_field() {
     assert_eq!(text("operation").value(0), "WRITE");
     assert_eq!(text("other").value(0), r#"{"custom":{"a":[1]}}"#);
     assert!(text("user_name").is_null(0) && batch.column_by_name("operation_metrics").unwrap().is_null(0));
-    assert_eq!(batch.column_by_name("in_commit_timestamp").unwrap().as_primitive::<TimestampMillisecondType>().value(1), 6000);
+    assert_eq!(
+        batch
+            .column_by_name("in_commit_timestamp")
+            .unwrap()
+            .as_primitive::<TimestampMillisecondType>()
+            .value(1),
+        6000
+    );
     assert_eq!(batch.column_by_name("version").unwrap().as_primitive::<Int64Type>().values(), &[5, 4, 3]);
 }
 
@@ -153,7 +186,11 @@ fn changes_are_the_lines_of_the_log() {
     let (_directory, storage) = enabled_later();
     let remove = r#"{"remove":{"path":"a%20b.parquet","deletionTimestamp":9,"dataChange":true,"size":3,"partitionValues":{"p":null}}}"#;
     let unknown = r#"{"fromTheFuture":{"x":1.50}}"#;
-    write_commit(&storage, 6, &[stamped(8000), remove.to_owned(), unknown.to_owned(), r#"{"add":null}"#.to_owned()]);
+    write_commit(
+        &storage,
+        6,
+        &[stamped(8000), remove.to_owned(), unknown.to_owned(), r#"{"add":null}"#.to_owned()],
+    );
     let snapshot = Snapshot::open(&storage, None).unwrap();
     let batches: Vec<_> = snapshot.commit_actions(4, None).unwrap().map(|batch| batch.unwrap()).collect();
     assert_eq!(batches.iter().map(|batch| batch.num_rows()).collect::<Vec<_>>(), [2, 2, 4]);
@@ -168,13 +205,22 @@ fn changes_are_the_lines_of_the_log() {
     );
     assert_eq!((text("path", 1).as_deref(), text("path", 2)), (Some("a b.parquet"), None));
     assert_eq!(text("json", 2).as_deref(), Some(r#"{"x":1.50}"#));
-    assert_eq!(last.column_by_name("timestamp").unwrap().as_primitive::<TimestampMillisecondType>().values(), &[8000; 4]);
+    assert_eq!(
+        last.column_by_name("timestamp").unwrap().as_primitive::<TimestampMillisecondType>().values(),
+        &[8000; 4]
+    );
     assert_eq!(last.column_by_name("size").unwrap().as_primitive::<Int64Type>().value(1), 3);
     assert_eq!(snapshot.commit_actions(0, Some(0)).unwrap().count(), 1);
-    for (start, end, kind) in
-        [(3, Some(2), ErrorKind::InvalidArgument), (7, None, ErrorKind::InvalidArgument), (5, Some(9), ErrorKind::VersionNotFound)]
-    {
-        assert_eq!(snapshot.commit_actions(start, end).map(|_| ()).unwrap_err().kind(), kind, "{start} to {end:?}");
+    for (start, end, kind) in [
+        (3, Some(2), ErrorKind::InvalidArgument),
+        (7, None, ErrorKind::InvalidArgument),
+        (5, Some(9), ErrorKind::VersionNotFound),
+    ] {
+        assert_eq!(
+            snapshot.commit_actions(start, end).map(|_| ()).unwrap_err().kind(),
+            kind,
+            "{start} to {end:?}"
+        );
     }
     storage.delete(&LogFileName::Commit(5).path()).unwrap();
     assert_eq!(snapshot.commit_actions(4, None).map(|_| ()).unwrap_err().kind(), ErrorKind::CorruptLog);

@@ -1,6 +1,7 @@
 //! `commitInfo`. (PROTOCOL, "Commit Provenance Information".)
 //!
-//! - Any JSON is a valid `commitInfo`, so reading one never fails: a known field of an unexpected type stays among the unknown ones.
+//! - Any JSON is a valid `commitInfo`, so reading one never fails: a known field of an unexpected type stays
+//!   among the unknown ones.
 //! - Unknown fields are kept and written back.
 
 use serde::{Deserialize, Serialize};

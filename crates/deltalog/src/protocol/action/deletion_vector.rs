@@ -1,4 +1,5 @@
-//! The descriptor of a deletion vector, part of `add` and `remove`. (PROTOCOL, "Deletion Vector Descriptor Schema".)
+//! The descriptor of a deletion vector, part of `add` and `remove`. (PROTOCOL, "Deletion Vector Descriptor
+//! Schema".)
 
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +20,9 @@ pub enum DeletionVectorStorage {
 impl DeletionVectorStorage {
     /// What the log's letter means.
     pub fn parse(letter: &str) -> Option<Self> {
-        [Self::UuidRelativePath, Self::Inline, Self::AbsolutePath].into_iter().find(|storage| letter.chars().eq([storage.letter()]))
+        [Self::UuidRelativePath, Self::Inline, Self::AbsolutePath]
+            .into_iter()
+            .find(|storage| letter.chars().eq([storage.letter()]))
     }
 
     /// The letter that the log uses.

@@ -24,7 +24,8 @@ pub struct Metadata {
     pub format: Format,
     /// The schema as JSON, byte for byte as the writer left it.
     ///
-    /// Required by the protocol, yet writers leave it out or `null` in a table without columns; then it is empty, and is left out again.
+    /// Required by the protocol, yet writers leave it out or `null` in a table without columns; then it is
+    /// empty, and is left out again.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub schema_string: String,
     /// Logical names of the partition columns, in order.

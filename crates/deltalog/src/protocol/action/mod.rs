@@ -8,8 +8,10 @@
 //!   └ Action::Add ────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" demands: what must not be ignored raises the protocol.
-//! - A field that the protocol requires is required here; its absence is a corrupt log. A map that may be absent may also be `null`.
+//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" demands: what must not be
+//!   ignored raises the protocol.
+//! - A field that the protocol requires is required here; its absence is a corrupt log. A map that may be
+//!   absent may also be `null`.
 //! - Optional fields that are not set are not written.
 //! - JSON deeper than serde_json's limit (128) is an error, not a stack overflow.
 
@@ -42,7 +44,8 @@ pub use txn::SetTransaction;
 
 use crate::{Error, Result};
 
-/// Partition column to value, both as strings; `None` is the null partition. (PROTOCOL, "Partition Value Serialization".)
+/// Partition column to value, both as strings; `None` is the null partition. (PROTOCOL, "Partition Value
+/// Serialization".)
 pub type PartitionValues = std::collections::BTreeMap<String, Option<String>>;
 
 /// Free-form tags of an action.
@@ -99,10 +102,12 @@ impl Action {
     /// `None` is a line without a known action: an action of a later protocol, or every known one `null`.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when the line is no JSON object, lacks a required field, or holds more than one action.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when the line is no JSON object, lacks a required field,
+    /// or holds more than one action.
     pub fn parse_line(line: &str) -> Result<Option<Self>> {
-        let line: Line =
-            serde_json::from_str(line).map_err(|error| Error::corrupt_log("line of the log is not a valid action").with_source(error))?;
+        let line: Line = serde_json::from_str(line).map_err(|error| {
+            Error::corrupt_log("line of the log is not a valid action").with_source(error)
+        })?;
         let mut found = [
             line.add.map(Self::Add),
             line.remove.map(Self::Remove),
@@ -119,9 +124,11 @@ impl Action {
         .flatten();
         let first = found.next();
         match (&first, found.next()) {
-            (Some(first), Some(second)) => {
-                Err(Error::corrupt_log(format!("line of the log holds two actions, '{}' and '{}'", first.name(), second.name())))
-            }
+            (Some(first), Some(second)) => Err(Error::corrupt_log(format!(
+                "line of the log holds two actions, '{}' and '{}'",
+                first.name(),
+                second.name()
+            ))),
             _ => Ok(first),
         }
     }
@@ -131,8 +138,9 @@ impl Action {
     /// # Errors
     /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) when a value has no JSON form.
     pub fn to_json_line(&self) -> Result<String> {
-        serde_json::to_string(self)
-            .map_err(|error| Error::invalid_argument(format!("action '{}' has no JSON form", self.name())).with_source(error))
+        serde_json::to_string(self).map_err(|error| {
+            Error::invalid_argument(format!("action '{}' has no JSON form", self.name())).with_source(error)
+        })
     }
 
     /// The action's key in the log.

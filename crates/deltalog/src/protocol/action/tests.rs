@@ -9,7 +9,8 @@ fn parse(line: &str) -> Action {
     Action::parse_line(line).unwrap().unwrap()
 }
 
-/// Every example of the sections "Change Metadata" to "Checkpoint Metadata" (the `protocol` one with the field names of its table).
+/// Every example of the sections "Change Metadata" to "Checkpoint Metadata" (the `protocol` one with the
+/// field names of its table).
 const EXAMPLES: &[(&str, &str)] = &[
     (
         "metaData",
@@ -27,7 +28,10 @@ const EXAMPLES: &[(&str, &str)] = &[
         "remove",
         r#"{"remove":{"path":"part-00001-9…..snappy.parquet","deletionTimestamp":1515488792485,"dataChange":true,"baseRowId":4071,"defaultRowCommitVersion":41}}"#,
     ),
-    ("cdc", r#"{"cdc":{"path":"_change_data/cdc-00001-c…..snappy.parquet","partitionValues":{},"size":1213,"dataChange":false}}"#),
+    (
+        "cdc",
+        r#"{"cdc":{"path":"_change_data/cdc-00001-c…..snappy.parquet","partitionValues":{},"size":1213,"dataChange":false}}"#,
+    ),
     ("txn", r#"{"txn":{"appId":"3ba13872-2d47-4e17-86a0-21afd2a22395","version":364475}}"#),
     ("protocol", r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#),
     (
@@ -121,14 +125,16 @@ fn null_counts_as_absent_where_a_map_or_an_option_is_meant() {
     ) else {
         panic!()
     };
-    assert_eq!(add, Add { path: "a".into(), size: 1, modification_time: 2, data_change: true, ..Add::default() });
+    assert_eq!(
+        add,
+        Add { path: "a".into(), size: 1, modification_time: 2, data_change: true, ..Add::default() }
+    );
 }
 
 /// The first commit of Delta Live Tables.
 #[test]
 fn metadata_without_a_schema_has_no_columns() {
-    let line =
-        r#"{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},"partitionColumns":[],"configuration":{},"createdTime":1}}"#;
+    let line = r#"{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},"partitionColumns":[],"configuration":{},"createdTime":1}}"#;
     let action = parse(line);
     let Action::Metadata(metadata) = &action else { panic!("{action:?}") };
     assert!(metadata.schema().unwrap().fields().is_empty());
@@ -138,7 +144,9 @@ fn metadata_without_a_schema_has_no_columns() {
 #[test]
 fn the_unique_id_of_a_deletion_vector_is_derived_as_the_protocol_says() {
     let descriptor = |storage: &str, path: &str, offset: &str| {
-        let json = format!(r#"{{"storageType":"{storage}","pathOrInlineDv":"{path}","sizeInBytes":40,"cardinality":6{offset}}}"#);
+        let json = format!(
+            r#"{{"storageType":"{storage}","pathOrInlineDv":"{path}","sizeInBytes":40,"cardinality":6{offset}}}"#
+        );
         serde_json::from_str::<DeletionVectorDescriptor>(&json).unwrap().unique_id()
     };
     assert_eq!(descriptor("u", "ab^-aqEH.-t@S}K{vb[*k^", r#","offset":4"#), "uab^-aqEH.-t@S}K{vb[*k^@4");

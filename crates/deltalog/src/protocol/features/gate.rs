@@ -19,7 +19,9 @@ enum Support {
 fn reading(feature: &TableFeature) -> Support {
     match feature {
         // Asks of readers only that they know its name; they do not vacuum.
-        TableFeature::VacuumProtocolCheck | TableFeature::TimestampNtz | TableFeature::ColumnMapping => Support::Full,
+        TableFeature::VacuumProtocolCheck | TableFeature::TimestampNtz | TableFeature::ColumnMapping => {
+            Support::Full
+        }
         TableFeature::DeletionVectors => Support::Full,
         // Changes of types that are no widenings are refused where the schema is read.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
@@ -42,7 +44,8 @@ fn writing(feature: &TableFeature) -> Support {
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Classic checkpoints stay allowed, of the one spec and of the other.
         TableFeature::V2Checkpoint => Support::Full,
-        // Files are written and removed as a whole: removed ones with their vectors, and nothing is updated, so there is no change file to write.
+        // Files are written and removed as a whole: removed ones with their vectors, and nothing is updated,
+        // so there is no change file to write.
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         TableFeature::Invariants
         | TableFeature::CheckConstraints
@@ -80,13 +83,19 @@ pub fn writer_refusals(protocol: &Protocol, metadata: &Metadata) -> Result<Vec<T
     Ok(refused)
 }
 
-fn refusals(supported: Vec<TableFeature>, support: fn(&TableFeature) -> Support, metadata: &Metadata) -> Result<Vec<TableFeature>> {
-    let mut refused: Vec<_> = supported.iter().filter(|feature| support(feature) == Support::Missing).cloned().collect();
+fn refusals(
+    supported: Vec<TableFeature>,
+    support: fn(&TableFeature) -> Support,
+    metadata: &Metadata,
+) -> Result<Vec<TableFeature>> {
+    let mut refused: Vec<_> =
+        supported.iter().filter(|feature| support(feature) == Support::Missing).cloned().collect();
     for feature in supported.into_iter().filter(|feature| support(feature) == Support::WhileInactive) {
         match feature.is_active(metadata) {
             Ok(true) => refused.push(feature),
             Ok(false) => {}
-            // A feature that is missing anyway is the better thing to say than a schema that may only be unreadable for want of it.
+            // A feature that is missing anyway is the better thing to say than a schema that may only be
+            // unreadable for want of it.
             Err(error) if refused.is_empty() => return Err(error),
             Err(_) => {}
         }
@@ -97,11 +106,13 @@ fn refusals(supported: Vec<TableFeature>, support: fn(&TableFeature) -> Support,
 /// Refuses a table that cannot be read rightly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that is missing, the protocol version, or the file format;
-/// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a protocol that the specification does not allow.
+/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that is missing, the protocol version,
+/// or the file format; [`CorruptLog`](crate::ErrorKind::CorruptLog) for a protocol that the specification
+/// does not allow.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable_but(protocol, metadata, &[]).map_err(|error| {
-        let only_by_catalog = ensure_readable_but(protocol, metadata, &[TableFeature::CatalogManaged]).is_ok();
+        let only_by_catalog =
+            ensure_readable_but(protocol, metadata, &[TableFeature::CatalogManaged]).is_ok();
         if only_by_catalog { needs_catalog() } else { error }
     })
 }
@@ -122,8 +133,11 @@ fn ensure_readable_but(protocol: &Protocol, metadata: &Metadata, allowed: &[Tabl
     ensure_features("read", &refused)?;
     match metadata.format.provider.eq_ignore_ascii_case("parquet") {
         true => Ok(()),
-        false => Err(Error::unsupported(format!("cannot read the table: its data files are in the format '{}'", metadata.format.provider))
-            .with_hint("only parquet is implemented")),
+        false => Err(Error::unsupported(format!(
+            "cannot read the table: its data files are in the format '{}'",
+            metadata.format.provider
+        ))
+        .with_hint("only parquet is implemented")),
     }
 }
 
@@ -146,7 +160,8 @@ pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
 
 /// Whether rows of the table must not be changed or removed. (PROTOCOL, "Append-only Tables".)
 ///
-/// Holds for every protocol: a table that says so in its properties means it, also where its protocol does not make writers respect it.
+/// Holds for every protocol: a table that says so in its properties means it, also where its protocol does
+/// not make writers respect it.
 pub fn is_append_only(metadata: &Metadata) -> bool {
     metadata.is_enabled("delta.appendOnly")
 }
@@ -154,8 +169,10 @@ pub fn is_append_only(metadata: &Metadata) -> bool {
 fn ensure_version(verb: &str, version: i32, newest: i32) -> Result<()> {
     match version <= newest {
         true => Ok(()),
-        false => Err(Error::unsupported(format!("cannot {verb} the table: it needs version {version} of the {verb} protocol"))
-            .with_hint(format!("versions up to {newest} are implemented; a newer release may know this one"))),
+        false => Err(Error::unsupported(format!(
+            "cannot {verb} the table: it needs version {version} of the {verb} protocol"
+        ))
+        .with_hint(format!("versions up to {newest} are implemented; a newer release may know this one"))),
     }
 }
 

@@ -27,7 +27,8 @@ const TRACED: [TableFeature; 12] = [
 /// The protocol for a new table with this schema and these properties.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that a property or a column asks for and that cannot be written.
+/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that a property or a column asks for
+/// and that cannot be written.
 pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol> {
     let mut asked: Vec<TableFeature> = Vec::new();
     for feature in TRACED {
@@ -35,13 +36,24 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
             asked.push(feature);
         }
     }
-    let properties =
-        [("delta.enableDeletionVectors", TableFeature::DeletionVectors), ("delta.enableTypeWidening", TableFeature::TypeWidening)];
-    asked.extend(properties.into_iter().filter(|(property, _)| metadata.is_enabled(property)).map(|(_, feature)| feature));
+    let properties = [
+        ("delta.enableDeletionVectors", TableFeature::DeletionVectors),
+        ("delta.enableTypeWidening", TableFeature::TypeWidening),
+    ];
+    asked.extend(
+        properties
+            .into_iter()
+            .filter(|(property, _)| metadata.is_enabled(property))
+            .map(|(_, feature)| feature),
+    );
     if metadata.wants_v2_checkpoints() {
         asked.push(TableFeature::V2Checkpoint);
     }
-    let by_name = metadata.configuration.keys().filter_map(|key| key.strip_prefix("delta.feature.")).map(TableFeature::from_name);
+    let by_name = metadata
+        .configuration
+        .keys()
+        .filter_map(|key| key.strip_prefix("delta.feature."))
+        .map(TableFeature::from_name);
     asked.extend(by_name);
     if schema.holds_variants() {
         asked.push(TableFeature::VariantType);
@@ -61,9 +73,15 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
 fn protocol_with(features: &[TableFeature]) -> Protocol {
     // Those that the oldest protocol for writers has without naming them.
     let legacy = [TableFeature::AppendOnly, TableFeature::Invariants];
-    let listed: BTreeSet<&str> = features.iter().filter(|feature| !legacy.contains(feature)).map(TableFeature::name).collect();
+    let listed: BTreeSet<&str> =
+        features.iter().filter(|feature| !legacy.contains(feature)).map(TableFeature::name).collect();
     if listed.is_empty() {
-        return Protocol { min_reader_version: 1, min_writer_version: 2, reader_features: None, writer_features: None };
+        return Protocol {
+            min_reader_version: 1,
+            min_writer_version: 2,
+            reader_features: None,
+            writer_features: None,
+        };
     }
     let is_readers = |name: &&&str| TableFeature::from_name(name).kind() == Some(FeatureKind::ReaderWriter);
     let readers: Vec<String> = listed.iter().filter(is_readers).map(|name| (*name).to_owned()).collect();
@@ -78,10 +96,16 @@ fn protocol_with(features: &[TableFeature]) -> Protocol {
 
 /// Refuses columns of the names that the change data feed has for its own.
 fn ensure_no_feed_columns(schema: &StructType) -> Result<()> {
-    match ["_change_type", "_commit_version", "_commit_timestamp"].into_iter().find_map(|name| schema.field(name)) {
+    match ["_change_type", "_commit_version", "_commit_timestamp"]
+        .into_iter()
+        .find_map(|name| schema.field(name))
+    {
         None => Ok(()),
-        Some(field) => Err(Error::schema_mismatch(format!("the change data feed has a column '{}' of its own", field.name))
-            .with_hint("rename the column, or leave out the property delta.enableChangeDataFeed")),
+        Some(field) => Err(Error::schema_mismatch(format!(
+            "the change data feed has a column '{}' of its own",
+            field.name
+        ))
+        .with_hint("rename the column, or leave out the property delta.enableChangeDataFeed")),
     }
 }
 
@@ -131,10 +155,15 @@ mod tests {
             name: None,
             description: None,
             format: crate::protocol::Format::default(),
-            schema_string: format!(r#"{{"type":"struct","fields":[{{"name":"a","type":"{type_name}","nullable":true,"metadata":{{}}}}]}}"#),
+            schema_string: format!(
+                r#"{{"type":"struct","fields":[{{"name":"a","type":"{type_name}","nullable":true,"metadata":{{}}}}]}}"#
+            ),
             partition_columns: Vec::new(),
             created_time: None,
-            configuration: property.iter().map(|(key, value)| (String::from(*key), String::from(*value))).collect(),
+            configuration: property
+                .iter()
+                .map(|(key, value)| (String::from(*key), String::from(*value)))
+                .collect(),
         }
     }
 
@@ -149,7 +178,8 @@ mod tests {
         assert!(super::super::ensure_writable(&made, &ntz).is_ok());
     }
 
-    /// PROTOCOL, "Table Features for New and Existing Tables", "Deletion Vectors", "V2 Checkpoint Table Feature", "Writer Requirements for AddCDCFile".
+    /// PROTOCOL, "Table Features for New and Existing Tables", "Deletion Vectors", "V2 Checkpoint Table
+    /// Feature", "Writer Requirements for AddCDCFile".
     #[test]
     fn a_table_lists_what_its_properties_ask_for() {
         let made = |type_name: &str, property| {
@@ -164,18 +194,28 @@ mod tests {
             )
         };
         let names = |names: &[&str]| names.iter().map(|name| String::from(*name)).collect::<Vec<_>>();
-        let (reader, writer, for_readers, for_writers) = made("long", ("delta.enableDeletionVectors", "true"));
+        let (reader, writer, for_readers, for_writers) =
+            made("long", ("delta.enableDeletionVectors", "true"));
         assert_eq!((reader, writer), (3, 7));
-        assert_eq!((for_readers, for_writers), (names(&["deletionVectors"]), names(&["appendOnly", "invariants", "deletionVectors"])));
+        assert_eq!(
+            (for_readers, for_writers),
+            (names(&["deletionVectors"]), names(&["appendOnly", "invariants", "deletionVectors"]))
+        );
         let (.., for_readers, for_writers) = made("timestamp_ntz", ("delta.enableDeletionVectors", "true"));
         assert_eq!(for_readers, names(&["deletionVectors", "timestampNtz"]));
         assert_eq!(for_writers, names(&["appendOnly", "invariants", "deletionVectors", "timestampNtz"]));
         let (reader, writer, for_readers, for_writers) = made("long", ("delta.checkpointPolicy", "v2"));
         assert_eq!((reader, writer), (3, 7));
-        assert_eq!((for_readers, for_writers), (names(&["v2Checkpoint"]), names(&["appendOnly", "invariants", "v2Checkpoint"])));
+        assert_eq!(
+            (for_readers, for_writers),
+            (names(&["v2Checkpoint"]), names(&["appendOnly", "invariants", "v2Checkpoint"]))
+        );
         let (reader, writer, for_readers, for_writers) = made("long", ("delta.enableChangeDataFeed", "true"));
         assert_eq!((reader, writer), (1, 7));
-        assert_eq!((for_readers, for_writers), (names(&[]), names(&["appendOnly", "invariants", "changeDataFeed"])));
+        assert_eq!(
+            (for_readers, for_writers),
+            (names(&[]), names(&["appendOnly", "invariants", "changeDataFeed"]))
+        );
         assert_eq!(made("long", ("delta.appendOnly", "true")).1, 2);
     }
 
@@ -204,7 +244,10 @@ mod tests {
         ] {
             let asking = metadata("long", Some(property));
             let error = protocol_for(&asking.schema().unwrap(), &asking).unwrap_err();
-            assert!(error.to_string().contains(feature) && error.to_string().contains("leave out"), "{error}");
+            assert!(
+                error.to_string().contains(feature) && error.to_string().contains("leave out"),
+                "{error}"
+            );
         }
     }
 }

@@ -160,23 +160,28 @@ impl TableFeature {
 
     /// Whether a table that supports this feature makes use of it, as far as its metadata tells.
     ///
-    /// `true` where metadata cannot tell: deletion vectors, say, may be in the log although the property that allows new ones is off.
+    /// `true` where metadata cannot tell: deletion vectors, say, may be in the log although the property that
+    /// allows new ones is off.
     ///
     /// # Errors
     /// As [`Metadata::schema`], for features whose traces are in the schema.
     pub fn is_active(&self, metadata: &Metadata) -> Result<bool> {
         let field_has = |matches: fn(&str) -> bool| {
-            Ok(metadata.schema()?.any_field(&mut |field| field.metadata.entries().keys().any(|key| matches(key))))
+            Ok(metadata
+                .schema()?
+                .any_field(&mut |field| field.metadata.entries().keys().any(|key| matches(key))))
         };
         match self {
             Self::AppendOnly => Ok(metadata.is_enabled("delta.appendOnly")),
             Self::Invariants => field_has(|key| key == "delta.invariants"),
-            Self::CheckConstraints => Ok(metadata.configuration.keys().any(|key| key.starts_with("delta.constraints."))),
+            Self::CheckConstraints => {
+                Ok(metadata.configuration.keys().any(|key| key.starts_with("delta.constraints.")))
+            }
             Self::ChangeDataFeed => Ok(metadata.is_enabled("delta.enableChangeDataFeed")),
             Self::GeneratedColumns => field_has(|key| key == "delta.generationExpression"),
-            Self::ColumnMapping => {
-                Ok(metadata.property("delta.columnMapping.mode").is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none")))
-            }
+            Self::ColumnMapping => Ok(metadata
+                .property("delta.columnMapping.mode")
+                .is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none"))),
             Self::IdentityColumns => field_has(|key| key.starts_with("delta.identity.")),
             Self::AllowColumnDefaults => field_has(|key| key == "CURRENT_DEFAULT"),
             Self::RowTracking => Ok(metadata.is_enabled("delta.enableRowTracking")),

@@ -4,7 +4,8 @@ use super::*;
 use crate::ErrorKind;
 use crate::protocol::action::{Format, Metadata};
 
-const PLAIN: &str = r#"{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{}}]}"#;
+const PLAIN: &str =
+    r#"{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{}}]}"#;
 
 fn metadata(properties: &[(&str, &str)], field_metadata: &str) -> Metadata {
     Metadata {
@@ -25,7 +26,12 @@ fn legacy(reader: i32, writer: i32) -> Protocol {
 
 fn listing(reader: &[&str], writer: &[&str]) -> Protocol {
     let owned = |names: &[&str]| Some(names.iter().map(|name| name.to_string()).collect());
-    Protocol { min_reader_version: 3, min_writer_version: 7, reader_features: owned(reader), writer_features: owned(writer) }
+    Protocol {
+        min_reader_version: 3,
+        min_writer_version: 7,
+        reader_features: owned(reader),
+        writer_features: owned(writer),
+    }
 }
 
 #[test]
@@ -42,7 +48,8 @@ fn names_are_unique_and_found_again() {
 
 #[test]
 fn legacy_versions_imply_what_the_tables_say() {
-    let names = |writer| legacy(1, writer).writer_features().iter().map(ToString::to_string).collect::<Vec<_>>();
+    let names =
+        |writer| legacy(1, writer).writer_features().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names(1), [""; 0]);
     assert_eq!(names(2), ["appendOnly", "invariants"]);
     assert_eq!(names(3).last().map(String::as_str), Some("checkConstraints"));
@@ -53,7 +60,8 @@ fn legacy_versions_imply_what_the_tables_say() {
 
 #[test]
 fn legacy_tables_without_active_features_are_read_and_written() {
-    let plain = metadata(&[("delta.columnMapping.mode", "none"), ("delta.enableChangeDataFeed", "false")], "{}");
+    let plain =
+        metadata(&[("delta.columnMapping.mode", "none"), ("delta.enableChangeDataFeed", "false")], "{}");
     for reader in 1..=2 {
         for writer in 1..=6 {
             ensure_readable(&legacy(reader, writer), &plain).unwrap();
@@ -65,7 +73,12 @@ fn legacy_tables_without_active_features_are_read_and_written() {
 #[test]
 fn active_features_are_refused_by_name_from_the_version_on_that_implies_them() {
     for (feature, first, properties, field) in [
-        ("invariants", 2, &[][..], r#"{"delta.invariants":"{\"expression\": { \"expression\": \"x > 3\"} }"}"#),
+        (
+            "invariants",
+            2,
+            &[][..],
+            r#"{"delta.invariants":"{\"expression\": { \"expression\": \"x > 3\"} }"}"#,
+        ),
         ("checkConstraints", 3, &[("delta.constraints.birthDateCheck", "birthDate > '1900-01-01'")], "{}"),
         ("generatedColumns", 4, &[], r#"{"delta.generationExpression":"y + 1"}"#),
         ("identityColumns", 6, &[], r#"{"delta.identity.start":1}"#),
@@ -82,8 +95,14 @@ fn active_features_are_refused_by_name_from_the_version_on_that_implies_them() {
             assert_eq!(error.kind(), ErrorKind::Unsupported);
             assert!(error.to_string().contains(&format!("'{feature}'")), "{error}");
         }
-        assert_eq!(writer_refusals(&listing(&[], &[feature]), &metadata).unwrap(), [TableFeature::from_name(feature)]);
-        assert!(ensure_writable(&listing(&[], &["appendOnly"]), &metadata).is_ok(), "not listed, so not to be respected");
+        assert_eq!(
+            writer_refusals(&listing(&[], &[feature]), &metadata).unwrap(),
+            [TableFeature::from_name(feature)]
+        );
+        assert!(
+            ensure_writable(&listing(&[], &["appendOnly"]), &metadata).is_ok(),
+            "not listed, so not to be respected"
+        );
     }
 }
 
@@ -105,14 +124,20 @@ fn column_mapping_counts_only_where_the_protocol_supports_it() {
 fn listed_features_are_gated() {
     let plain = metadata(&[], "{}");
     for name in ["timestampNtz", "vacuumProtocolCheck", "columnMapping", "deletionVectors", "v2Checkpoint"] {
-        ensure_writable(&listing(&[name], &[name, "appendOnly", "invariants", "domainMetadata"]), &plain).unwrap();
+        ensure_writable(&listing(&[name], &[name, "appendOnly", "invariants", "domainMetadata"]), &plain)
+            .unwrap();
     }
     for name in ["catalogManaged", "geospatial", "fromTheFuture"] {
-        let error = ensure_readable(&listing(&[name, "timestampNtz"], &[name, "timestampNtz"]), &plain).unwrap_err();
+        let error =
+            ensure_readable(&listing(&[name, "timestampNtz"], &[name, "timestampNtz"]), &plain).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.to_string().contains(&format!("'{name}'")) && !error.to_string().contains("timestampNtz"), "{error}");
+        assert!(
+            error.to_string().contains(&format!("'{name}'")) && !error.to_string().contains("timestampNtz"),
+            "{error}"
+        );
     }
-    for name in ["rowTracking", "clustering", "inCommitTimestamp", "icebergCompatV2", "collations", "liquid"] {
+    for name in ["rowTracking", "clustering", "inCommitTimestamp", "icebergCompatV2", "collations", "liquid"]
+    {
         let protocol = listing(&[], &[name, "checkpointProtection"]);
         ensure_readable(&protocol, &plain).unwrap();
         let error = ensure_writable(&protocol, &plain).unwrap_err().to_string();
@@ -120,7 +145,8 @@ fn listed_features_are_gated() {
     }
 }
 
-/// PROTOCOL, "Writer Requirements for AddCDCFile": who only adds or removes whole files has nothing to record.
+/// PROTOCOL, "Writer Requirements for AddCDCFile": who only adds or removes whole files has nothing to
+/// record.
 #[test]
 fn the_change_data_feed_asks_nothing_of_whole_files() {
     let fed = metadata(&[("delta.enableChangeDataFeed", "true")], "{}");
@@ -132,7 +158,9 @@ fn the_change_data_feed_asks_nothing_of_whole_files() {
 fn a_missing_feature_is_named_before_the_type_it_brings() {
     let mut geo = metadata(&[], "{}");
     geo.schema_string = geo.schema_string.replace("long", "geometry(OGC:CRS84)");
-    let error = ensure_writable(&listing(&["geospatial"], &["geospatial", "invariants"]), &geo).unwrap_err().to_string();
+    let error = ensure_writable(&listing(&["geospatial"], &["geospatial", "invariants"]), &geo)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("'geospatial'"), "{error}");
 }
 
@@ -148,10 +176,18 @@ fn versions_and_lists_must_fit() {
     let mut early = listing(&["columnMapping"], &["columnMapping"]);
     early.min_reader_version = 2;
     for corrupt in [legacy(0, 2), legacy(1, 0), legacy(3, 7), legacy(3, 5), legacy(1, 7), early] {
-        assert_eq!(ensure_readable(&corrupt, &plain).unwrap_err().kind(), ErrorKind::CorruptLog, "{corrupt:?}");
+        assert_eq!(
+            ensure_readable(&corrupt, &plain).unwrap_err().kind(),
+            ErrorKind::CorruptLog,
+            "{corrupt:?}"
+        );
     }
     // The example of "Protocol Evolution" that lists features for writers only.
-    ensure_readable(&Protocol { min_reader_version: 2, ..listing(&[], &["columnMapping", "identityColumns"]) }, &plain).unwrap();
+    ensure_readable(
+        &Protocol { min_reader_version: 2, ..listing(&[], &["columnMapping", "identityColumns"]) },
+        &plain,
+    )
+    .unwrap();
 }
 
 #[test]

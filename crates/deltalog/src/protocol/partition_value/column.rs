@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder, Float64Builder, Int8Builder, Int16Builder,
-    Int32Builder, Int64Builder, NullBuilder, StringBuilder, TimestampMicrosecondBuilder,
+    ArrayRef, BinaryBuilder, BooleanBuilder, Date32Builder, Decimal128Builder, Float32Builder,
+    Float64Builder, Int8Builder, Int16Builder, Int32Builder, Int64Builder, NullBuilder, StringBuilder,
+    TimestampMicrosecondBuilder,
 };
 
 use super::parse;
@@ -48,13 +49,17 @@ impl PartitionColumnBuilder {
             PrimitiveType::Byte => Values::Byte(Int8Builder::new()),
             PrimitiveType::Float => Values::Float(Float32Builder::new()),
             PrimitiveType::Double => Values::Double(Float64Builder::new()),
-            PrimitiveType::Decimal { precision, scale } => {
-                Values::Decimal(Decimal128Builder::new().with_data_type(data_type.to_arrow()), precision, scale)
-            }
+            PrimitiveType::Decimal { precision, scale } => Values::Decimal(
+                Decimal128Builder::new().with_data_type(data_type.to_arrow()),
+                precision,
+                scale,
+            ),
             PrimitiveType::Boolean => Values::Boolean(BooleanBuilder::new()),
             PrimitiveType::Binary => Values::Binary(BinaryBuilder::new()),
             PrimitiveType::Date => Values::Date(Date32Builder::new()),
-            PrimitiveType::Timestamp => Values::Timestamp(TimestampMicrosecondBuilder::new().with_timezone("UTC")),
+            PrimitiveType::Timestamp => {
+                Values::Timestamp(TimestampMicrosecondBuilder::new().with_timezone("UTC"))
+            }
             PrimitiveType::TimestampNtz => Values::TimestampNtz(TimestampMicrosecondBuilder::new()),
             PrimitiveType::Void => Values::Void(NullBuilder::new()),
         };
@@ -64,12 +69,15 @@ impl PartitionColumnBuilder {
     /// Appends a value of the log; missing and empty are null.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) names the column and the value when it is none of the column's type.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) names the column and the value when it is none of the
+    /// column's type.
     pub fn append(&mut self, value: Option<&str>) -> Result<()> {
         let value = value.filter(|value| !value.is_empty());
         self.values.append(value).ok_or_else(|| {
             let (value, column, data_type) = (value.unwrap_or_default(), &self.column, &self.data_type);
-            Error::corrupt_log(format!("partition value {value:?} of column '{column}' is not of its type '{data_type}'"))
+            Error::corrupt_log(format!(
+                "partition value {value:?} of column '{column}' is not of its type '{data_type}'"
+            ))
         })
     }
 

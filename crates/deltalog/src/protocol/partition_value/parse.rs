@@ -38,7 +38,9 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
         None => (false, number.strip_prefix('+').unwrap_or(number)),
     };
     let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
-    if whole.len() + fraction.len() == 0 || !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit()) {
+    if whole.len() + fraction.len() == 0
+        || !whole.bytes().chain(fraction.bytes()).all(|byte| byte.is_ascii_digit())
+    {
         return None;
     }
     let digits = format!("{whole}{fraction}");
@@ -59,7 +61,11 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
         }
         kept.parse().ok()?
     };
-    (unscaled < 10_i128.checked_pow(u32::from(precision))?).then_some(if negative { -unscaled } else { unscaled })
+    (unscaled < 10_i128.checked_pow(u32::from(precision))?).then_some(if negative {
+        -unscaled
+    } else {
+        unscaled
+    })
 }
 
 fn micros(local: NaiveDateTime) -> Option<i64> {
@@ -90,7 +96,8 @@ fn local_time(text: &str) -> Option<NaiveDateTime> {
     Some(calendar_date(date)?.and_time(time_of_day(time)?))
 }
 
-/// `{hour}:{minute}`, `{hour}:{minute}:{second}`, or with a fraction; digits finer than a microsecond must be zero.
+/// `{hour}:{minute}`, `{hour}:{minute}:{second}`, or with a fraction; digits finer than a microsecond must be
+/// zero.
 fn time_of_day(text: &str) -> Option<NaiveTime> {
     let mut parts = text.split(':');
     let (hour, minute, seconds) = (parts.next()?, parts.next()?, parts.next().unwrap_or("0"));

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use arrow::array::types::{Date32Type, Decimal128Type, Float64Type, Int32Type, TimestampMicrosecondType};
 use arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray, Float32Array, Float64Array,
-    Int8Array, Int16Array, Int32Array, Int64Array, StringArray, TimestampMicrosecondArray,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
+    Float32Array, Float64Array, Int8Array, Int16Array, Int32Array, Int64Array, StringArray,
+    TimestampMicrosecondArray,
 };
 use proptest::prelude::*;
 
@@ -48,10 +49,18 @@ fn empty_and_missing_are_null_for_every_type() {
 
 #[test]
 fn dates_and_timestamps_are_read_in_every_encoding() {
-    for (text, days) in
-        [("1970-01-01", 0), ("1969-12-31", -1), ("0001-01-01", -719_162), ("-0001-01-01", -719_893), ("+10000-01-01", 2_932_897)]
-    {
-        assert_eq!(column("date", &[Some(text)]).unwrap().as_primitive::<Date32Type>().value(0), days, "{text}");
+    for (text, days) in [
+        ("1970-01-01", 0),
+        ("1969-12-31", -1),
+        ("0001-01-01", -719_162),
+        ("-0001-01-01", -719_893),
+        ("+10000-01-01", 2_932_897),
+    ] {
+        assert_eq!(
+            column("date", &[Some(text)]).unwrap().as_primitive::<Date32Type>().value(0),
+            days,
+            "{text}"
+        );
     }
     for (text, micros) in [
         ("1970-01-01 00:00:00", 0),
@@ -65,7 +74,11 @@ fn dates_and_timestamps_are_read_in_every_encoding() {
         ("1970-01-02", 86_400_000_000),
         ("9999-12-31T23:59:59.999999Z", 253_402_300_799_999_999),
     ] {
-        assert_eq!(column("timestamp", &[Some(text)]).unwrap().as_primitive::<TimestampMicrosecondType>().value(0), micros, "{text}");
+        assert_eq!(
+            column("timestamp", &[Some(text)]).unwrap().as_primitive::<TimestampMicrosecondType>().value(0),
+            micros,
+            "{text}"
+        );
     }
 }
 
@@ -81,10 +94,17 @@ fn decimals_are_read_exactly() {
         (".5", 50),
         ("99999999.99", 9_999_999_999),
     ] {
-        assert_eq!(column("decimal(10,2)", &[Some(text)]).unwrap().as_primitive::<Decimal128Type>().value(0), unscaled, "{text}");
+        assert_eq!(
+            column("decimal(10,2)", &[Some(text)]).unwrap().as_primitive::<Decimal128Type>().value(0),
+            unscaled,
+            "{text}"
+        );
     }
     let largest = "9".repeat(38);
-    assert_eq!(to_log_string(&column("decimal(38,0)", &[Some(&largest)]).unwrap(), 0).unwrap(), Some(largest));
+    assert_eq!(
+        to_log_string(&column("decimal(38,0)", &[Some(&largest)]).unwrap(), 0).unwrap(),
+        Some(largest)
+    );
 }
 
 #[test]
@@ -119,7 +139,8 @@ fn a_value_of_another_type_is_a_corrupt_log_that_names_column_and_value() {
 
 #[test]
 fn values_are_written_as_the_protocol_and_java_spell_them() {
-    let utc = |micros| Arc::new(TimestampMicrosecondArray::from(vec![micros]).with_timezone("UTC")) as ArrayRef;
+    let utc =
+        |micros| Arc::new(TimestampMicrosecondArray::from(vec![micros]).with_timezone("UTC")) as ArrayRef;
     let local = |micros| Arc::new(TimestampMicrosecondArray::from(vec![micros])) as ArrayRef;
     let dictionary: DictionaryArray<Int32Type> = ["b", "a"].into_iter().collect();
     for (array, text) in [

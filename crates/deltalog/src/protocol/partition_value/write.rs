@@ -1,7 +1,8 @@
 //! One value of an Arrow array to its string in the log.
 
 use arrow::array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType,
 };
 use arrow::array::{Array, AsArray, downcast_dictionary_array};
 use arrow::datatypes::{DataType as ArrowType, TimeUnit};
@@ -9,14 +10,16 @@ use chrono::{DateTime, NaiveDate, TimeDelta};
 
 use crate::{Error, Result};
 
-/// The string by which the log spells the value of `array` at `row`; `None` for null, and for what the log cannot tell from null.
+/// The string by which the log spells the value of `array` at `row`; `None` for null, and for what the log
+/// cannot tell from null.
 ///
-/// Takes the Arrow forms of [`PrimitiveType::to_arrow`](crate::protocol::schema::PrimitiveType::to_arrow), the large and view forms of strings and
-/// bytes, and dictionaries of all these. A timestamp with a zone is written in UTC as `1970-01-01T00:00:00.123456Z`.
+/// Takes the Arrow forms of [`PrimitiveType::to_arrow`](crate::protocol::schema::PrimitiveType::to_arrow),
+/// the large and view forms of strings and bytes, and dictionaries of all these. A timestamp with a zone is
+/// written in UTC as `1970-01-01T00:00:00.123456Z`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the array, a date that has no calendar form, and bytes
-/// that are not UTF-8.
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the array, a
+/// date that has no calendar form, and bytes that are not UTF-8.
 pub fn to_log_string(array: &dyn Array, row: usize) -> Result<Option<String>> {
     if row >= array.len() {
         return Err(Error::invalid_argument(format!("row {row} of an array with {} rows", array.len())));
@@ -51,7 +54,11 @@ pub fn to_log_string(array: &dyn Array, row: usize) -> Result<Option<String>> {
         ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
             timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row), zone.is_some())?
         }
-        other => return Err(Error::invalid_argument(format!("a partition value cannot be taken from an array of type {other}"))),
+        other => {
+            return Err(Error::invalid_argument(format!(
+                "a partition value cannot be taken from an array of type {other}"
+            )));
+        }
     };
     Ok(Some(text).filter(|text| !text.is_empty()))
 }
@@ -69,7 +76,8 @@ fn dictionary_value(array: &dyn Array, row: usize) -> Result<Option<String>> {
 fn text(bytes: &[u8]) -> Result<String> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(text.to_owned()),
-        Err(error) => Err(Error::invalid_argument("bytes that are not UTF-8 cannot be a partition value").with_source(error)),
+        Err(error) => Err(Error::invalid_argument("bytes that are not UTF-8 cannot be a partition value")
+            .with_source(error)),
     }
 }
 
@@ -102,12 +110,15 @@ fn date(days: i32) -> Result<String> {
     TimeDelta::try_days(days.into())
         .and_then(|days| NaiveDate::default().checked_add_signed(days))
         .map(|date| date.to_string())
-        .ok_or_else(|| Error::invalid_argument(format!("date {days} days after 1970-01-01 is beyond the calendar")))
+        .ok_or_else(|| {
+            Error::invalid_argument(format!("date {days} days after 1970-01-01 is beyond the calendar"))
+        })
 }
 
 fn timestamp(micros: i64, utc: bool) -> Result<String> {
-    let instant = DateTime::from_timestamp_micros(micros)
-        .ok_or_else(|| Error::invalid_argument(format!("timestamp {micros} µs after the epoch is beyond the calendar")))?;
+    let instant = DateTime::from_timestamp_micros(micros).ok_or_else(|| {
+        Error::invalid_argument(format!("timestamp {micros} µs after the epoch is beyond the calendar"))
+    })?;
     let whole_seconds = micros.rem_euclid(1_000_000) == 0;
     Ok(match (utc, whole_seconds) {
         (true, _) => instant.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),

@@ -32,13 +32,23 @@ fn relative_paths_are_decoded_once() {
 
 #[test]
 fn absolute_paths_below_the_table_are_relative() {
-    for raw in ["/data/my%20t/a/b", "file:/data/my%20t/a/b", "file:///data/my%20t/a/b", "FILE://localhost/data/my t/a/b"] {
+    for raw in [
+        "/data/my%20t/a/b",
+        "file:/data/my%20t/a/b",
+        "file:///data/my%20t/a/b",
+        "FILE://localhost/data/my t/a/b",
+    ] {
         assert_eq!(resolver("file:///data/my%20t/").resolve(raw).unwrap(), relative("a/b"), "{raw}");
     }
     for raw in ["s3://bucket/t/a", "s3a://bucket/t/a", "s3n://bucket/t/a", "/t/a"] {
         assert_eq!(resolver("s3://bucket/t").resolve(raw).unwrap(), relative("a"), "{raw}");
     }
-    assert_eq!(resolver("abfss://c@acc.dfs.core.windows.net/t").resolve("abfs://c@acc.dfs.core.windows.net/t/a").unwrap(), relative("a"));
+    assert_eq!(
+        resolver("abfss://c@acc.dfs.core.windows.net/t")
+            .resolve("abfs://c@acc.dfs.core.windows.net/t/a")
+            .unwrap(),
+        relative("a")
+    );
 }
 
 #[test]
@@ -95,9 +105,16 @@ fn allowed_roots_open_what_lies_below_them_and_nothing_else() {
 fn a_decoded_path_is_not_decoded_again() {
     let resolver = resolver("file:///clone").allow(&Url::parse("file:///base").unwrap()).unwrap();
     for raw in ["file:///base/a%20b", "/base/p=50%2525/a:b%23?c", "file:/base/%C3%A9/x", "/base/a+b"] {
-        assert_eq!(resolver.resolve_decoded(&decode(raw).unwrap()).unwrap(), resolver.resolve(raw).unwrap(), "{raw}");
+        assert_eq!(
+            resolver.resolve_decoded(&decode(raw).unwrap()).unwrap(),
+            resolver.resolve(raw).unwrap(),
+            "{raw}"
+        );
     }
-    assert!(resolver.resolve_decoded("/base/../etc/passwd").is_err() && resolver.resolve_decoded("file:///based/a").is_err());
+    assert!(
+        resolver.resolve_decoded("/base/../etc/passwd").is_err()
+            && resolver.resolve_decoded("file:///based/a").is_err()
+    );
 }
 
 #[test]
@@ -112,7 +129,12 @@ fn spellings_of_one_file_have_one_key() {
 #[test]
 fn errors_show_no_credentials() {
     let resolver = resolver("s3://bucket/t");
-    for raw in ["https://user:canary@host/t/a", "https://host/a?sig=canary", "https://user:canary@host/../a", "//u:canary@h/../x"] {
+    for raw in [
+        "https://user:canary@host/t/a",
+        "https://host/a?sig=canary",
+        "https://user:canary@host/../a",
+        "//u:canary@h/../x",
+    ] {
         let error = resolver.resolve(raw).unwrap_err().to_string();
         assert!(!error.contains("canary"), "{error}");
     }

@@ -1,4 +1,5 @@
-//! Schema to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the names of list and map parts.)
+//! Schema to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the names of list and
+//! map parts.)
 //!
 //! Into Arrow there is one form for each type. Out of Arrow every encoding of the same values is accepted:
 //!
@@ -10,9 +11,12 @@
 //! | `Date64` | `date` |
 //! | decimals of every width | `decimal`; a negative scale as digits before the point |
 //!
-//! - A variant is a struct of `metadata` and `value`, both binary, and its field is marked with Arrow's extension type `arrow.parquet.variant`.
-//! - Refused, because values could be lost: `UInt64`. Whether a value fits (a timestamp in ns, say) is for whoever converts it to say.
-//! - Metadata does not cross: neither does Arrow's (such as Parquet field ids) become Delta's, nor the other way round.
+//! - A variant is a struct of `metadata` and `value`, both binary, and its field is marked with Arrow's
+//!   extension type `arrow.parquet.variant`.
+//! - Refused, because values could be lost: `UInt64`. Whether a value fits (a timestamp in ns, say) is for
+//!   whoever converts it to say.
+//! - Metadata does not cross: neither does Arrow's (such as Parquet field ids) become Delta's, nor the other
+//!   way round.
 
 use std::sync::Arc;
 
@@ -23,7 +27,8 @@ use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
 use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
-/// The keys under which the metadata of an Arrow field says its extension type. (Arrow columnar format, "Extension Types".)
+/// The keys under which the metadata of an Arrow field says its extension type. (Arrow columnar format,
+/// "Extension Types".)
 const EXTENSION: &str = "ARROW:extension:name";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// The canonical extension type of variants.
@@ -38,7 +43,8 @@ impl StructType {
     /// The Arrow schema in which rows are held.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that has no Arrow form here; names the column.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that has no Arrow form here; names the
+    /// column.
     pub fn to_arrow(&self) -> Result<Schema> {
         Ok(Schema::new(fields_to_arrow(self, &Place::ROOT)?))
     }
@@ -46,8 +52,9 @@ impl StructType {
     /// The schema of a table that can hold rows of the Arrow `schema`.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that no Delta type can hold, [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch)
-    /// for a name that is there twice; both name the column.
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that no Delta type can hold,
+    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) for a name that is there twice; both name the
+    /// column.
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
         fields_from_arrow(schema.fields(), &Place::ROOT)
     }
@@ -75,7 +82,9 @@ fn field_to_arrow(field: &StructField, parent: &Place<'_>) -> Result<Field> {
 
 fn named_to_arrow(name: &str, data_type: &DataType, nullable: bool, place: &Place<'_>) -> Result<Field> {
     let field = Field::new(name, type_to_arrow(data_type, place)?, nullable);
-    let marks = || [(EXTENSION.to_owned(), VARIANT_EXTENSION.to_owned()), (EXTENSION_METADATA.to_owned(), String::new())];
+    let marks = || {
+        [(EXTENSION.to_owned(), VARIANT_EXTENSION.to_owned()), (EXTENSION_METADATA.to_owned(), String::new())]
+    };
     Ok(match data_type {
         DataType::Variant => field.with_metadata(HashMap::from(marks())),
         _ => field,
@@ -91,12 +100,16 @@ fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
             ArrowType::Struct(Fields::from(vec![part("metadata"), part("value")]))
         }
         DataType::Struct(fields) => ArrowType::Struct(fields_to_arrow(fields, place)?),
-        DataType::Array(array) => {
-            ArrowType::List(Arc::new(named_to_arrow("element", &array.element_type, array.contains_null, &place.child("element"))?))
-        }
+        DataType::Array(array) => ArrowType::List(Arc::new(named_to_arrow(
+            "element",
+            &array.element_type,
+            array.contains_null,
+            &place.child("element"),
+        )?)),
         DataType::Map(map) => {
             let key = named_to_arrow("key", &map.key_type, false, &place.child("key"))?;
-            let value = named_to_arrow("value", &map.value_type, map.value_contains_null, &place.child("value"))?;
+            let value =
+                named_to_arrow("value", &map.value_type, map.value_contains_null, &place.child("value"))?;
             let entries = ArrowType::Struct(Fields::from(vec![key, value]));
             ArrowType::Map(Arc::new(Field::new("key_value", entries, false)), false)
         }
@@ -106,7 +119,13 @@ fn type_to_arrow(data_type: &DataType, place: &Place<'_>) -> Result<ArrowType> {
 fn fields_from_arrow(fields: &Fields, place: &Place<'_>) -> Result<StructType> {
     let fields = fields
         .iter()
-        .map(|field| Ok(StructField::new(field.name(), type_of_field(field, &place.child(field.name()))?, field.is_nullable())))
+        .map(|field| {
+            Ok(StructField::new(
+                field.name(),
+                type_of_field(field, &place.child(field.name()))?,
+                field.is_nullable(),
+            ))
+        })
         .collect::<Result<_>>()?;
     StructType::try_new(fields)
 }
@@ -134,12 +153,17 @@ fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
             None => PrimitiveType::TimestampNtz,
         },
         ArrowType::Date32 | ArrowType::Date64 => PrimitiveType::Date,
-        ArrowType::Binary | ArrowType::LargeBinary | ArrowType::BinaryView | ArrowType::FixedSizeBinary(_) => PrimitiveType::Binary,
+        ArrowType::Binary
+        | ArrowType::LargeBinary
+        | ArrowType::BinaryView
+        | ArrowType::FixedSizeBinary(_) => PrimitiveType::Binary,
         ArrowType::Utf8 | ArrowType::LargeUtf8 | ArrowType::Utf8View => PrimitiveType::String,
         ArrowType::Decimal32(precision, scale)
         | ArrowType::Decimal64(precision, scale)
         | ArrowType::Decimal128(precision, scale)
-        | ArrowType::Decimal256(precision, scale) => decimal_from_arrow(*precision, *scale).ok_or_else(|| refused(arrow, place))?,
+        | ArrowType::Decimal256(precision, scale) => {
+            decimal_from_arrow(*precision, *scale).ok_or_else(|| refused(arrow, place))?
+        }
         ArrowType::Struct(fields) => return Ok(DataType::Struct(fields_from_arrow(fields, place)?)),
         ArrowType::List(element)
         | ArrowType::LargeList(element)
@@ -147,7 +171,10 @@ fn type_from_arrow(arrow: &ArrowType, place: &Place<'_>) -> Result<DataType> {
         | ArrowType::LargeListView(element)
         | ArrowType::FixedSizeList(element, _) => {
             let element_type = type_of_field(element, &place.child("element"))?;
-            return Ok(DataType::Array(Box::new(ArrayType { element_type, contains_null: element.is_nullable() })));
+            return Ok(DataType::Array(Box::new(ArrayType {
+                element_type,
+                contains_null: element.is_nullable(),
+            })));
         }
         ArrowType::Map(entries, _) => return map_from_arrow(entries, arrow, place),
         ArrowType::Dictionary(_, values) => return type_from_arrow(values, &place.deeper()),
@@ -176,7 +203,9 @@ fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
 }
 
 fn refused(arrow: &ArrowType, place: &Place<'_>) -> Error {
-    let error = Error::unsupported(format!("column '{place}' has the Arrow type {arrow}, which no Delta type can hold"));
+    let error = Error::unsupported(format!(
+        "column '{place}' has the Arrow type {arrow}, which no Delta type can hold"
+    ));
     match arrow {
         ArrowType::UInt64 => error.with_hint("cast it to a signed integer, or to a decimal with 20 digits"),
         _ => error.with_hint("cast it to another type"),

@@ -40,10 +40,12 @@ impl StructType {
     /// Parses the `schemaString` of a `metaData` action.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when it is no schema, [`Unsupported`](crate::ErrorKind::Unsupported) when it is nested too deep
-    /// or names a type that the protocol does not know.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when it is no schema,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) when it is nested too deep or names a type that the
+    /// protocol does not know.
     pub fn from_json(json: &str) -> Result<Self> {
-        let schema: &RawValue = serde_json::from_str(json).map_err(|error| Error::corrupt_log("schema is not JSON").with_source(error))?;
+        let schema: &RawValue = serde_json::from_str(json)
+            .map_err(|error| Error::corrupt_log("schema is not JSON").with_source(error))?;
         match parse_type(schema, &Place::ROOT)? {
             DataType::Struct(fields) => Ok(fields),
             _ => Err(Error::corrupt_log("schema is not a struct")),
@@ -60,27 +62,36 @@ impl StructType {
 
 fn parse_type(raw: &RawValue, place: &Place<'_>) -> Result<DataType> {
     place.check_depth()?;
-    let corrupt = |error| Error::corrupt_log(format!("type of column '{place}' is not valid")).with_source(error);
+    let corrupt =
+        |error| Error::corrupt_log(format!("type of column '{place}' is not valid")).with_source(error);
     let json = raw.get().trim_start();
     if json.starts_with('"') {
         return parse_name(&serde_json::from_str::<String>(json).map_err(corrupt)?, place);
     }
     let raw: RawType<'_> = serde_json::from_str(json).map_err(corrupt)?;
-    let missing = |part: &str| Error::corrupt_log(format!("type '{}' of column '{place}' has no '{part}'", raw.r#type));
+    let missing =
+        |part: &str| Error::corrupt_log(format!("type '{}' of column '{place}' has no '{part}'", raw.r#type));
     match raw.r#type.as_ref() {
         "struct" => {
             let fields = raw.fields.as_ref().ok_or_else(|| missing("fields"))?;
             let fields = fields.iter().map(|field| parse_field(field, place)).collect::<Result<_>>()?;
-            let fields = StructType::try_new(fields).map_err(|error| Error::corrupt_log("schema has a column twice").with_source(error))?;
+            let fields = StructType::try_new(fields)
+                .map_err(|error| Error::corrupt_log("schema has a column twice").with_source(error))?;
             Ok(DataType::Struct(fields))
         }
         "array" => Ok(DataType::Array(Box::new(ArrayType {
-            element_type: parse_type(raw.element_type.ok_or_else(|| missing("elementType"))?, &place.child("element"))?,
+            element_type: parse_type(
+                raw.element_type.ok_or_else(|| missing("elementType"))?,
+                &place.child("element"),
+            )?,
             contains_null: raw.contains_null.unwrap_or(true),
         }))),
         "map" => Ok(DataType::Map(Box::new(MapType {
             key_type: parse_type(raw.key_type.ok_or_else(|| missing("keyType"))?, &place.child("key"))?,
-            value_type: parse_type(raw.value_type.ok_or_else(|| missing("valueType"))?, &place.child("value"))?,
+            value_type: parse_type(
+                raw.value_type.ok_or_else(|| missing("valueType"))?,
+                &place.child("value"),
+            )?,
             value_contains_null: raw.value_contains_null.unwrap_or(true),
         }))),
         name => parse_name(name, place),
@@ -92,16 +103,19 @@ fn parse_name(name: &str, place: &Place<'_>) -> Result<DataType> {
         Some(primitive) => Ok(primitive.into()),
         None if name == "variant" => Ok(DataType::Variant),
         None => {
-            let kind = if name.starts_with("decimal(") { ErrorKind::CorruptLog } else { ErrorKind::Unsupported };
+            let kind =
+                if name.starts_with("decimal(") { ErrorKind::CorruptLog } else { ErrorKind::Unsupported };
             Err(Error::new(kind, format!("column '{place}' has the type '{name}', which is not known")))
         }
     }
 }
 
 fn parse_field(raw: &RawValue, parent: &Place<'_>) -> Result<StructField> {
-    let raw: RawField<'_> = serde_json::from_str(raw.get())
-        .map_err(|error| Error::corrupt_log(format!("a field of '{parent}' in the schema is not valid")).with_source(error))?;
-    let metadata = raw.metadata.map(|metadata| FieldMetadata::parse(metadata.get())).transpose()?.unwrap_or_default();
+    let raw: RawField<'_> = serde_json::from_str(raw.get()).map_err(|error| {
+        Error::corrupt_log(format!("a field of '{parent}' in the schema is not valid")).with_source(error)
+    })?;
+    let metadata =
+        raw.metadata.map(|metadata| FieldMetadata::parse(metadata.get())).transpose()?.unwrap_or_default();
     let data_type = parse_type(raw.r#type, &parent.child(&raw.name))?;
     Ok(StructField { data_type, nullable: raw.nullable.unwrap_or(true), metadata, name: raw.name })
 }

@@ -1,4 +1,5 @@
-//! A table's columns by the names of its users, and by the names and ids of its files. (PROTOCOL, "Column Mapping".)
+//! A table's columns by the names of its users, and by the names and ids of its files. (PROTOCOL, "Column
+//! Mapping".)
 //!
 //! ```text
 //! logical                 physical, as partition values and statistics name it     in a data file
@@ -6,8 +7,10 @@
 //! ```
 //!
 //! - The two schemas have the same shape: field for field, in the same order, of the same types.
-//! - Where the mode asks for them, every field of every struct has a physical name and an id of its own; a schema that lacks one is damaged.
-//! - A physical field carries an id only in `id` mode. So whoever reads files asks no further: a field with an id is found by it, one without by name.
+//! - Where the mode asks for them, every field of every struct has a physical name and an id of its own; a
+//!   schema that lacks one is damaged.
+//! - A physical field carries an id only in `id` mode. So whoever reads files asks no further: a field with
+//!   an id is found by it, one without by name.
 //! - Without mapping both schemas are one.
 
 use std::collections::{HashMap, HashSet};
@@ -50,7 +53,9 @@ impl ColumnMappingMode {
     /// `Unsupported` for a mode that the protocol does not name.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         match metadata.property(PROPERTY) {
-            Some(mode) if protocol.reader_features().contains(&TableFeature::ColumnMapping) => Self::parse(mode),
+            Some(mode) if protocol.reader_features().contains(&TableFeature::ColumnMapping) => {
+                Self::parse(mode)
+            }
             _ => Ok(Self::None),
         }
     }
@@ -65,9 +70,12 @@ impl ColumnMappingMode {
     }
 
     fn parse(mode: &str) -> Result<Self> {
-        let known = [Self::None, Self::Name, Self::Id].into_iter().find(|known| mode.trim().eq_ignore_ascii_case(known.name()));
+        let known = [Self::None, Self::Name, Self::Id]
+            .into_iter()
+            .find(|known| mode.trim().eq_ignore_ascii_case(known.name()));
         known.ok_or_else(|| {
-            Error::unsupported(format!("the column mapping mode '{mode}' is not known")).with_hint("known are none, name and id")
+            Error::unsupported(format!("the column mapping mode '{mode}' is not known"))
+                .with_hint("known are none, name and id")
         })
     }
 }
@@ -86,8 +94,8 @@ impl MappedSchema {
     /// `schema` with what its fields' metadata says of their names in files.
     ///
     /// # Errors
-    /// `CorruptLog` for a field without a physical name or, in `id` mode, an id, or with one that another field has; names the column.
-    /// Else as [`StructType::to_arrow`].
+    /// `CorruptLog` for a field without a physical name or, in `id` mode, an id, or with one that another
+    /// field has; names the column. Else as [`StructType::to_arrow`].
     pub fn new(schema: StructType, mode: ColumnMappingMode) -> Result<Self> {
         let arrow = Arc::new(schema.to_arrow()?);
         if mode == ColumnMappingMode::None {
@@ -109,8 +117,8 @@ impl MappedSchema {
         &self.logical
     }
 
-    /// The schema by the names of files, partition values and statistics. In `id` mode the metadata of a field is its `parquet.field.id`, the form in
-    /// which Spark takes it; other metadata is not there.
+    /// The schema by the names of files, partition values and statistics. In `id` mode the metadata of a
+    /// field is its `parquet.field.id`, the form in which Spark takes it; other metadata is not there.
     pub fn physical(&self) -> &StructType {
         &self.physical
     }
@@ -120,7 +128,8 @@ impl MappedSchema {
         &self.arrow
     }
 
-    /// The Arrow form of [`MappedSchema::physical`]; in `id` mode fields have their ids under the key that the Parquet reader uses.
+    /// The Arrow form of [`MappedSchema::physical`]; in `id` mode fields have their ids under the key that
+    /// the Parquet reader uses.
     pub fn physical_arrow(&self) -> &SchemaRef {
         &self.physical_arrow
     }
@@ -131,7 +140,8 @@ impl MappedSchema {
         self.physical.fields().get(index).map(|field| field.name.as_str())
     }
 
-    /// The physical names of the column at `path`, which goes through structs only and is spelled as in the schema.
+    /// The physical names of the column at `path`, which goes through structs only and is spelled as in the
+    /// schema.
     pub fn physical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.logical, &self.physical, path)
     }
@@ -171,10 +181,16 @@ struct Mapper {
 
 impl Mapper {
     fn fields(&mut self, fields: &StructType, place: &Place<'_>) -> Result<StructType> {
-        let fields = fields.fields().iter().map(|field| self.field(field, &place.child(&field.name))).collect::<Result<Vec<_>>>()?;
+        let fields = fields
+            .fields()
+            .iter()
+            .map(|field| self.field(field, &place.child(&field.name)))
+            .collect::<Result<Vec<_>>>()?;
         let mut seen = HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !seen.insert(field.name.as_str())) {
-            Some(twice) => Err(Error::corrupt_log(format!("two columns have the physical name '{}'", twice.name))),
+            Some(twice) => {
+                Err(Error::corrupt_log(format!("two columns have the physical name '{}'", twice.name)))
+            }
             None => Ok(StructType { fields }),
         }
     }
@@ -199,7 +215,12 @@ impl Mapper {
         } else {
             FieldMetadata::default()
         };
-        Ok(StructField { name, data_type: self.data_type(&field.data_type, place)?, nullable: field.nullable, metadata })
+        Ok(StructField {
+            name,
+            data_type: self.data_type(&field.data_type, place)?,
+            nullable: field.nullable,
+            metadata,
+        })
     }
 
     fn data_type(&mut self, data_type: &DataType, place: &Place<'_>) -> Result<DataType> {
@@ -222,9 +243,12 @@ impl Mapper {
 /// `arrow`, the form of `physical`, with the ids of the latter.
 fn identified_fields(arrow: &Fields, physical: &StructType) -> Fields {
     let field = |(arrow, physical): (&Arc<Field>, &StructField)| {
-        let field = arrow.as_ref().clone().with_data_type(identified_type(arrow.data_type(), &physical.data_type));
+        let field =
+            arrow.as_ref().clone().with_data_type(identified_type(arrow.data_type(), &physical.data_type));
         match physical.metadata.get(SPARK_FIELD_ID) {
-            Some(id) => field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())])),
+            Some(id) => {
+                field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]))
+            }
             None => field,
         }
     };
@@ -232,16 +256,23 @@ fn identified_fields(arrow: &Fields, physical: &StructType) -> Fields {
 }
 
 fn identified_type(arrow: &ArrowType, physical: &DataType) -> ArrowType {
-    let inner = |field: &Arc<Field>, data_type: ArrowType| Arc::new(field.as_ref().clone().with_data_type(data_type));
+    let inner =
+        |field: &Arc<Field>, data_type: ArrowType| Arc::new(field.as_ref().clone().with_data_type(data_type));
     match (arrow, physical) {
-        (ArrowType::Struct(fields), DataType::Struct(physical)) => ArrowType::Struct(identified_fields(fields, physical)),
+        (ArrowType::Struct(fields), DataType::Struct(physical)) => {
+            ArrowType::Struct(identified_fields(fields, physical))
+        }
         (ArrowType::List(element), DataType::Array(array)) => {
             ArrowType::List(inner(element, identified_type(element.data_type(), &array.element_type)))
         }
         (ArrowType::Map(entries, sorted), DataType::Map(map)) => match entries.data_type() {
             ArrowType::Struct(pair) => {
                 let types = [&map.key_type, &map.value_type];
-                let pair: Fields = pair.iter().zip(types).map(|(part, of)| inner(part, identified_type(part.data_type(), of))).collect();
+                let pair: Fields = pair
+                    .iter()
+                    .zip(types)
+                    .map(|(part, of)| inner(part, identified_type(part.data_type(), of)))
+                    .collect();
                 ArrowType::Map(inner(entries, ArrowType::Struct(pair)), *sorted)
             }
             _ => arrow.clone(),

@@ -35,10 +35,13 @@ fn the_example_by_name_and_by_id() {
         assert_eq!(physical.name(), "col-5f422f40-de70-45b2-88ab-1d5c90e94db1");
         let inner = &element(physical)[0];
         assert_eq!(inner.name(), "col-a7f4159c-53be-4cb0-b81a-f7e5240cfc49");
-        let ids = [physical, inner].map(|field| field.metadata().get(PARQUET_FIELD_ID_META_KEY).map(String::as_str));
+        let ids = [physical, inner]
+            .map(|field| field.metadata().get(PARQUET_FIELD_ID_META_KEY).map(String::as_str));
         let spark_ids = schema.physical().fields()[0].metadata.as_json();
         match mode {
-            ColumnMappingMode::Id => assert_eq!((ids, spark_ids), ([Some("4"), Some("5")], r#"{"parquet.field.id":4}"#)),
+            ColumnMappingMode::Id => {
+                assert_eq!((ids, spark_ids), ([Some("4"), Some("5")], r#"{"parquet.field.id":4}"#))
+            }
             // "Column ids are not used in this mode for resolution purposes."
             _ => assert_eq!((ids, spark_ids), ([None, None], "{}")),
         }
@@ -56,13 +59,24 @@ fn the_example_by_name_and_by_id() {
 #[test]
 fn paths_go_through_structs() {
     let field = |name: &str, data_type: DataType, physical: &str, id: i32| {
-        let metadata = format!(r#"{{"delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"{physical}"}}"#);
-        StructField { metadata: FieldMetadata::parse(&metadata).unwrap(), ..StructField::new(name, data_type, true) }
+        let metadata =
+            format!(r#"{{"delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"{physical}"}}"#);
+        StructField {
+            metadata: FieldMetadata::parse(&metadata).unwrap(),
+            ..StructField::new(name, data_type, true)
+        }
     };
-    let inner = StructType::try_new(vec![field("x", PrimitiveType::Long.into(), "p2", 2), field("y", PrimitiveType::Long.into(), "p3", 3)]);
-    let schema = StructType::try_new(vec![field("a.b", inner.unwrap().into(), "p1", 1), field("y", PrimitiveType::Date.into(), "p4", 4)]);
+    let inner = StructType::try_new(vec![
+        field("x", PrimitiveType::Long.into(), "p2", 2),
+        field("y", PrimitiveType::Long.into(), "p3", 3),
+    ]);
+    let schema = StructType::try_new(vec![
+        field("a.b", inner.unwrap().into(), "p1", 1),
+        field("y", PrimitiveType::Date.into(), "p4", 4),
+    ]);
     let schema = MappedSchema::new(schema.unwrap(), ColumnMappingMode::Id).unwrap();
-    let physical = |path: &[&str]| schema.physical_path(&path.iter().map(|name| name.to_string()).collect::<Vec<_>>());
+    let physical =
+        |path: &[&str]| schema.physical_path(&path.iter().map(|name| name.to_string()).collect::<Vec<_>>());
     assert_eq!(physical(&["a.b", "y"]).unwrap(), ["p1", "p3"]);
     assert_eq!(schema.logical_path(&["p1".to_owned(), "p3".to_owned()]).unwrap(), ["a.b", "y"]);
     assert_eq!(schema.logical_path(&["y".to_owned()]), None);
@@ -73,7 +87,8 @@ fn paths_go_through_structs() {
 
 #[test]
 fn a_column_that_is_not_mapped_is_named() {
-    let no_inner_name = EXAMPLE.replace(r#","delta.columnMapping.physicalName":"col-a7f4159c-53be-4cb0-b81a-f7e5240cfc49""#, "");
+    let no_inner_name = EXAMPLE
+        .replace(r#","delta.columnMapping.physicalName":"col-a7f4159c-53be-4cb0-b81a-f7e5240cfc49""#, "");
     let no_inner_id = EXAMPLE.replace(r#""delta.columnMapping.id":5,"#, "");
     let same_id = EXAMPLE.replace(r#""delta.columnMapping.id":5"#, r#""delta.columnMapping.id":4"#);
     let wide_id = EXAMPLE.replace(r#""delta.columnMapping.id":5"#, r#""delta.columnMapping.id":2147483648"#);
@@ -94,7 +109,8 @@ fn a_column_that_is_not_mapped_is_named() {
     assert_eq!(mapped(twice, ColumnMappingMode::Name).unwrap_err().kind(), ErrorKind::CorruptLog);
 }
 
-/// "The table property should only be honored if the table's protocol has reader and writer versions and/or table features that support …"
+/// "The table property should only be honored if the table's protocol has reader and writer versions and/or
+/// table features that support …"
 #[test]
 fn the_mode_counts_only_where_the_protocol_supports_it() {
     let with_mode = |mode: &str| Metadata {
@@ -107,14 +123,17 @@ fn the_mode_counts_only_where_the_protocol_supports_it() {
         created_time: None,
         configuration: [("delta.columnMapping.mode".to_owned(), mode.to_owned())].into(),
     };
-    let legacy = |reader| Protocol { min_reader_version: reader, min_writer_version: 5, ..Protocol::default() };
+    let legacy =
+        |reader| Protocol { min_reader_version: reader, min_writer_version: 5, ..Protocol::default() };
     let listing = |features: &[&str]| Protocol {
         min_reader_version: 3,
         min_writer_version: 7,
         reader_features: Some(features.iter().map(|name| name.to_string()).collect()),
         writer_features: Some(vec!["columnMapping".into()]),
     };
-    for (text, mode) in [("id", ColumnMappingMode::Id), ("NAME", ColumnMappingMode::Name), ("none", ColumnMappingMode::None)] {
+    for (text, mode) in
+        [("id", ColumnMappingMode::Id), ("NAME", ColumnMappingMode::Name), ("none", ColumnMappingMode::None)]
+    {
         for protocol in [legacy(2), listing(&["columnMapping"])] {
             assert_eq!(ColumnMappingMode::of(&protocol, &with_mode(text)).unwrap(), mode);
         }
@@ -122,7 +141,10 @@ fn the_mode_counts_only_where_the_protocol_supports_it() {
             assert_eq!(ColumnMappingMode::of(&protocol, &with_mode(text)).unwrap(), ColumnMappingMode::None);
         }
     }
-    assert_eq!(ColumnMappingMode::of(&legacy(2), &with_mode("both")).unwrap_err().kind(), ErrorKind::Unsupported);
+    assert_eq!(
+        ColumnMappingMode::of(&legacy(2), &with_mode("both")).unwrap_err().kind(),
+        ErrorKind::Unsupported
+    );
 }
 
 /// `schema` with a physical name and an id for every field.
@@ -130,9 +152,10 @@ fn numbered(schema: &StructType, next: &mut i32) -> StructType {
     fn inside(data_type: &DataType, next: &mut i32) -> DataType {
         match data_type {
             DataType::Struct(fields) => numbered(fields, next).into(),
-            DataType::Array(array) => {
-                DataType::Array(Box::new(ArrayType { element_type: inside(&array.element_type, next), ..array.as_ref().clone() }))
-            }
+            DataType::Array(array) => DataType::Array(Box::new(ArrayType {
+                element_type: inside(&array.element_type, next),
+                ..array.as_ref().clone()
+            })),
             DataType::Map(map) => DataType::Map(Box::new(MapType {
                 key_type: inside(&map.key_type, next),
                 value_type: inside(&map.value_type, next),
@@ -143,14 +166,21 @@ fn numbered(schema: &StructType, next: &mut i32) -> StructType {
     }
     let field = |field: &StructField| {
         *next += 1;
-        let json = format!(r#"{{"delta.columnMapping.id":{next},"delta.columnMapping.physicalName":"p{next}","other":[1.0]}}"#);
-        StructField { data_type: inside(&field.data_type, next), metadata: FieldMetadata::parse(&json).unwrap(), ..field.clone() }
+        let json = format!(
+            r#"{{"delta.columnMapping.id":{next},"delta.columnMapping.physicalName":"p{next}","other":[1.0]}}"#
+        );
+        StructField {
+            data_type: inside(&field.data_type, next),
+            metadata: FieldMetadata::parse(&json).unwrap(),
+            ..field.clone()
+        }
     };
     StructType::try_new(schema.fields().iter().map(field).collect()).unwrap()
 }
 
 proptest! {
-    /// "every column - nested or leaf": same shape, another name each, an id each in `id` mode and none in `name` mode.
+    /// "every column - nested or leaf": same shape, another name each, an id each in `id` mode and none in
+    /// `name` mode.
     #[test]
     fn both_schemas_have_one_shape(schema in any_schema(), by_id: bool) {
         let mut count = 0;

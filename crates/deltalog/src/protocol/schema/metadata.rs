@@ -22,8 +22,9 @@ impl FieldMetadata {
     /// # Errors
     /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when it is not a JSON object.
     pub fn parse(json: &str) -> Result<Self> {
-        serde_json::from_str::<Map<String, Value>>(json)
-            .map_err(|error| Error::corrupt_log("metadata of a column is not a JSON object").with_source(error))?;
+        serde_json::from_str::<Map<String, Value>>(json).map_err(|error| {
+            Error::corrupt_log("metadata of a column is not a JSON object").with_source(error)
+        })?;
         Ok(Self { json: json.into() })
     }
 

@@ -1,4 +1,5 @@
-//! The schema of a table: its types, their JSON and their Arrow form. (PROTOCOL, "Schema Serialization Format".)
+//! The schema of a table: its types, their JSON and their Arrow form. (PROTOCOL, "Schema Serialization
+//! Format".)
 //!
 //! - Column names are unique without regard to case, in every struct, as Spark resolves them.
 //! - The metadata of a field is kept byte for byte: other clients keep things there that we do not know.
@@ -111,9 +112,10 @@ impl StructType {
     pub fn try_new(fields: Vec<StructField>) -> Result<Self> {
         let mut seen = std::collections::HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
-            Some(twice) => {
-                Err(Error::schema_mismatch(format!("column '{}' is there twice (names are compared without regard to case)", twice.name)))
-            }
+            Some(twice) => Err(Error::schema_mismatch(format!(
+                "column '{}' is there twice (names are compared without regard to case)",
+                twice.name
+            ))),
             None => Ok(Self { fields }),
         }
     }

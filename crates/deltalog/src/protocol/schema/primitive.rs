@@ -22,7 +22,8 @@ pub enum PrimitiveType {
     Float,
     /// 8-byte floating-point number.
     Double,
-    /// Decimal number; made by [`PrimitiveType::decimal`], so that `scale <= precision`, `1 <= precision <= 38`.
+    /// Decimal number; made by [`PrimitiveType::decimal`], so that `scale <= precision`, `1 <= precision <=
+    /// 38`.
     Decimal {
         /// Count of all digits.
         precision: u8,
@@ -37,7 +38,8 @@ pub enum PrimitiveType {
     Date,
     /// Instant, in microseconds since the epoch.
     Timestamp,
-    /// Local date and time, in microseconds since 1970-01-01 00:00:00; needs the table feature `timestampNtz`.
+    /// Local date and time, in microseconds since 1970-01-01 00:00:00; needs the table feature
+    /// `timestampNtz`.
     TimestampNtz,
     /// Null in every row.
     Void,
@@ -46,7 +48,8 @@ pub enum PrimitiveType {
 impl PrimitiveType {
     /// `decimal(precision,scale)`, if there is such a type.
     pub fn decimal(precision: u8, scale: u8) -> Option<Self> {
-        ((1..=DECIMAL128_MAX_PRECISION).contains(&precision) && scale <= precision).then_some(Self::Decimal { precision, scale })
+        ((1..=DECIMAL128_MAX_PRECISION).contains(&precision) && scale <= precision)
+            .then_some(Self::Decimal { precision, scale })
     }
 
     /// The type that a schema calls `name`.

@@ -10,7 +10,9 @@ use crate::ErrorKind;
 const EXAMPLE: &str = r#"{"type":"struct","fields":[{"name":"a","type":"integer","nullable":false,"metadata":{}},{"name":"b","type":{"type":"struct","fields":[{"name":"d","type":"integer","nullable":false,"metadata":{}}]},"nullable":true,"metadata":{}},{"name":"c","type":{"type":"array","elementType":"integer","containsNull":false},"nullable":true,"metadata":{}},{"name":"e","type":{"type":"array","elementType":{"type":"struct","fields":[{"name":"d","type":"integer","nullable":false,"metadata":{}}]},"containsNull":true},"nullable":true,"metadata":{}},{"name":"f","type":{"type":"map","keyType":"string","valueType":"string","valueContainsNull":true},"nullable":true,"metadata":{}}]}"#;
 
 fn one_column(data_type: &str) -> String {
-    format!(r#"{{"type":"struct","fields":[{{"name":"x","type":{data_type},"nullable":true,"metadata":{{}}}}]}}"#)
+    format!(
+        r#"{{"type":"struct","fields":[{{"name":"x","type":{data_type},"nullable":true,"metadata":{{}}}}]}}"#
+    )
 }
 
 fn nested(levels: usize) -> String {
@@ -121,8 +123,14 @@ fn every_encoding_of_the_same_values_has_one_type() {
 fn names_are_resolved_and_compared_without_regard_to_case() {
     let long = |name: &str| StructField::new(name, PrimitiveType::Long, true);
     let schema = StructType::try_new(vec![long("Ünï"), long("b")]).unwrap();
-    assert_eq!((schema.index_of("üNÏ"), schema.index_of("B"), schema.index_of("c")), (Some(0), Some(1), None));
-    assert_eq!(StructType::try_new(vec![long("Ä"), long("ä")]).unwrap_err().kind(), ErrorKind::SchemaMismatch);
+    assert_eq!(
+        (schema.index_of("üNÏ"), schema.index_of("B"), schema.index_of("c")),
+        (Some(0), Some(1), None)
+    );
+    assert_eq!(
+        StructType::try_new(vec![long("Ä"), long("ä")]).unwrap_err().kind(),
+        ErrorKind::SchemaMismatch
+    );
 }
 
 fn any_leaf() -> impl Strategy<Value = DataType> {
@@ -149,7 +157,9 @@ fn any_leaf() -> impl Strategy<Value = DataType> {
     ]
 }
 
-fn any_fields(data_type: impl Strategy<Value = DataType> + Clone + 'static) -> impl Strategy<Value = StructType> {
+fn any_fields(
+    data_type: impl Strategy<Value = DataType> + Clone + 'static,
+) -> impl Strategy<Value = StructType> {
     prop::collection::vec((any::<String>(), data_type, any::<bool>()), 0..4).prop_map(|fields| {
         let mut seen = std::collections::HashSet::new();
         let fields = fields
@@ -167,8 +177,9 @@ pub(super) fn any_schema() -> impl Strategy<Value = StructType> {
     let data_type = any_leaf().prop_recursive(4, 24, 4, |inner| {
         prop_oneof![
             any_fields(inner.clone()).prop_map(DataType::Struct),
-            (inner.clone(), any::<bool>())
-                .prop_map(|(element_type, contains_null)| DataType::Array(Box::new(ArrayType { element_type, contains_null }))),
+            (inner.clone(), any::<bool>()).prop_map(|(element_type, contains_null)| DataType::Array(
+                Box::new(ArrayType { element_type, contains_null })
+            )),
             (inner.clone(), inner, any::<bool>()).prop_map(|(key_type, value_type, value_contains_null)| {
                 DataType::Map(Box::new(MapType { key_type, value_type, value_contains_null }))
             }),

@@ -1,4 +1,5 @@
-//! Columns whose type was changed to a wider one. (Table feature `typeWidening`; a field's metadata key `delta.typeChanges`.)
+//! Columns whose type was changed to a wider one. (Table feature `typeWidening`; a field's metadata key
+//! `delta.typeChanges`.)
 //!
 //! | from | to |
 //! | --- | --- |
@@ -8,9 +9,10 @@
 //! | `decimal(p, s)` | `decimal(p + k, s + l)` with `l <= k` |
 //! | `date` | `timestamp_ntz` |
 //!
-//! - Files keep the type they were written with; readers convert. A table with a change that is not in the list is refused: what its old files mean is
-//!   not known.
-//! - A change inside of an array or map is kept by the field around it, with the path to the part as `fieldPath`.
+//! - Files keep the type they were written with; readers convert. A table with a change that is not in the
+//!   list is refused: what its old files mean is not known.
+//! - A change inside of an array or map is kept by the field around it, with the path to the part as
+//!   `fieldPath`.
 
 use serde_json::Value;
 
@@ -39,7 +41,9 @@ impl StructField {
         let changes = match self.metadata.get(KEY) {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(changes)) => changes,
-            Some(_) => return Err(Error::corrupt_log(format!("'{KEY}' of the column '{}' is no list", self.name))),
+            Some(_) => {
+                return Err(Error::corrupt_log(format!("'{KEY}' of the column '{}' is no list", self.name)));
+            }
         };
         changes.iter().map(|change| self.type_change(change)).collect()
     }
@@ -47,7 +51,9 @@ impl StructField {
     fn type_change(&self, change: &Value) -> Result<TypeChange> {
         let text = |key: &str| change.get(key).and_then(Value::as_str).unwrap_or("?");
         let (from, to) = (text("fromType"), text("toType"));
-        let known = PrimitiveType::from_name(from).zip(PrimitiveType::from_name(to)).filter(|(from, to)| is_widening(*from, *to));
+        let known = PrimitiveType::from_name(from)
+            .zip(PrimitiveType::from_name(to))
+            .filter(|(from, to)| is_widening(*from, *to));
         match known {
             Some((from, to)) => Ok(TypeChange { from, to, of_column: change.get("fieldPath").is_none_or(Value::is_null) }),
             None => Err(Error::unsupported(format!(
@@ -93,7 +99,9 @@ pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     // A decimal that has at least so many digits before the point.
     let holds = |precision: u8, scale: u8, whole_digits: u8| precision - scale >= whole_digits;
     match (from, to) {
-        (P::Byte | P::Short | P::Integer, P::Double) | (P::Float, P::Double) | (P::Date, P::TimestampNtz) => true,
+        (P::Byte | P::Short | P::Integer, P::Double) | (P::Float, P::Double) | (P::Date, P::TimestampNtz) => {
+            true
+        }
         (P::Byte, P::Decimal { precision, scale }) => holds(precision, scale, 3),
         (P::Short, P::Decimal { precision, scale }) => holds(precision, scale, 5),
         (P::Integer, P::Decimal { precision, scale }) => holds(precision, scale, 10),
@@ -113,8 +121,11 @@ mod tests {
 
     fn changed(from: &str, to: &str) -> Result<Vec<TypeChange>> {
         let metadata = format!(r#"{{"{KEY}":[{{"fromType":"{from}","toType":"{to}","tableVersion":2}}]}}"#);
-        StructField { metadata: FieldMetadata::parse(&metadata).unwrap(), ..StructField::new("c", PrimitiveType::Long, true) }
-            .type_changes()
+        StructField {
+            metadata: FieldMetadata::parse(&metadata).unwrap(),
+            ..StructField::new("c", PrimitiveType::Long, true)
+        }
+        .type_changes()
     }
 
     #[test]

@@ -6,8 +6,9 @@
 //!   all actions            all actions             all but file actions ──sidecar──> _sidecars/*.parquet
 //! ```
 //!
-//! - A checkpoint is a short-cut: one that cannot be read is replaced by what it stands for, the state of its version from an older checkpoint or from the
-//!   commits alone. That is said in the log. Only when there is nothing to replace it by is it an error.
+//! - A checkpoint is a short-cut: one that cannot be read is replaced by what it stands for, the state of its
+//!   version from an older checkpoint or from the commits alone. That is said in the log. Only when there is
+//!   nothing to replace it by is it an error.
 //! - Files are opened once, however often they are asked for something.
 //! - Sidecars lie in `_delta_log/_sidecars` under a bare name; whatever else is named is not read.
 
@@ -133,7 +134,8 @@ impl Checkpoint {
             return Ok(kinds.iter().flat_map(|kind| kind.of(json)).collect());
         }
         let mut actions = Vec::new();
-        // Protocol and metadata stand in one file of a checkpoint in parts, and mostly in the first or the last.
+        // Protocol and metadata stand in one file of a checkpoint in parts, and mostly in the first or the
+        // last.
         for kind in kinds {
             let (column, required) = kind.column();
             let is_single = matches!(kind, TableAction::Protocol | TableAction::Metadata);
@@ -161,13 +163,17 @@ impl Checkpoint {
         if let Some(state) = self.instead.get() {
             return Ok(Arc::clone(state));
         }
-        let file = error.path().map_or_else(|| self.files.files.first().map(|file| file.name.clone()).unwrap_or_default(), str::to_owned);
+        let file = error.path().map_or_else(
+            || self.files.files.first().map(|file| file.name.clone()).unwrap_or_default(),
+            str::to_owned,
+        );
         let without: Vec<_> = self.without.iter().chain([&self.files]).cloned().collect();
         match State::find(&self.storage, &self.resolver, &self.staged, self.files.version, without) {
             Ok(state) => {
-                let base = state
-                    .base_version()
-                    .map_or_else(|| "the commits alone".to_owned(), |version| format!("the checkpoint of version {version}"));
+                let base = state.base_version().map_or_else(
+                    || "the commits alone".to_owned(),
+                    |version| format!("the checkpoint of version {version}"),
+                );
                 tracing::warn!(table = self.storage.url(), version = self.files.version, file, %error, "a checkpoint cannot be read: reading {base} instead");
                 Ok(Arc::clone(self.instead.get_or_init(|| Arc::new(state))))
             }
@@ -207,7 +213,8 @@ impl Checkpoint {
     }
 
     fn open(&self) -> Result<Top> {
-        let paths: Vec<String> = self.files.files.iter().map(|file| format!("{LOG_DIRECTORY}/{}", file.name)).collect();
+        let paths: Vec<String> =
+            self.files.files.iter().map(|file| format!("{LOG_DIRECTORY}/{}", file.name)).collect();
         if self.files.kind == CheckpointKind::UuidJson {
             let path = paths.first().map(String::as_str).unwrap_or_default();
             return self.open_json(path).map_err(|error| error.at_path(path));
@@ -218,7 +225,8 @@ impl Checkpoint {
             for file in &top.parquet {
                 file.actions("checkpointMetadata", "version", true, &mut actions)?;
             }
-            self.check_version(&actions).map_err(|error| paths.iter().fold(error, |error, path| error.at_path(path)))?;
+            self.check_version(&actions)
+                .map_err(|error| paths.iter().fold(error, |error, path| error.at_path(path)))?;
         }
         Ok(top)
     }
@@ -232,8 +240,9 @@ impl Checkpoint {
             if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
                 continue;
             }
-            let text = std::str::from_utf8(line)
-                .map_err(|error| Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number))?;
+            let text = std::str::from_utf8(line).map_err(|error| {
+                Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number)
+            })?;
             actions.extend(Action::parse_line(text).map_err(|error| error.at_line(number))?);
         }
         self.check_version(&actions)?;
@@ -253,8 +262,12 @@ impl Checkpoint {
         });
         match found {
             Some(version) if u64::try_from(version) == Ok(self.files.version) => Ok(()),
-            Some(version) => Err(Error::corrupt_log(format!("the checkpoint says that it is of version {version}"))),
-            None => Err(Error::corrupt_log("the checkpoint lacks 'checkpointMetadata', which every V2 checkpoint has")),
+            Some(version) => {
+                Err(Error::corrupt_log(format!("the checkpoint says that it is of version {version}")))
+            }
+            None => Err(Error::corrupt_log(
+                "the checkpoint lacks 'checkpointMetadata', which every V2 checkpoint has",
+            )),
         }
     }
 
@@ -285,7 +298,10 @@ fn sidecar_path(sidecar: &Sidecar) -> Result<String> {
     let decoded = path::decode(&sidecar.path)?;
     match LogFileName::parse(&format!("_sidecars/{decoded}")) {
         Some(name @ LogFileName::Sidecar(_)) if !decoded.contains(char::is_control) => Ok(name.path()),
-        _ => Err(Error::corrupt_log(format!("the sidecar '{}' is not a file name in {LOG_DIRECTORY}/_sidecars", sidecar.path))),
+        _ => Err(Error::corrupt_log(format!(
+            "the sidecar '{}' is not a file name in {LOG_DIRECTORY}/_sidecars",
+            sidecar.path
+        ))),
     }
 }
 

@@ -1,7 +1,10 @@
-//! One Parquet file of a checkpoint: the footer, and rows of one kind of action. Protocol: "Checkpoint Schema".
+//! One Parquet file of a checkpoint: the footer, and rows of one kind of action. Protocol: "Checkpoint
+//! Schema".
 //!
-//! - Only the leaf columns that are asked for are decoded; which ones a file has is taken from its own schema, never from a position.
-//! - A row group without any row of the action asked for (known from the statistics of a required field) is not read.
+//! - Only the leaf columns that are asked for are decoded; which ones a file has is taken from its own
+//!   schema, never from a position.
+//! - A row group without any row of the action asked for (known from the statistics of a required field) is
+//!   not read.
 //! - A damaged file is an error, whatever the decoder does about it.
 
 use std::any::Any;
@@ -14,8 +17,8 @@ use arrow::compute::{filter_record_batch, is_not_null};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
-    ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder, RowFilter,
-    RowSelectionPolicy, RowSelector,
+    ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
+    ParquetRecordBatchReaderBuilder, RowFilter, RowSelectionPolicy, RowSelector,
 };
 use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
@@ -62,7 +65,8 @@ impl ParquetFile {
         Ok(Self { path: path.into(), file, footer, with_pages: Arc::default() })
     }
 
-    /// The footer with the places of the pages; just the footer where they cannot be read, which only costs time.
+    /// The footer with the places of the pages; just the footer where they cannot be read, which only costs
+    /// time.
     fn with_pages(&self) -> ArrowReaderMetadata {
         let options = ArrowReaderOptions::default().with_offset_index_policy(PageIndexPolicy::Optional);
         let read = || load(&self.file, options).unwrap_or_else(|_| self.footer.clone());
@@ -76,7 +80,9 @@ impl ParquetFile {
     /// The number of the leaf column at `path`.
     pub(super) fn leaf(&self, path: &[&str]) -> Option<usize> {
         let columns = self.footer.parquet_schema().columns();
-        columns.iter().position(|leaf| leaf.path().parts().iter().map(String::as_str).eq(path.iter().copied()))
+        columns
+            .iter()
+            .position(|leaf| leaf.path().parts().iter().map(String::as_str).eq(path.iter().copied()))
     }
 
     /// Whether the column `root` is a struct that can be null.
@@ -87,19 +93,22 @@ impl ParquetFile {
     /// Whether there is any leaf column below `path`.
     pub(super) fn has_below(&self, path: &[&str]) -> bool {
         let columns = self.footer.parquet_schema().columns();
-        columns
-            .iter()
-            .any(|leaf| leaf.path().parts().len() > path.len() && leaf.path().parts().iter().zip(path).all(|(part, wanted)| part == wanted))
+        columns.iter().any(|leaf| {
+            leaf.path().parts().len() > path.len()
+                && leaf.path().parts().iter().zip(path).all(|(part, wanted)| part == wanted)
+        })
     }
 
     /// Whether the leaf column `leaf` of row group `group` may hold a value.
     pub(super) fn may_have(&self, group: usize, leaf: usize) -> bool {
         let group = self.metadata().row_groups().get(group);
         let nulls = |group: &RowGroupMetaData| group.columns().get(leaf)?.statistics()?.null_count_opt();
-        group.is_none_or(|group| nulls(group).is_none_or(|nulls| i64::try_from(nulls) != Ok(group.num_rows())))
+        group
+            .is_none_or(|group| nulls(group).is_none_or(|nulls| i64::try_from(nulls) != Ok(group.num_rows())))
     }
 
-    /// The row groups that may hold a value of the required field `root.field`; none if the file does not have that column.
+    /// The row groups that may hold a value of the required field `root.field`; none if the file does not
+    /// have that column.
     pub(super) fn groups_with(&self, root: &str, field: &str) -> Vec<usize> {
         let Some(leaf) = self.leaf(&[root, field]) else { return Vec::new() };
         (0..self.metadata().num_row_groups()).filter(|group| self.may_have(*group, leaf)).collect()
@@ -108,22 +117,32 @@ impl ParquetFile {
     /// The leaf columns that `wanted` accepts, by their paths.
     pub(super) fn mask(&self, wanted: impl Fn(&[String]) -> bool) -> ProjectionMask {
         let columns = self.footer.parquet_schema().columns().iter().enumerate();
-        let leaves: Vec<usize> = columns.filter(|(_, leaf)| wanted(leaf.path().parts())).map(|(index, _)| index).collect();
+        let leaves: Vec<usize> =
+            columns.filter(|(_, leaf)| wanted(leaf.path().parts())).map(|(index, _)| index).collect();
         ProjectionMask::leaves(self.footer.parquet_schema(), leaves)
     }
 
-    /// `group` in about equal pieces, at most `parts`. They begin where pages of its largest column begin, if the file tells: no page is decoded twice.
+    /// `group` in about equal pieces, at most `parts`. They begin where pages of its largest column begin, if
+    /// the file tells: no page is decoded twice.
     pub(super) fn pieces(&self, group: usize, parts: usize) -> Vec<Piece> {
         let metadata = self.metadata().row_groups().get(group);
-        let rows = metadata.and_then(|metadata| usize::try_from(metadata.num_rows()).ok()).unwrap_or_default();
+        let rows =
+            metadata.and_then(|metadata| usize::try_from(metadata.num_rows()).ok()).unwrap_or_default();
         let parts = parts.min(rows / PIECE_ROWS);
         if parts < 2 {
             return vec![group.into()];
         }
         let footer = self.with_pages();
-        let largest = metadata.and_then(|metadata| (0..metadata.num_columns()).max_by_key(|leaf| metadata.column(*leaf).compressed_size()));
-        let pages = largest.and_then(|leaf| Some(footer.metadata().offset_index()?.get(group)?.get(leaf)?.page_locations()));
-        let starts: Vec<usize> = pages.into_iter().flatten().filter_map(|page| usize::try_from(page.first_row_index).ok()).collect();
+        let largest = metadata.and_then(|metadata| {
+            (0..metadata.num_columns()).max_by_key(|leaf| metadata.column(*leaf).compressed_size())
+        });
+        let pages = largest
+            .and_then(|leaf| Some(footer.metadata().offset_index()?.get(group)?.get(leaf)?.page_locations()));
+        let starts: Vec<usize> = pages
+            .into_iter()
+            .flatten()
+            .filter_map(|page| usize::try_from(page.first_row_index).ok())
+            .collect();
         let cut = |part: usize| {
             let even = rows / parts * part;
             starts.iter().copied().min_by_key(|start| start.abs_diff(even)).unwrap_or(even).min(rows)
@@ -131,10 +150,14 @@ impl ParquetFile {
         let mut cuts: Vec<usize> = (1..parts).map(cut).chain([0, rows]).collect();
         cuts.sort_unstable();
         cuts.dedup();
-        cuts.iter().zip(cuts.iter().skip(1)).map(|(start, end)| Piece { group, rows: Some(*start..*end) }).collect()
+        cuts.iter()
+            .zip(cuts.iter().skip(1))
+            .map(|(start, end)| Piece { group, rows: Some(*start..*end) })
+            .collect()
     }
 
-    /// Starts decoding the columns `mask` of `groups`, or of `rows` of them, as far as `filters` leave their rows.
+    /// Starts decoding the columns `mask` of `groups`, or of `rows` of them, as far as `filters` leave their
+    /// rows.
     pub(super) fn read(
         &self,
         groups: Vec<usize>,
@@ -142,24 +165,38 @@ impl ParquetFile {
         mask: ProjectionMask,
         filters: Vec<Box<dyn ArrowPredicate>>,
     ) -> Result<Batches> {
-        let footer = if filters.is_empty() && rows.is_none() { self.footer.clone() } else { self.with_pages() };
+        let footer =
+            if filters.is_empty() && rows.is_none() { self.footer.clone() } else { self.with_pages() };
         let mut builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), footer)
             .with_projection(mask)
             .with_row_groups(groups)
             .with_batch_size(BATCH_ROWS);
         if let Some(rows) = rows {
-            builder = builder.with_row_selection(vec![RowSelector::skip(rows.start), RowSelector::select(rows.len())].into());
+            builder = builder.with_row_selection(
+                vec![RowSelector::skip(rows.start), RowSelector::select(rows.len())].into(),
+            );
         }
         if !filters.is_empty() {
-            // Rows are stepped over one by one: with a mask whole row groups of statistics would be decoded first.
-            builder = builder.with_row_filter(RowFilter::new(filters)).with_row_selection_policy(RowSelectionPolicy::Selectors);
+            // Rows are stepped over one by one: with a mask whole row groups of statistics would be decoded
+            // first.
+            builder = builder
+                .with_row_filter(RowFilter::new(filters))
+                .with_row_selection_policy(RowSelectionPolicy::Selectors);
         }
-        guarded(|| builder.build().map_err(damaged_by)).map(Batches).map_err(|error| error.at_path(&*self.path))
+        guarded(|| builder.build().map_err(damaged_by))
+            .map(Batches)
+            .map_err(|error| error.at_path(&*self.path))
     }
 
-    /// Adds the actions of the column `root`, whose field `required` is never null, to `actions`; of an action that a checkpoint has only once, the rest
-    /// of the rows is not looked at.
-    pub(super) fn actions(&self, root: &str, required: &str, is_single: bool, actions: &mut Vec<Action>) -> Result<()> {
+    /// Adds the actions of the column `root`, whose field `required` is never null, to `actions`; of an
+    /// action that a checkpoint has only once, the rest of the rows is not looked at.
+    pub(super) fn actions(
+        &self,
+        root: &str,
+        required: &str,
+        is_single: bool,
+        actions: &mut Vec<Action>,
+    ) -> Result<()> {
         let groups = self.groups_with(root, required);
         if groups.is_empty() {
             return Ok(());
@@ -171,8 +208,14 @@ impl ParquetFile {
             let Some(column) = batch.column_by_name(root) else { continue };
             let present = is_not_null(column).map_err(|error| located(damaged_by(error)))?;
             let field = column.as_struct_opt().and_then(|column| column.column_by_name(required).cloned());
-            let present = match field.map(|field| is_not_null(&field)).transpose().map_err(|error| located(damaged_by(error)))? {
-                Some(has_field) => arrow::compute::and(&present, &has_field).map_err(|error| located(damaged_by(error)))?,
+            let present = match field
+                .map(|field| is_not_null(&field))
+                .transpose()
+                .map_err(|error| located(damaged_by(error)))?
+            {
+                Some(has_field) => {
+                    arrow::compute::and(&present, &has_field).map_err(|error| located(damaged_by(error)))?
+                }
                 None => present,
             };
             if present.true_count() == 0 {
@@ -207,12 +250,16 @@ impl Batches {
     }
 }
 
-/// INT96 as microseconds, as old Spark writes timestamps: the nanoseconds of the default would only reach from 1677 to 2262.
+/// INT96 as microseconds, as old Spark writes timestamps: the nanoseconds of the default would only reach
+/// from 1677 to 2262.
 fn with_int96_as_micros(footer: ArrowReaderMetadata) -> Result<ArrowReaderMetadata> {
     if footer.parquet_schema().columns().iter().all(|column| column.physical_type() != PhysicalType::INT96) {
         return Ok(footer);
     }
-    let schema = Arc::new(Schema::new_with_metadata(micros(footer.schema().fields()), footer.schema().metadata().clone()));
+    let schema = Arc::new(Schema::new_with_metadata(
+        micros(footer.schema().fields()),
+        footer.schema().metadata().clone(),
+    ));
     let options = ArrowReaderOptions::default().with_schema(schema);
     ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options).map_err(damaged_by)
 }
@@ -220,7 +267,9 @@ fn with_int96_as_micros(footer: ArrowReaderMetadata) -> Result<ArrowReaderMetada
 fn micros(fields: &Fields) -> Fields {
     let field = |field: &FieldRef| -> FieldRef {
         let data_type = match field.data_type() {
-            DataType::Timestamp(TimeUnit::Nanosecond, None) => DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into())),
+            DataType::Timestamp(TimeUnit::Nanosecond, None) => {
+                DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
+            }
             DataType::Struct(inner) => DataType::Struct(micros(inner)),
             other => other.clone(),
         };
@@ -236,7 +285,10 @@ pub(super) fn damaged_by(source: impl std::error::Error + Send + Sync + 'static)
 /// What `work` returns; a panic in it, which the decoder of a damaged file may raise, is an error too.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Error::corrupt_log(format!("the reading of the checkpoint broke off with '{}'", panic_text(panic.as_ref()))))
+        Err(Error::corrupt_log(format!(
+            "the reading of the checkpoint broke off with '{}'",
+            panic_text(panic.as_ref())
+        )))
     })
 }
 

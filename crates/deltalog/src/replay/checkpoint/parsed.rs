@@ -1,5 +1,5 @@
-//! `stats_parsed` and `partitionValues_parsed` as the texts that the log has in JSON. Protocol: "Checkpoints", "Per-file Statistics",
-//! "Partition Value Serialization".
+//! `stats_parsed` and `partitionValues_parsed` as the texts that the log has in JSON. Protocol:
+//! "Checkpoints", "Per-file Statistics", "Partition Value Serialization".
 //!
 //! - Digits are never lost: numbers, decimals and microseconds are written out in full.
 //! - A value that has no text is left out, which says that it is not known.
@@ -7,10 +7,12 @@
 use std::sync::Arc;
 
 use arrow::array::types::{
-    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType,
-    TimestampMillisecondType,
+    Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType,
 };
-use arrow::array::{Array, ArrayRef, AsArray, MapBuilder, MapFieldNames, StringArray, StringBuilder, StructArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, MapBuilder, MapFieldNames, StringArray, StringBuilder, StructArray,
+};
 use arrow::datatypes::{DataType, TimeUnit};
 
 use crate::error::{Error, Result};
@@ -66,13 +68,15 @@ fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> bool {
         DataType::Float32 => float_text(f64::from(array.as_primitive::<Float32Type>().value(row)), || {
             array.as_primitive::<Float32Type>().value(row).to_string()
         }),
-        DataType::Float64 => {
-            float_text(array.as_primitive::<Float64Type>().value(row), || format!("{:?}", array.as_primitive::<Float64Type>().value(row)))
+        DataType::Float64 => float_text(array.as_primitive::<Float64Type>().value(row), || {
+            format!("{:?}", array.as_primitive::<Float64Type>().value(row))
+        }),
+        DataType::Decimal128(_, scale) => {
+            match decimal_text(array.as_primitive::<Decimal128Type>().value(row), *scale) {
+                Some(decimal) => decimal,
+                None => return false,
+            }
         }
-        DataType::Decimal128(_, scale) => match decimal_text(array.as_primitive::<Decimal128Type>().value(row), *scale) {
-            Some(decimal) => decimal,
-            None => return false,
-        },
         DataType::Utf8 => json_string(array.as_string::<i32>().value(row)),
         DataType::LargeUtf8 => json_string(array.as_string::<i64>().value(row)),
         DataType::Utf8View => json_string(array.as_string_view().value(row)),
@@ -80,11 +84,17 @@ fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> bool {
         DataType::Timestamp(unit, zone) => {
             let micros = match unit {
                 TimeUnit::Microsecond => Some(array.as_primitive::<TimestampMicrosecondType>().value(row)),
-                TimeUnit::Millisecond => array.as_primitive::<TimestampMillisecondType>().value(row).checked_mul(1000),
+                TimeUnit::Millisecond => {
+                    array.as_primitive::<TimestampMillisecondType>().value(row).checked_mul(1000)
+                }
                 TimeUnit::Second | TimeUnit::Nanosecond => None,
             };
             let Some(micros) = micros else { return false };
-            format!("\"{}{}\"", timestamp_text(micros).replacen(' ', "T", 1), if zone.is_some() { "Z" } else { "" })
+            format!(
+                "\"{}{}\"",
+                timestamp_text(micros).replacen(' ', "T", 1),
+                if zone.is_some() { "Z" } else { "" }
+            )
         }
         _ => return false,
     };
@@ -106,15 +116,22 @@ fn float_text(value: f64, finite: impl Fn() -> String) -> String {
 /// # Errors
 /// `CorruptLog` for a value of a type that no partition column has.
 pub(super) fn partition_values_text(parsed: &StructArray) -> Result<ArrayRef> {
-    let names = MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
+    let names =
+        MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
     let mut map = MapBuilder::new(Some(names), StringBuilder::new(), StringBuilder::new());
     let bad = |source: Error| Error::corrupt_log("partitionValues_parsed cannot be read").with_source(source);
     for row in 0..parsed.len() {
         for (field, column) in parsed.fields().iter().zip(parsed.columns()) {
             map.keys().append_value(field.name());
-            map.values().append_option(if parsed.is_valid(row) { to_log_string(column, row).map_err(bad)? } else { None });
+            map.values().append_option(if parsed.is_valid(row) {
+                to_log_string(column, row).map_err(bad)?
+            } else {
+                None
+            });
         }
-        map.append(true).map_err(|error| Error::corrupt_log("a map has more entries than can be held").with_source(error))?;
+        map.append(true).map_err(|error| {
+            Error::corrupt_log("a map has more entries than can be held").with_source(error)
+        })?;
     }
     Ok(Arc::new(map.finish()))
 }
@@ -123,7 +140,9 @@ pub(super) fn partition_values_text(parsed: &StructArray) -> Result<ArrayRef> {
 mod tests {
     use std::sync::Arc;
 
-    use arrow::array::{BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, TimestampMicrosecondArray};
+    use arrow::array::{
+        BooleanArray, Date32Array, Decimal128Array, Float64Array, Int64Array, TimestampMicrosecondArray,
+    };
     use arrow::datatypes::Field;
 
     use super::*;
@@ -150,14 +169,19 @@ mod tests {
             ("utc", Arc::new(TimestampMicrosecondArray::from(vec![1, -1]).with_timezone("UTC"))),
             ("ntz", Arc::new(TimestampMicrosecondArray::from(vec![Some(1_000_000), None]))),
         ]);
-        let parsed = of(vec![("numRecords", Arc::new(Int64Array::from(vec![3, 4]))), ("minValues", Arc::new(minima))]);
+        let parsed =
+            of(vec![("numRecords", Arc::new(Int64Array::from(vec![3, 4]))), ("minValues", Arc::new(minima))]);
         let texts = stats_text(&parsed);
         assert_eq!(
             texts.value(0),
             "{\"numRecords\":3,\"minValues\":{\"i\":-9223372036854775808,\"f\":\"NaN\",\"d\":-0.005,\"s\":\"a\\\"\\u0001é\",\"b\":true,\
              \"day\":\"1970-01-01\",\"utc\":\"1970-01-01T00:00:00.000001Z\",\"ntz\":\"1970-01-01T00:00:01\"}}"
         );
-        assert!(texts.value(1).contains("\"f\":0.1,\"d\":12.345") && !texts.value(1).contains("\"i\""), "{}", texts.value(1));
+        assert!(
+            texts.value(1).contains("\"f\":0.1,\"d\":12.345") && !texts.value(1).contains("\"i\""),
+            "{}",
+            texts.value(1)
+        );
         assert!(texts.value(1).contains("1969-12-31T23:59:59.999999Z"), "{}", texts.value(1));
     }
 

@@ -5,8 +5,8 @@
 //!               └───> worker ──(2 batches)──┴──> the caller drains one piece's channel after the other
 //! ```
 //!
-//! - As long as nothing was handed out, a damaged checkpoint is replaced by what it stands for; after that it is an error, and the next reader starts from
-//!   the replacement.
+//! - As long as nothing was handed out, a damaged checkpoint is replaced by what it stands for; after that it
+//!   is an error, and the next reader starts from the replacement.
 //! - Memory is bounded by the number of workers: two batches of each wait.
 //! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
 
@@ -184,7 +184,10 @@ impl Kind {
             Self::Removes => with_columns(&lines.removes, remove_fields()),
             Self::Adds(request) => {
                 request.looked_at.fetch_add(lines.adds.num_rows() as u64, Ordering::Relaxed);
-                let kept = apply(&request.filters, with_columns(&lines.adds, FileColumns::all().iter().map(FileColumn::field).collect())?)?;
+                let kept = apply(
+                    &request.filters,
+                    with_columns(&lines.adds, FileColumns::all().iter().map(FileColumn::field).collect())?,
+                )?;
                 with_columns(&kept, request.columns.iter().map(FileColumn::field).collect())
             }
         }
@@ -232,7 +235,8 @@ impl Groups {
             Crew::Alone(alone) => alone.next_batch(),
             Crew::Threads(channels) => {
                 while let Some(channel) = channels.front() {
-                    let lost = |_| Error::new(ErrorKind::Unavailable, "a thread that reads the checkpoint was lost");
+                    let lost =
+                        |_| Error::new(ErrorKind::Unavailable, "a thread that reads the checkpoint was lost");
                     match channel.recv().map_err(lost)?? {
                         Some(batch) => return Ok(Some(batch)),
                         None => drop(channels.pop_front()),
@@ -259,9 +263,11 @@ impl Alone {
     }
 }
 
-/// `groups`, of which as many as are over when each thread has had the same number are parted among all threads.
+/// `groups`, of which as many as are over when each thread has had the same number are parted among all
+/// threads.
 ///
-/// Only for who filters: without, a thread that is ahead waits for the caller, and more pieces would not change that.
+/// Only for who filters: without, a thread that is ahead waits for the caller, and more pieces would not
+/// change that.
 fn shared_evenly(groups: Vec<Work>, threads: usize) -> Vec<Work> {
     let whole = groups.len() - groups.len() % threads.max(1);
     let parted = |(at, (file, piece)): (usize, Work)| -> Vec<Work> {
@@ -273,15 +279,21 @@ fn shared_evenly(groups: Vec<Work>, threads: usize) -> Vec<Work> {
 
 /// Starts decoding `pieces`; the channels are in their order.
 fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecDeque<Receiver<Message>> {
-    let (senders, receivers): (Vec<_>, VecDeque<_>) = pieces.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
-    let work: Vec<_> = pieces.into_iter().zip(senders).map(|(piece, sender)| Mutex::new(Some((piece, sender)))).collect();
+    let (senders, receivers): (Vec<_>, VecDeque<_>) =
+        pieces.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
+    let work: Vec<_> =
+        pieces.into_iter().zip(senders).map(|(piece, sender)| Mutex::new(Some((piece, sender)))).collect();
     let shared = Arc::new((request, work, AtomicUsize::new(0)));
     for _ in 0..threads {
         let shared = Arc::clone(&shared);
         std::thread::spawn(move || {
             let (request, work, next) = &*shared;
             while let Some(task) = work.get(next.fetch_add(1, Ordering::Relaxed)) {
-                let Some(((file, piece), sender)) = task.lock().unwrap_or_else(PoisonError::into_inner).take() else { continue };
+                let Some(((file, piece), sender)) =
+                    task.lock().unwrap_or_else(PoisonError::into_inner).take()
+                else {
+                    continue;
+                };
                 if !decode(request, &file, piece, &sender) {
                     return;
                 }

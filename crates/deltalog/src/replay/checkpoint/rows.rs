@@ -1,9 +1,11 @@
 //! Rows of one kind of file action, row group by row group, in the form of [`crate::replay::FileColumn`].
 //!
-//! - Statistics come from the JSON text of `stats`; where a row group has none of it (`delta.checkpoint.writeStatsAsJson` is false), from `stats_parsed`, turned
-//!   into that text. The same holds for `partitionValues` and `partitionValues_parsed`.
+//! - Statistics come from the JSON text of `stats`; where a row group has none of it
+//!   (`delta.checkpoint.writeStatsAsJson` is false), from `stats_parsed`, turned into that text. The same
+//!   holds for `partitionValues` and `partitionValues_parsed`.
 //! - A filter that can use `stats_parsed` as it is asks for the leaves it needs and spares the text.
-//! - Filters are asked while rows are decoded: what they turn down is stepped over in the other columns, whole pages where that is possible.
+//! - Filters are asked while rows are decoded: what they turn down is stepped over in the other columns,
+//!   whole pages where that is possible.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +28,8 @@ use crate::replay::filter::{FileFilter, Keep};
 /// The column that [`FileFilter::parsed_stats`] brings.
 pub(crate) const STATS_PARSED: &str = "stats_parsed";
 
-/// Says of a row group whether a file in it may be wanted. It is asked with the footer of the checkpoint's file.
+/// Says of a row group whether a file in it may be wanted. It is asked with the footer of the checkpoint's
+/// file.
 pub type RowGroupFilter = Arc<dyn Fn(&ParquetMetaData, usize) -> bool + Send + Sync>;
 
 /// What to read of `add` actions.
@@ -38,7 +41,8 @@ pub struct AddRequest {
     pub filters: Vec<FileFilter>,
     /// Row groups that it turns down are not read.
     pub row_groups: Option<RowGroupFilter>,
-    /// Counts the files that were there before the filters. Those of a checkpoint that newer commits have replaced count as well, if there are filters.
+    /// Counts the files that were there before the filters. Those of a checkpoint that newer commits have
+    /// replaced count as well, if there are filters.
     pub looked_at: Arc<AtomicU64>,
 }
 
@@ -84,9 +88,9 @@ impl Columns {
     fn decoding(&self, file: &ParquetFile, group: usize) -> Decoding {
         let has = |name: &str| {
             let leaf = match name {
-                "partitionValues" => {
-                    file.leaf(&[self.action, name, "key_value", "key"]).or_else(|| file.leaf(&[self.action, name, "map", "key"]))
-                }
+                "partitionValues" => file
+                    .leaf(&[self.action, name, "key_value", "key"])
+                    .or_else(|| file.leaf(&[self.action, name, "map", "key"])),
                 name => file.leaf(&[self.action, name]),
             };
             leaf.is_some_and(|leaf| file.may_have(group, leaf))
@@ -100,9 +104,16 @@ impl Columns {
             None => Form::StructAsText,
         };
         let is_add = self.action == "add";
-        let partitions_as_text =
-            is_add && self.wants("partitionValues") && has_parsed("partitionValues_parsed") && !(has_map && has("partitionValues"));
-        let marker = if is_add && file.is_nullable(self.action) && file.leaf(&[self.action, "size"]).is_some() { "size" } else { "path" };
+        let partitions_as_text = is_add
+            && self.wants("partitionValues")
+            && has_parsed("partitionValues_parsed")
+            && !(has_map && has("partitionValues"));
+        let marker = if is_add && file.is_nullable(self.action) && file.leaf(&[self.action, "size"]).is_some()
+        {
+            "size"
+        } else {
+            "path"
+        };
         Decoding { columns: self.clone(), marker, stats, partitions_as_text }
     }
 }
@@ -118,7 +129,12 @@ impl RowRequest {
     }
 
     pub(super) fn removes() -> Self {
-        Self { columns: Columns::new("remove", remove_fields()), filters: Vec::new(), row_groups: None, looked_at: Arc::default() }
+        Self {
+            columns: Columns::new("remove", remove_fields()),
+            filters: Vec::new(),
+            row_groups: None,
+            looked_at: Arc::default(),
+        }
     }
 
     /// Whether little of what is read is returned.
@@ -139,14 +155,17 @@ impl RowRequest {
     pub(super) fn open(&self, file: &ParquetFile, Piece { group, rows }: Piece) -> Result<RowBatches> {
         let decoding = self.columns.decoding(file, group);
         let filters = self.filters.iter().enumerate().map(|(number, filter)| {
-            let columns = Columns { parsed_stats: filter.parsed_stats.clone(), ..Columns::of_adds(filter.columns) };
+            let columns =
+                Columns { parsed_stats: filter.parsed_stats.clone(), ..Columns::of_adds(filter.columns) };
             let (decoding, keep) = (columns.decoding(file, group), Arc::clone(&filter.keep));
             let looked_at = (number == 0).then(|| Arc::clone(&self.looked_at));
             let mask = file.mask(|path| decoding.wants_leaf(path));
-            Box::new(ArrowPredicateFn::new(mask, move |batch| decide(&decoding, &*keep, looked_at.as_deref(), &batch)))
-                as Box<dyn ArrowPredicate>
+            Box::new(ArrowPredicateFn::new(mask, move |batch| {
+                decide(&decoding, &*keep, looked_at.as_deref(), &batch)
+            })) as Box<dyn ArrowPredicate>
         });
-        let batches = file.read(vec![group], rows, file.mask(|path| decoding.wants_leaf(path)), filters.collect())?;
+        let batches =
+            file.read(vec![group], rows, file.mask(|path| decoding.wants_leaf(path)), filters.collect())?;
         let counts = self.filters.is_empty().then(|| Arc::clone(&self.looked_at));
         Ok(RowBatches { decoding, counts, path: Arc::clone(&file.path), batches })
     }
@@ -160,10 +179,15 @@ fn decide(
     batch: &RecordBatch,
 ) -> std::result::Result<BooleanArray, ArrowError> {
     let external = |error: Error| ArrowError::ExternalError(Box::new(error));
-    let Some((rows, present)) = decoding.rows(batch).map_err(external)? else { return Ok(vec![false; batch.num_rows()].into()) };
+    let Some((rows, present)) = decoding.rows(batch).map_err(external)? else {
+        return Ok(vec![false; batch.num_rows()].into());
+    };
     let present = present.filter(|present| present.null_count() > 0);
     if let Some(looked_at) = looked_at {
-        looked_at.fetch_add((batch.num_rows() - present.as_ref().map_or(0, NullBuffer::null_count)) as u64, Ordering::Relaxed);
+        looked_at.fetch_add(
+            (batch.num_rows() - present.as_ref().map_or(0, NullBuffer::null_count)) as u64,
+            Ordering::Relaxed,
+        );
     }
     let keep = keep(&rows).map_err(external)?;
     match present {
@@ -175,7 +199,10 @@ fn decide(
 fn is_wanted_statistic(path: &[String], wanted: &[Vec<String>]) -> bool {
     match path {
         [name] => matches!(name.as_str(), "numRecords" | "tightBounds"),
-        [kind, column @ ..] => matches!(kind.as_str(), "minValues" | "maxValues" | "nullCount") && wanted.iter().any(|path| path == column),
+        [kind, column @ ..] => {
+            matches!(kind.as_str(), "minValues" | "maxValues" | "nullCount")
+                && wanted.iter().any(|path| path == column)
+        }
         [] => false,
     }
 }
@@ -193,7 +220,8 @@ enum Form {
 /// How columns are read from a row group.
 struct Decoding {
     columns: Columns,
-    /// A column that is read to tell whether there is an action at all: the path, which every action has; or any other, where the struct tells.
+    /// A column that is read to tell whether there is an action at all: the path, which every action has; or
+    /// any other, where the struct tells.
     marker: &'static str,
     stats: Form,
     partitions_as_text: bool,
@@ -218,10 +246,15 @@ impl Decoding {
     /// The rows in the form of the log, and which of them hold the action; `None` if none does.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<(RecordBatch, Option<NullBuffer>)>> {
         let columns = &self.columns;
-        let Some(action) = batch.column_by_name(columns.action).and_then(|column| column.as_struct_opt()) else { return Ok(None) };
+        let Some(action) = batch.column_by_name(columns.action).and_then(|column| column.as_struct_opt())
+        else {
+            return Ok(None);
+        };
         let present = match action.column_by_name("path") {
             Some(path) => NullBuffer::union(action.nulls(), path.nulls()),
-            None if self.marker == "path" => return Err(Error::corrupt_log(format!("'{}' has no column 'path'", columns.action))),
+            None if self.marker == "path" => {
+                return Err(Error::corrupt_log(format!("'{}' has no column 'path'", columns.action)));
+            }
             None => action.nulls().cloned(),
         };
         if present.as_ref().is_some_and(|present| present.null_count() == present.len()) {
@@ -233,7 +266,11 @@ impl Decoding {
             fields.push(Field::new(STATS_PARSED, parsed.data_type().clone(), true));
             arrays.push(Arc::clone(parsed));
         }
-        let schema = if fields.len() == columns.fields.len() { Arc::clone(&columns.schema) } else { Arc::new(Schema::new(fields)) };
+        let schema = if fields.len() == columns.fields.len() {
+            Arc::clone(&columns.schema)
+        } else {
+            Arc::new(Schema::new(fields))
+        };
         let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
         let rows = RecordBatch::try_new_with_options(schema, arrays, &options).map_err(damaged_by)?;
         Ok(Some((rows, present)))
@@ -285,7 +322,9 @@ impl RowBatches {
         let Some((rows, present)) = self.decoding.rows(batch)? else { return Ok(None) };
         match present {
             Some(present) if present.null_count() > 0 => {
-                filter_record_batch(&rows, &BooleanArray::new(present.inner().clone(), None)).map(Some).map_err(damaged_by)
+                filter_record_batch(&rows, &BooleanArray::new(present.inner().clone(), None))
+                    .map(Some)
+                    .map_err(damaged_by)
             }
             _ => Ok(Some(rows)),
         }

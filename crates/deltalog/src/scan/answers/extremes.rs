@@ -24,14 +24,22 @@ impl Extremes {
     }
 
     /// Files without a group do not count.
-    pub(super) fn add(&mut self, min: &ArrayRef, max: &ArrayRef, group: impl Fn(usize) -> Option<usize>) -> Result<()> {
+    pub(super) fn add(
+        &mut self,
+        min: &ArrayRef,
+        max: &ArrayRef,
+        group: impl Fn(usize) -> Option<usize>,
+    ) -> Result<()> {
         self.min.add(min, &group)?;
         self.max.add(max, &group)
     }
 
     /// Those of `groups`, NULL where there was no value.
     pub(super) fn finish(self, groups: &[usize]) -> Result<MinMax> {
-        Ok(MinMax { min: self.min.finish(&self.data_type, groups)?, max: self.max.finish(&self.data_type, groups)? })
+        Ok(MinMax {
+            min: self.min.finish(&self.data_type, groups)?,
+            max: self.max.finish(&self.data_type, groups)?,
+        })
     }
 }
 
@@ -61,7 +69,11 @@ impl Extreme {
     }
 
     /// The row of each group with its least or greatest value.
-    fn of_groups(&self, array: &ArrayRef, group: impl Fn(usize) -> Option<usize>) -> Result<BTreeMap<usize, usize>> {
+    fn of_groups(
+        &self,
+        array: &ArrayRef,
+        group: impl Fn(usize) -> Option<usize>,
+    ) -> Result<BTreeMap<usize, usize>> {
         let compare = make_comparator(array, array, SortOptions::default()).map_err(unfit)?;
         let better = if self.least { Ordering::Less } else { Ordering::Greater };
         let mut best = BTreeMap::new();

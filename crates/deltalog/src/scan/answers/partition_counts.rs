@@ -32,9 +32,15 @@ impl PartitionCounts {
 
     /// Adds files, and returns the number of each one's partition; none of a file without rows.
     pub(super) fn add(&mut self, values: &[ArrayRef], rows: &[u64]) -> Result<Vec<Option<usize>>> {
-        let keys = if values.is_empty() { None } else { Some(self.converter.convert_columns(values).map_err(unfit)?) };
+        let keys = if values.is_empty() {
+            None
+        } else {
+            Some(self.converter.convert_columns(values).map_err(unfit)?)
+        };
         let mut groups = vec![None; rows.len()];
-        for ((row, more), group) in rows.iter().enumerate().zip(&mut groups).filter(|((_, more), _)| **more > 0) {
+        for ((row, more), group) in
+            rows.iter().enumerate().zip(&mut groups).filter(|((_, more), _)| **more > 0)
+        {
             let key = keys.as_ref().map(|keys| keys.row(row));
             let key = key.as_ref().map_or(&[][..], AsRef::as_ref);
             let number = match self.numbers.get(key) {
@@ -61,21 +67,33 @@ impl PartitionCounts {
         self.finish_with(&[], Vec::new())
     }
 
-    pub(super) fn finish_with(mut self, columns: &[ColumnPath], extremes: Vec<Extremes>) -> Result<RecordBatch> {
+    pub(super) fn finish_with(
+        mut self,
+        columns: &[ColumnPath],
+        extremes: Vec<Extremes>,
+    ) -> Result<RecordBatch> {
         let order: Vec<usize> = self.numbers.values().copied().collect();
         let mut arrays = Vec::new();
         if !self.fields.is_empty() {
             let parser = self.converter.parser();
-            arrays = self.converter.convert_rows(self.numbers.keys().map(|key| parser.parse(key))).map_err(unfit)?;
+            arrays = self
+                .converter
+                .convert_rows(self.numbers.keys().map(|key| parser.parse(key)))
+                .map_err(unfit)?;
         }
         let counts = order.iter().filter_map(|number| self.counts.get(*number));
-        let counts = counts.map(|count| i64::try_from(*count).map_err(|_| too_many())).collect::<Result<Vec<_>>>()?;
+        let counts =
+            counts.map(|count| i64::try_from(*count).map_err(|_| too_many())).collect::<Result<Vec<_>>>()?;
         arrays.push(Arc::new(Int64Array::from(counts)));
         self.fields.push(Arc::new(Field::new("count", DataType::Int64, false)));
         for (column, extremes) in columns.iter().zip(extremes) {
             let found = extremes.finish(&order)?;
             for (what, array) in [("min", found.min), ("max", found.max)] {
-                self.fields.push(Arc::new(Field::new(format!("{what}({})", column.parts().join(".")), array.data_type().clone(), true)));
+                self.fields.push(Arc::new(Field::new(
+                    format!("{what}({})", column.parts().join(".")),
+                    array.data_type().clone(),
+                    true,
+                )));
                 arrays.push(array);
             }
         }

@@ -6,13 +6,15 @@
 //!                                        └─> other columns of these rows, if any match ───┴──> rows
 //! ```
 //!
-//! A row group is read to its end for the predicate before its first row is returned, so what is kept of it is the values, in matching rows, of those
-//! columns that are asked for and in the predicate as well.
+//! A row group is read to its end for the predicate before its first row is returned, so what is kept of it
+//! is the values, in matching rows, of those columns that are asked for and in the predicate as well.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt32Array};
+use arrow::array::{
+    Array, ArrayRef, BooleanArray, BooleanBufferBuilder, RecordBatch, RecordBatchOptions, UInt32Array,
+};
 use arrow::compute::{cast, concat_batches, filter_record_batch, prep_null_mask_filter, take};
 use arrow::datatypes::SchemaRef;
 use parquet::arrow::arrow_reader::RowSelection;
@@ -56,15 +58,23 @@ enum Reading {
 struct Kept(VecDeque<RecordBatch>);
 
 impl FileBatches {
-    pub(super) fn new(opener: Arc<Opener>, file: Arc<OpenFile>, groups: Vec<usize>, threads: usize) -> Result<Self> {
+    pub(super) fn new(
+        opener: Arc<Opener>,
+        file: Arc<OpenFile>,
+        groups: Vec<usize>,
+        threads: usize,
+    ) -> Result<Self> {
         let repeated = vec![None; file.sources.len()];
         let mut batches = Self { opener, file, groups: groups.into(), threads, reading: None, repeated };
         if batches.predicate().is_none() {
             let groups: Vec<usize> = batches.groups.drain(..).collect();
-            let ranges: Vec<_> = groups.iter().filter_map(|group| batches.file.group_rows.get(*group).cloned()).collect();
+            let ranges: Vec<_> =
+                groups.iter().filter_map(|group| batches.file.group_rows.get(*group).cloned()).collect();
             let selection = batches.file.rows.of_groups(&ranges);
-            let reader = selection.and_then(|selection| batches.reader(groups, &batches.file.rest, selection));
-            batches.reading = Some(Reading::All(reader.map_err(|error| batches.located(error))?, RowNumbers::new(ranges)));
+            let reader =
+                selection.and_then(|selection| batches.reader(groups, &batches.file.rest, selection));
+            batches.reading =
+                Some(Reading::All(reader.map_err(|error| batches.located(error))?, RowNumbers::new(ranges)));
         }
         Ok(batches)
     }
@@ -167,34 +177,57 @@ impl FileBatches {
         Ok(Some(Reading::Rest(self.reader(vec![group], &file.rest, wanted)?, kept)))
     }
 
-    fn reader(&self, groups: Vec<usize>, leaves: &[usize], selection: Option<RowSelection>) -> Result<ColumnReader> {
+    fn reader(
+        &self,
+        groups: Vec<usize>,
+        leaves: &[usize],
+        selection: Option<RowSelection>,
+    ) -> Result<ColumnReader> {
         Columns { file: &self.file, groups, leaves, selection, scan: &self.opener.scan }.read(self.threads)
     }
 
     /// The columns `indices` of all that are needed, from what was `read` of the file.
-    fn convert(&mut self, read: &RecordBatch, indices: &[usize], numbers: &mut RowNumbers) -> Result<RecordBatch> {
+    fn convert(
+        &mut self,
+        read: &RecordBatch,
+        indices: &[usize],
+        numbers: &mut RowNumbers,
+    ) -> Result<RecordBatch> {
         let (rows, schema) = (read.num_rows(), &self.opener.schema);
         let mut arrays = Vec::with_capacity(indices.len());
         for index in indices {
             // The row ids come behind the columns.
-            let (Some(source), Some(repeated)) = (self.file.sources.get(*index), self.repeated.get_mut(*index)) else { break };
+            let (Some(source), Some(repeated)) =
+                (self.file.sources.get(*index), self.repeated.get_mut(*index))
+            else {
+                break;
+            };
             let field = schema.field(*index);
             let array = match source {
                 Source::Constant(value) => repeat(value, rows, repeated)?,
                 Source::File(name, plan) => {
-                    let unfit =
-                        || Error::corrupt_data(format!("the column '{}' has a value that the table's type cannot hold", field.name()));
+                    let unfit = || {
+                        Error::corrupt_data(format!(
+                            "the column '{}' has a value that the table's type cannot hold",
+                            field.name()
+                        ))
+                    };
                     let array = read.column_by_name(name).ok_or_else(unfit)?;
                     plan.apply(array).map_err(|error| unfit().with_source(error))?
                 }
             };
             if !field.is_nullable() && array.logical_null_count() > 0 {
-                return Err(Error::corrupt_data(format!("the column '{}' must not be NULL, but is in the file", field.name())));
+                return Err(Error::corrupt_data(format!(
+                    "the column '{}' must not be NULL, but is in the file",
+                    field.name()
+                )));
             }
             arrays.push(array);
         }
         if let Some(row_ids) = self.file.row_ids.as_ref().filter(|_| arrays.len() < indices.len()) {
-            arrays.extend(row_ids.columns(&numbers.next(rows, &self.file.rows)?, |name| read.column_by_name(name))?);
+            arrays.extend(
+                row_ids.columns(&numbers.next(rows, &self.file.rows)?, |name| read.column_by_name(name))?,
+            );
         }
         batch(projected(schema, indices), arrays, rows)
     }
@@ -202,8 +235,9 @@ impl FileBatches {
     /// What is returned of the rows `first` that are `matching`.
     fn kept_of(&self, first: &RecordBatch, matching: &BooleanArray) -> Result<RecordBatch> {
         let stages = &self.opener.stages;
-        let kept: Vec<usize> =
-            (0..stages.first.len()).filter(|at| stages.first.get(*at).is_some_and(|index| stages.kept.contains(index))).collect();
+        let kept: Vec<usize> = (0..stages.first.len())
+            .filter(|at| stages.first.get(*at).is_some_and(|index| stages.kept.contains(index)))
+            .collect();
         first.project(&kept).and_then(|first| filter_record_batch(&first, matching)).map_err(malformed)
     }
 
@@ -227,9 +261,15 @@ impl FileBatches {
 
 impl Opener {
     /// What is returned of `parts`, each with the indices of its columns among all that are needed.
-    fn output<const N: usize>(&self, rows: usize, parts: [(&Vec<usize>, &RecordBatch); N]) -> Result<RecordBatch> {
+    fn output<const N: usize>(
+        &self,
+        rows: usize,
+        parts: [(&Vec<usize>, &RecordBatch); N],
+    ) -> Result<RecordBatch> {
         let find = |index: &usize| {
-            parts.iter().find_map(|(indices, part)| part.columns().get(indices.iter().position(|of_part| of_part == index)?).cloned())
+            parts.iter().find_map(|(indices, part)| {
+                part.columns().get(indices.iter().position(|of_part| of_part == index)?).cloned()
+            })
         };
         let columns = self.output.iter().filter_map(find).zip(self.output_schema.fields());
         let columns = columns.map(|(array, field)| match array.data_type() == field.data_type() {
@@ -283,7 +323,8 @@ pub(super) fn malformed(error: arrow::error::ArrowError) -> Error {
 }
 
 fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
-    RecordBatch::try_new_with_options(schema, arrays, &RecordBatchOptions::new().with_row_count(Some(rows))).map_err(malformed)
+    RecordBatch::try_new_with_options(schema, arrays, &RecordBatchOptions::new().with_row_count(Some(rows)))
+        .map_err(malformed)
 }
 
 /// `rows` times `value`, which is an array of one. `longest` keeps the longest so far.
@@ -291,8 +332,9 @@ fn repeat(value: &ArrayRef, rows: usize, longest: &mut Option<ArrayRef>) -> Resu
     if let Some(array) = longest.as_ref().filter(|array| array.len() >= rows) {
         return Ok(array.slice(0, rows));
     }
-    let repeated = take(value, &UInt32Array::from(vec![0; rows]), None)
-        .map_err(|error| Error::invalid_argument("a partition value cannot be repeated").with_source(error))?;
+    let repeated = take(value, &UInt32Array::from(vec![0; rows]), None).map_err(|error| {
+        Error::invalid_argument("a partition value cannot be repeated").with_source(error)
+    })?;
     *longest = Some(Arc::clone(&repeated));
     Ok(repeated)
 }

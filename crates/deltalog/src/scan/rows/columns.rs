@@ -24,7 +24,8 @@ pub(super) struct Columns {
     output: Vec<usize>,
     /// Indices into `table`, beginning with `output`.
     needed: Vec<usize>,
-    /// The fields of `needed` after those of `output`, of the table and in files, with no more in them than the predicate reads.
+    /// The fields of `needed` after those of `output`, of the table and in files, with no more in them than
+    /// the predicate reads.
     extra: Vec<[FieldRef; 2]>,
     /// The file columns of row tracking, if ids and commit versions of rows are wanted.
     pub(super) row_tracking: Option<MaterializedRowTracking>,
@@ -63,7 +64,9 @@ impl Columns {
     /// Finds the columns in files by the names and ids of `in_files`, which has the table's shape.
     pub(super) fn map(&mut self, in_files: &SchemaRef) -> Result<()> {
         let pairs = self.table.fields().iter().zip(in_files.fields());
-        if self.table.fields().len() != in_files.fields().len() || !pairs.into_iter().all(|(a, b)| has_same_shape(a, b)) {
+        if self.table.fields().len() != in_files.fields().len()
+            || !pairs.into_iter().all(|(a, b)| has_same_shape(a, b))
+        {
             return Err(Error::invalid_argument("the physical schema has not the shape of the table's"));
         }
         self.in_files = Arc::clone(in_files);
@@ -80,7 +83,10 @@ impl Columns {
         for name in names {
             let index = find_field(self.table.fields(), name.as_ref())?;
             if output.contains(&index) {
-                return Err(Error::invalid_argument(format!("the column '{}' is asked for twice", name.as_ref())));
+                return Err(Error::invalid_argument(format!(
+                    "the column '{}' is asked for twice",
+                    name.as_ref()
+                )));
             }
             output.push(index);
         }
@@ -90,11 +96,18 @@ impl Columns {
 
     pub(super) fn filter(&mut self, predicate: &BoundPredicate) -> Result<()> {
         if predicate.has_unknown() {
-            return Err(Error::invalid_argument("part of the predicate was not understood, so it cannot select rows"));
+            return Err(Error::invalid_argument(
+                "part of the predicate was not understood, so it cannot select rows",
+            ));
         }
-        let names: Vec<&str> =
-            self.partitions.iter().filter_map(|index| self.table.fields().get(*index)).map(|f| f.name().as_str()).collect();
-        let (file, row) = predicate.split(|column| matches!(column.path.parts(), [name] if names.contains(&name.as_str())));
+        let names: Vec<&str> = self
+            .partitions
+            .iter()
+            .filter_map(|index| self.table.fields().get(*index))
+            .map(|f| f.name().as_str())
+            .collect();
+        let (file, row) =
+            predicate.split(|column| matches!(column.path.parts(), [name] if names.contains(&name.as_str())));
         (self.file_predicate, self.row_predicate) = (file, row);
         self.need()
     }
@@ -102,7 +115,12 @@ impl Columns {
     fn need(&mut self) -> Result<()> {
         self.needed.clone_from(&self.output);
         self.extra.clear();
-        let paths: Vec<&[String]> = self.row_predicate.iter().flat_map(BoundPredicate::columns).map(|column| column.path.parts()).collect();
+        let paths: Vec<&[String]> = self
+            .row_predicate
+            .iter()
+            .flat_map(BoundPredicate::columns)
+            .map(|column| column.path.parts())
+            .collect();
         for name in paths.iter().filter_map(|path| path.first()) {
             if self.row_tracking.is_some() && row_ids::fields().iter().any(|field| field.name() == name) {
                 // They are there in any case.
@@ -110,7 +128,9 @@ impl Columns {
             }
             let index = find_field(self.table.fields(), name)?;
             let is_known = self.needed.contains(&index);
-            if let (false, Some(field), Some(in_files)) = (is_known, self.table.fields().get(index), self.in_files.fields().get(index)) {
+            if let (false, Some(field), Some(in_files)) =
+                (is_known, self.table.fields().get(index), self.in_files.fields().get(index))
+            {
                 self.needed.push(index);
                 self.extra.push(narrowed(field, in_files, &paths));
             }
@@ -122,7 +142,10 @@ impl Columns {
     pub(super) fn track_rows(&mut self, names: &MaterializedRowTracking) -> Result<()> {
         for field in row_ids::fields() {
             if match_name(self.table.fields(), field.name()) != NameMatch::None {
-                let text = format!("the table has a column '{}', so that rows cannot be returned with their ids", field.name());
+                let text = format!(
+                    "the table has a column '{}', so that rows cannot be returned with their ids",
+                    field.name()
+                );
                 return Err(Error::invalid_argument(text));
             }
         }
@@ -141,7 +164,9 @@ impl Columns {
 
     /// The columns to read: the output's come first.
     pub(super) fn needed(&self) -> Vec<NeededColumn> {
-        let at = |index: &usize| Some([self.table.fields().get(*index)?.clone(), self.in_files.fields().get(*index)?.clone()]);
+        let at = |index: &usize| {
+            Some([self.table.fields().get(*index)?.clone(), self.in_files.fields().get(*index)?.clone()])
+        };
         let fields = self.output.iter().filter_map(at).chain(self.extra.iter().cloned());
         let column = |([field, in_files], index): ([FieldRef; 2], &usize)| {
             let is_partition = self.partitions.contains(index);
@@ -150,7 +175,8 @@ impl Columns {
         fields.zip(&self.needed).map(column).collect()
     }
 
-    /// The fields on the way to the column at `path`, by the names and ids that files have; `None` if the table has none, or it is in a list or map.
+    /// The fields on the way to the column at `path`, by the names and ids that files have; `None` if the
+    /// table has none, or it is in a list or map.
     pub(super) fn in_files(&self, path: &[String]) -> Option<Vec<FieldRef>> {
         let (mut fields, mut in_files) = (Some(self.table.fields()), Some(self.in_files.fields()));
         let mut found = Vec::with_capacity(path.len());
@@ -169,24 +195,38 @@ impl Columns {
     }
 
     /// One row with all partition columns, from `value_of` each.
-    pub(super) fn partition_batch(&self, mut value_of: impl FnMut(&FieldRef) -> Result<arrow::array::ArrayRef>) -> Result<RecordBatch> {
+    pub(super) fn partition_batch(
+        &self,
+        mut value_of: impl FnMut(&FieldRef) -> Result<arrow::array::ArrayRef>,
+    ) -> Result<RecordBatch> {
         let schema: Arc<Schema> = projected(&self.table, &self.partitions);
         let values = schema.fields().iter().map(&mut value_of).collect::<Result<Vec<_>>>()?;
-        let nullable: Vec<_> = schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
+        let nullable: Vec<_> =
+            schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(1));
         RecordBatch::try_new_with_options(Arc::new(Schema::new(nullable)), values, &options)
             .map_err(|e| Error::invalid_argument("the partition values do not fit the schema").with_source(e))
     }
 }
 
-/// `field`, and `in_files` alike, with only those fields of structs that are on one of `paths`, all of which begin beside it.
+/// `field`, and `in_files` alike, with only those fields of structs that are on one of `paths`, all of which
+/// begin beside it.
 fn narrowed(field: &FieldRef, in_files: &FieldRef, paths: &[&[String]]) -> [FieldRef; 2] {
-    let below = paths.iter().filter(|path| path.first() == Some(field.name())).filter_map(|path| path.get(1..));
+    let below =
+        paths.iter().filter(|path| path.first() == Some(field.name())).filter_map(|path| path.get(1..));
     let below: Vec<&[String]> = below.collect();
     match (field.data_type(), in_files.data_type()) {
-        (DataType::Struct(fields), DataType::Struct(inner)) if !is_variant(field) && below.iter().all(|path| !path.is_empty()) => {
-            let is_read = |(field, _): &(&FieldRef, &FieldRef)| below.iter().any(|path| path.first() == Some(field.name()));
-            let kept = fields.iter().zip(inner).filter(is_read).map(|(field, in_files)| narrowed(field, in_files, &below));
+        (DataType::Struct(fields), DataType::Struct(inner))
+            if !is_variant(field) && below.iter().all(|path| !path.is_empty()) =>
+        {
+            let is_read = |(field, _): &(&FieldRef, &FieldRef)| {
+                below.iter().any(|path| path.first() == Some(field.name()))
+            };
+            let kept = fields
+                .iter()
+                .zip(inner)
+                .filter(is_read)
+                .map(|(field, in_files)| narrowed(field, in_files, &below));
             let (fields, inner): (Vec<_>, Vec<_>) = kept.map(|[field, in_files]| (field, in_files)).unzip();
             let of = |field: &FieldRef, fields: Vec<FieldRef>| {
                 Arc::new(field.as_ref().clone().with_data_type(DataType::Struct(Fields::from(fields))))
@@ -231,10 +271,13 @@ pub(super) fn has_ids(fields: &Fields) -> bool {
 pub(super) fn find_field(fields: &Fields, name: &str) -> Result<usize> {
     match match_name(fields, name) {
         NameMatch::One(index) => Ok(index),
-        NameMatch::Many => Err(Error::invalid_argument(format!("the column '{name}' could be more than one of the table's"))),
+        NameMatch::Many => {
+            Err(Error::invalid_argument(format!("the column '{name}' could be more than one of the table's")))
+        }
         NameMatch::None => {
             let known: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
-            Err(Error::invalid_argument(format!("there is no column '{name}'")).with_hint(format!("the columns are: {}", known.join(", "))))
+            Err(Error::invalid_argument(format!("there is no column '{name}'"))
+                .with_hint(format!("the columns are: {}", known.join(", "))))
         }
     }
 }

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{
-    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, TimeUnit, TimestampMicrosecondType, TimestampMillisecondType,
-    TimestampNanosecondType, TimestampSecondType,
+    ArrowPrimitiveType, DataType, Date32Type, Decimal128Type, TimeUnit, TimestampMicrosecondType,
+    TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType,
 };
 use arrow::error::ArrowError;
 
@@ -35,7 +35,9 @@ pub(super) fn is_convertible(from: &DataType, to: &DataType) -> bool {
         (D::Int8 | D::Int16 | D::UInt8 | D::UInt16, D::Float32 | D::Float64) => true,
         (D::Int32 | D::UInt32, D::Float64) => true,
         (D::Float16, D::Float32 | D::Float64) | (D::Float32, D::Float64) => true,
-        (D::Decimal128(_, from), D::Decimal128(_, to)) | (D::Decimal256(_, from), D::Decimal128(_, to)) => from <= to,
+        (D::Decimal128(_, from), D::Decimal128(_, to)) | (D::Decimal256(_, from), D::Decimal128(_, to)) => {
+            from <= to
+        }
         (D::Timestamp(..), D::Timestamp(TimeUnit::Microsecond, _)) => true,
         (D::Date32, D::Timestamp(TimeUnit::Microsecond, None)) => true,
         (D::FixedSizeBinary(_), to) => is_bytes(to),
@@ -55,22 +57,27 @@ pub(super) fn convert(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, Arrow
                 TimeUnit::Second => scaled::<TimestampSecondType>(array, 1_000_000)?,
                 TimeUnit::Millisecond => scaled::<TimestampMillisecondType>(array, 1000)?,
                 TimeUnit::Microsecond => array.as_primitive::<TimestampMicrosecondType>().clone(),
-                TimeUnit::Nanosecond => array.as_primitive::<TimestampNanosecondType>().unary(|nanos: i64| nanos.div_euclid(1000)),
+                TimeUnit::Nanosecond => {
+                    array.as_primitive::<TimestampNanosecondType>().unary(|nanos: i64| nanos.div_euclid(1000))
+                }
             };
             Ok(Arc::new(micros.with_timezone_opt(zone.clone())))
         }
         (DataType::Date32, DataType::Timestamp(TimeUnit::Microsecond, None)) => {
             let days = array.as_primitive::<Date32Type>();
-            let micros: PrimitiveArray<TimestampMicrosecondType> = days.try_unary(|day: i32| times(day.into(), MICROS_PER_DAY))?;
+            let micros: PrimitiveArray<TimestampMicrosecondType> =
+                days.try_unary(|day: i32| times(day.into(), MICROS_PER_DAY))?;
             Ok(Arc::new(micros))
         }
         // Not every pair of texts and bytes has a cast of its own.
-        (DataType::FixedSizeBinary(_) | DataType::Binary | DataType::LargeBinary | DataType::BinaryView, DataType::Utf8View) => {
-            exact_cast(&exact_cast(&exact_cast(array, &DataType::Binary)?, &DataType::Utf8)?, to)
-        }
-        (DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::FixedSizeBinary(_), DataType::BinaryView) => {
-            exact_cast(&exact_cast(array, &DataType::Binary)?, to)
-        }
+        (
+            DataType::FixedSizeBinary(_) | DataType::Binary | DataType::LargeBinary | DataType::BinaryView,
+            DataType::Utf8View,
+        ) => exact_cast(&exact_cast(&exact_cast(array, &DataType::Binary)?, &DataType::Utf8)?, to),
+        (
+            DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::FixedSizeBinary(_),
+            DataType::BinaryView,
+        ) => exact_cast(&exact_cast(array, &DataType::Binary)?, to),
         (_, DataType::Decimal128(precision, _)) => {
             let decimals = exact_cast(array, to)?;
             decimals.as_primitive::<Decimal128Type>().validate_decimal_precision(*precision)?;
@@ -93,6 +100,10 @@ where
 }
 
 fn times(value: i64, factor: i64) -> Result<i64, ArrowError> {
-    let overflow = || ArrowError::CastError(format!("{value} times {factor} microseconds is beyond the range of timestamps"));
+    let overflow = || {
+        ArrowError::CastError(format!(
+            "{value} times {factor} microseconds is beyond the range of timestamps"
+        ))
+    };
     value.checked_mul(factor).ok_or_else(overflow)
 }

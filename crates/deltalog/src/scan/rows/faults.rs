@@ -13,8 +13,8 @@ use parquet::file::reader::{ChunkReader, Length};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::FileReader;
 
-/// A file that remembers whether a read failed. The Parquet reader turns its errors into text, after which a disk that does not answer looks like
-/// a torn file.
+/// A file that remembers whether a read failed. The Parquet reader turns its errors into text, after which a
+/// disk that does not answer looks like a torn file.
 #[derive(Debug, Clone)]
 pub(super) struct WatchedFile {
     file: FileReader,
@@ -83,7 +83,10 @@ impl Read for WatchedRead {
 /// What `work` returns; a panic in it, which the decoder of a damaged file may raise, is an error too.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Error::corrupt_data(format!("the reading of data files broke off with '{}'", panic_text(panic.as_ref()))))
+        Err(Error::corrupt_data(format!(
+            "the reading of data files broke off with '{}'",
+            panic_text(panic.as_ref())
+        )))
     })
 }
 
@@ -116,7 +119,8 @@ mod tests {
             (io::ErrorKind::Interrupted, ErrorKind::CorruptData),
         ] {
             let file = WatchedFile::new(storage.open_file("file").unwrap());
-            let mut read = WatchedRead { read: Box::new(Failing(fault)), has_failed: Arc::clone(&file.has_failed) };
+            let mut read =
+                WatchedRead { read: Box::new(Failing(fault)), has_failed: Arc::clone(&file.has_failed) };
             let source = read.read(&mut [0]).unwrap_err();
             assert_eq!(file.error(source).kind(), kind);
         }

@@ -83,10 +83,13 @@ pub(super) enum Source {
 impl Stages {
     fn new(scan: &RowScan, columns: &[NeededColumn], row_ids: usize, output: &[usize]) -> Self {
         let all = 0..columns.len() + row_ids;
-        let Some(predicate) = &scan.columns.row_predicate else { return Self { rest: all.collect(), ..Self::default() } };
-        let names: Vec<&String> = predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
-        let (first, rest): (Vec<_>, Vec<_>) =
-            all.partition(|index| columns.get(*index).is_none_or(|column| names.contains(&column.field.name())));
+        let Some(predicate) = &scan.columns.row_predicate else {
+            return Self { rest: all.collect(), ..Self::default() };
+        };
+        let names: Vec<&String> =
+            predicate.columns().iter().filter_map(|column| column.path.parts().first()).collect();
+        let (first, rest): (Vec<_>, Vec<_>) = all
+            .partition(|index| columns.get(*index).is_none_or(|column| names.contains(&column.field.name())));
         Self { kept: first.iter().copied().filter(|index| output.contains(index)).collect(), first, rest }
     }
 }
@@ -94,12 +97,15 @@ impl Stages {
 impl Opener {
     pub(super) fn new(scan: RowScan) -> Self {
         let mut columns = scan.columns.needed();
-        let row_ids: Vec<FieldRef> = scan.columns.row_tracking.iter().flat_map(|_| row_ids::fields()).collect();
-        let output: Vec<usize> = (0..scan.columns.output_len()).chain(columns.len()..columns.len() + row_ids.len()).collect();
+        let row_ids: Vec<FieldRef> =
+            scan.columns.row_tracking.iter().flat_map(|_| row_ids::fields()).collect();
+        let output: Vec<usize> =
+            (0..scan.columns.output_len()).chain(columns.len()..columns.len() + row_ids.len()).collect();
         let stages = Stages::new(&scan, &columns, row_ids.len(), &output);
         if scan.has_views {
             // What the predicate reads becomes views when it is returned.
-            for (_, column) in columns.iter_mut().enumerate().filter(|(index, _)| stages.rest.contains(index)) {
+            for (_, column) in columns.iter_mut().enumerate().filter(|(index, _)| stages.rest.contains(index))
+            {
                 column.field = with_views(&column.field);
             }
         }
@@ -130,7 +136,8 @@ impl Opener {
     }
 
     fn open_named(&self, file: &DataFile, name: &str) -> Result<Option<OpenFile>> {
-        let partition = self.scan.columns.partition_batch(|field| partition_value(&file.partition_values, field))?;
+        let partition =
+            self.scan.columns.partition_batch(|field| partition_value(&file.partition_values, field))?;
         if let Some(predicate) = &self.scan.columns.file_predicate {
             let mask = filter_mask(predicate, &partition)?;
             if !(mask.is_valid(0) && mask.value(0)) {
@@ -140,13 +147,20 @@ impl Opener {
         let watched = WatchedFile::new(self.open_path(&file.path)?);
         let metadata = read_footer(&watched).map_err(|error| with_sizes(error, file.size, &watched))?;
         let fields = metadata.schema().fields();
-        if fields.iter().map(|field| leaf_count(field.data_type())).sum::<usize>() != metadata.parquet_schema().num_columns() {
-            return Err(Error::corrupt_data("the file's schema has no Arrow form with the same leaf columns"));
+        if fields.iter().map(|field| leaf_count(field.data_type())).sum::<usize>()
+            != metadata.parquet_schema().num_columns()
+        {
+            return Err(Error::corrupt_data(
+                "the file's schema has no Arrow form with the same leaf columns",
+            ));
         }
         if self.scan.columns.has_ids() && !has_ids(fields) {
-            return Err(Error::corrupt_data("the file has no field ids, by which the table finds its columns (column mapping mode 'id')"));
+            return Err(Error::corrupt_data(
+                "the file has no field ids, by which the table finds its columns (column mapping mode 'id')",
+            ));
         }
-        let (mut first, mut rest, mut sources) = (Vec::new(), Vec::new(), Vec::with_capacity(self.columns.len()));
+        let (mut first, mut rest, mut sources) =
+            (Vec::new(), Vec::new(), Vec::with_capacity(self.columns.len()));
         for (index, NeededColumn { field, in_files, is_partition }) in self.columns.iter().enumerate() {
             let leaves = if self.stages.first.contains(&index) { &mut first } else { &mut rest };
             let is_given = *is_partition || file.partition_values.gives(field.name());
@@ -179,10 +193,13 @@ impl Opener {
         check_codecs(&metadata, &groups, first.iter().chain(&rest))?;
         // Rows are counted on for their ids, so that pages could not be left out.
         let metadata = match places.as_ref().filter(|_| row_ids.is_none()) {
-            Some(places) if places.have_pages(metadata.metadata(), &groups) => with_page_indexes(metadata, &watched),
+            Some(places) if places.have_pages(metadata.metadata(), &groups) => {
+                with_page_indexes(metadata, &watched)
+            }
             _ => metadata,
         };
-        let metadata = if self.scan.has_views { with_types(metadata, &type_of(&sources), &watched)? } else { metadata };
+        let metadata =
+            if self.scan.has_views { with_types(metadata, &type_of(&sources), &watched)? } else { metadata };
         Ok(Some(OpenFile {
             name: name.to_owned(),
             file: watched,
@@ -200,7 +217,11 @@ impl Opener {
 
     /// `partition`, the values of the partition columns, and those of other columns that `row` gives.
     fn with_given(&self, partition: RecordBatch, row: &PartitionRow) -> Result<RecordBatch> {
-        let others: Vec<_> = self.columns.iter().filter(|column| !column.is_partition && row.gives(column.field.name())).collect();
+        let others: Vec<_> = self
+            .columns
+            .iter()
+            .filter(|column| !column.is_partition && row.gives(column.field.name()))
+            .collect();
         if others.is_empty() {
             return Ok(partition);
         }
@@ -209,11 +230,13 @@ impl Opener {
             fields.push(Arc::new(column.field.as_ref().clone().with_nullable(true)));
             values.push(partition_value(row, &column.field)?);
         }
-        RecordBatch::try_new(Arc::new(Schema::new(fields)), values)
-            .map_err(|error| Error::invalid_argument("the values given for a file do not fit the schema").with_source(error))
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), values).map_err(|error| {
+            Error::invalid_argument("the values given for a file do not fit the schema").with_source(error)
+        })
     }
 
-    /// The rows of `file` that are wanted: those of `groups` that have any, where each group begins and ends, and which of its rows they are.
+    /// The rows of `file` that are wanted: those of `groups` that have any, where each group begins and ends,
+    /// and which of its rows they are.
     fn select(
         &self,
         file: &DataFile,
@@ -243,7 +266,12 @@ impl Opener {
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
-    pub(super) fn batches(self: &Arc<Self>, file: Arc<OpenFile>, groups: Vec<usize>, threads: usize) -> Result<FileBatches> {
+    pub(super) fn batches(
+        self: &Arc<Self>,
+        file: Arc<OpenFile>,
+        groups: Vec<usize>,
+        threads: usize,
+    ) -> Result<FileBatches> {
         FileBatches::new(Arc::clone(self), file, groups, threads)
     }
 }
@@ -252,7 +280,8 @@ impl OpenFile {
     /// How many bytes a row of `group` has, about: as many as in the file before they are compressed.
     fn bytes_of_row(&self, group: &RowGroupMetaData) -> f64 {
         let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
-        chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>() / (group.num_rows().max(1) as f64)
+        chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>()
+            / (group.num_rows().max(1) as f64)
     }
 
     /// The same of `rows` rows.
@@ -270,13 +299,18 @@ impl OpenFile {
     /// The same of all rows of the largest row group that is read.
     pub(super) fn bytes_of_largest_group(&self) -> usize {
         let groups = self.groups.iter().filter_map(|group| self.metadata.metadata().row_groups().get(*group));
-        groups.map(|group| (self.bytes_of_row(group) * group.num_rows().max(0) as f64) as usize).max().unwrap_or_default()
+        groups
+            .map(|group| (self.bytes_of_row(group) * group.num_rows().max(0) as f64) as usize)
+            .max()
+            .unwrap_or_default()
     }
 
     /// The rows of `group` in pages that may hold a matching row; `None` if nothing is known against any.
     pub(super) fn pages_to_read(&self, opener: &Opener, group: usize) -> Result<Option<RowSelection>> {
         match (&opener.scan.columns.row_predicate, &self.places) {
-            (Some(predicate), Some(places)) => matching_pages(predicate, places, self.metadata.metadata(), group),
+            (Some(predicate), Some(places)) => {
+                matching_pages(predicate, places, self.metadata.metadata(), group)
+            }
             _ => Ok(None),
         }
     }
@@ -295,9 +329,15 @@ fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
 
 /// The value of the partition column `field`, as an array of one.
 fn partition_value(row: &PartitionRow, field: &FieldRef) -> Result<ArrayRef> {
-    let unfit = |what: &str| Error::invalid_argument(format!("the file's value of the partition column '{}' {what}", field.name()));
+    let unfit = |what: &str| {
+        Error::invalid_argument(format!("the file's value of the partition column '{}' {what}", field.name()))
+    };
     let values = row.values.column_by_name(field.name()).ok_or_else(|| unfit("is not given"))?;
-    let value = if row.values.is_null(row.row) { new_null_array(values.data_type(), 1) } else { values.slice(row.row, 1) };
+    let value = if row.values.is_null(row.row) {
+        new_null_array(values.data_type(), 1)
+    } else {
+        values.slice(row.row, 1)
+    };
     if !is_convertible(value.data_type(), field.data_type()) {
         return Err(unfit(&format!("is of type {} instead of {}", value.data_type(), field.data_type())));
     }

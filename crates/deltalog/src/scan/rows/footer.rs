@@ -12,14 +12,15 @@ use parquet::schema::types::SchemaDescriptor;
 use super::faults::{WatchedFile, guarded};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reads the footer. The Arrow schema that some writers put there is not used: it says how the writer held the values, the Parquet schema what they
-/// are.
+/// Reads the footer. The Arrow schema that some writers put there is not used: it says how the writer held
+/// the values, the Parquet schema what they are.
 pub(super) fn read_footer(file: &WatchedFile) -> Result<ArrowReaderMetadata> {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(file).map_err(|error| file.error(error))?;
     as_arrow(Arc::new(metadata)).map_err(|error| file.error(error))
 }
 
-/// `metadata` with the page indexes of the file; just `metadata` where they cannot be read, which only costs time.
+/// `metadata` with the page indexes of the file; just `metadata` where they cannot be read, which only costs
+/// time.
 pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFile) -> ArrowReaderMetadata {
     let read = || {
         let mut reader = ParquetMetaDataReader::new_with_metadata(metadata.metadata().as_ref().clone())
@@ -37,8 +38,10 @@ pub(super) fn with_types(
     file: &WatchedFile,
 ) -> Result<ArrowReaderMetadata> {
     let fields = metadata.schema().fields().iter();
-    let fields: Fields = fields.map(|field| Arc::new(Field::clone(field).with_data_type(type_of(field)))).collect();
-    let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(Schema::new(fields)));
+    let fields: Fields =
+        fields.map(|field| Arc::new(Field::clone(field).with_data_type(type_of(field)))).collect();
+    let options =
+        ArrowReaderOptions::new().with_skip_arrow_metadata(true).with_schema(Arc::new(Schema::new(fields)));
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options).map_err(|error| file.error(error))
 }
 
@@ -64,23 +67,30 @@ pub(super) fn check_codecs<'a>(
         for column in leaves.clone().filter_map(|leaf| group.columns().get(*leaf)) {
             if matches!(column.compression(), Compression::LZO) {
                 let name = column.column_path().string();
-                return Err(Error::unsupported(format!("the column '{name}' is compressed with {}", column.compression())));
+                return Err(Error::unsupported(format!(
+                    "the column '{name}' is compressed with {}",
+                    column.compression()
+                )));
             }
         }
     }
     Ok(())
 }
 
-/// `fields` with microseconds for INT96, whose nanoseconds would only reach from 1677 to 2262. `leaf` counts the leaf columns.
+/// `fields` with microseconds for INT96, whose nanoseconds would only reach from 1677 to 2262. `leaf` counts
+/// the leaf columns.
 fn int96_as_micros(fields: &Fields, columns: &SchemaDescriptor, leaf: &mut usize) -> Fields {
     let mut convert_field = |field: &FieldRef| -> FieldRef {
-        let mut inner = |inner: &FieldRef| int96_as_micros(&Fields::from(vec![Arc::clone(inner)]), columns, leaf);
+        let mut inner =
+            |inner: &FieldRef| int96_as_micros(&Fields::from(vec![Arc::clone(inner)]), columns, leaf);
         let data_type = match field.data_type() {
             DataType::Struct(inner) => DataType::Struct(int96_as_micros(inner, columns, leaf)),
-            DataType::List(element) => inner(element).first().map_or_else(|| field.data_type().clone(), |e| DataType::List(Arc::clone(e))),
-            DataType::Map(entries, sorted) => {
-                inner(entries).first().map_or_else(|| field.data_type().clone(), |e| DataType::Map(Arc::clone(e), *sorted))
-            }
+            DataType::List(element) => inner(element)
+                .first()
+                .map_or_else(|| field.data_type().clone(), |e| DataType::List(Arc::clone(e))),
+            DataType::Map(entries, sorted) => inner(entries)
+                .first()
+                .map_or_else(|| field.data_type().clone(), |e| DataType::Map(Arc::clone(e), *sorted)),
             other => {
                 let column = columns.columns().get(*leaf);
                 *leaf += 1;
@@ -99,7 +109,9 @@ fn int96_as_micros(fields: &Fields, columns: &SchemaDescriptor, leaf: &mut usize
 pub(super) fn with_sizes(error: Error, expected: u64, file: &WatchedFile) -> Error {
     let actual = parquet::file::reader::Length::len(file);
     match error.kind() {
-        ErrorKind::CorruptData if actual != expected => error.with_hint(format!("the file has {actual} bytes, the log says {expected}")),
+        ErrorKind::CorruptData if actual != expected => {
+            error.with_hint(format!("the file has {actual} bytes, the log says {expected}"))
+        }
         _ => error,
     }
 }

@@ -11,7 +11,11 @@ use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 ///
 /// # Errors
 /// As [`prune`].
-pub(super) fn matching_groups(predicate: &BoundPredicate, places: &Places, metadata: &ParquetMetaData) -> Result<Vec<usize>> {
+pub(super) fn matching_groups(
+    predicate: &BoundPredicate,
+    places: &Places,
+    metadata: &ParquetMetaData,
+) -> Result<Vec<usize>> {
     let keep = prune(predicate, &GroupBounds { places, metadata })?;
     Ok((0..metadata.num_row_groups()).filter(|group| keep.is_valid(*group) && keep.value(*group)).collect())
 }
@@ -43,6 +47,8 @@ impl FileBounds for GroupBounds<'_> {
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {
         let groups = self.metadata.row_groups();
-        self.places.null_counts(column, self.num_records(), self.metadata, |leaf| leaf.row_group_null_counts(groups).ok())
+        self.places.null_counts(column, self.num_records(), self.metadata, |leaf| {
+            leaf.row_group_null_counts(groups).ok()
+        })
     }
 }

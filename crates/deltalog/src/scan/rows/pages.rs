@@ -1,7 +1,8 @@
 //! Which pages of a row group may hold a matching row, by the page index of the file (Parquet, "Page Index").
 //!
-//! Columns have pages of different lengths, so the predicate is asked once for each of its columns, as if nothing were known of the others' bounds in
-//! the pages: a row is read if it is in a page to be read of every column.
+//! Columns have pages of different lengths, so the predicate is asked once for each of its columns, as if
+//! nothing were known of the others' bounds in the pages: a row is read if it is in a page to be read of
+//! every column.
 
 use std::ops::Range;
 
@@ -14,7 +15,8 @@ use super::places::{Place, Places};
 use crate::error::Result;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
-/// The rows of `group` in pages that must be read for `predicate`, whose columns are at `places`; `None` if that is all of them.
+/// The rows of `group` in pages that must be read for `predicate`, whose columns are at `places`; `None` if
+/// that is all of them.
 ///
 /// # Errors
 /// As [`prune`].
@@ -25,12 +27,17 @@ pub(super) fn matching_pages(
     group: usize,
 ) -> Result<Option<RowSelection>> {
     let mut selected: Option<RowSelection> = None;
-    let Some(rows) = metadata.row_groups().get(group).and_then(|group| usize::try_from(group.num_rows()).ok()) else { return Ok(None) };
+    let Some(rows) =
+        metadata.row_groups().get(group).and_then(|group| usize::try_from(group.num_rows()).ok())
+    else {
+        return Ok(None);
+    };
     for leaf in places.leaves() {
         let Some(pages) = page_rows(metadata, group, leaf, rows) else { continue };
         let keep = prune(predicate, &PageBounds { places, metadata, group, leaf, pages: &pages })?;
         if keep.true_count() < pages.len() {
-            let kept = pages.into_iter().enumerate().filter(|(page, _)| keep.value(*page)).map(|(_, rows)| rows);
+            let kept =
+                pages.into_iter().enumerate().filter(|(page, _)| keep.value(*page)).map(|(_, rows)| rows);
             let kept = RowSelection::from_consecutive_ranges(kept, rows);
             selected = Some(match selected {
                 Some(selected) => selected.intersection(&kept),
@@ -42,9 +49,17 @@ pub(super) fn matching_pages(
 }
 
 /// The rows of each page of a column; `None` if they are not known or cannot be.
-fn page_rows(metadata: &ParquetMetaData, group: usize, leaf: usize, rows: usize) -> Option<Vec<Range<usize>>> {
+fn page_rows(
+    metadata: &ParquetMetaData,
+    group: usize,
+    leaf: usize,
+    rows: usize,
+) -> Option<Vec<Range<usize>>> {
     let pages = metadata.offset_index()?.get(group)?.get(leaf)?.page_locations();
-    let first = pages.iter().map(|page| usize::try_from(page.first_row_index).ok()).collect::<Option<Vec<usize>>>()?;
+    let first = pages
+        .iter()
+        .map(|page| usize::try_from(page.first_row_index).ok())
+        .collect::<Option<Vec<usize>>>()?;
     let ends = first.iter().skip(1).copied().chain([rows]);
     let pages: Vec<_> = first.iter().zip(ends).map(|(start, end)| *start..end).collect();
     (first.first() == Some(&0) && pages.iter().all(|page| page.start < page.end)).then_some(pages)
@@ -62,7 +77,9 @@ struct PageBounds<'a> {
 impl PageBounds<'_> {
     /// Whether `column` is the one whose pages these are, or the same in every page.
     fn is_known(&self, column: &ColumnPath) -> bool {
-        self.places.find(column).is_some_and(|(_, place)| !matches!(place, Place::Leaf(leaf, _) if *leaf != self.leaf))
+        self.places
+            .find(column)
+            .is_some_and(|(_, place)| !matches!(place, Place::Leaf(leaf, _) if *leaf != self.leaf))
     }
 
     /// An array that must have a value for each page.
@@ -77,24 +94,40 @@ impl FileBounds for PageBounds<'_> {
     }
 
     fn num_records(&self) -> Option<Int64Array> {
-        self.pages.iter().map(|rows| i64::try_from(rows.len()).ok()).collect::<Option<Vec<i64>>>().map(Int64Array::from)
+        self.pages
+            .iter()
+            .map(|rows| i64::try_from(rows.len()).ok())
+            .collect::<Option<Vec<i64>>>()
+            .map(Int64Array::from)
     }
 
     fn min(&self, column: &ColumnPath) -> Option<ArrayRef> {
         let (columns, offsets) = (self.metadata.column_index()?, self.metadata.offset_index()?);
-        let min = |leaf: &StatisticsConverter<'_>| self.whole(leaf.data_page_mins(columns, offsets, [&self.group]).ok()?);
-        self.is_known(column).then(|| self.places.bounds(column, self.pages.len(), self.metadata, min)).flatten()
+        let min = |leaf: &StatisticsConverter<'_>| {
+            self.whole(leaf.data_page_mins(columns, offsets, [&self.group]).ok()?)
+        };
+        self.is_known(column)
+            .then(|| self.places.bounds(column, self.pages.len(), self.metadata, min))
+            .flatten()
     }
 
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
         let (columns, offsets) = (self.metadata.column_index()?, self.metadata.offset_index()?);
-        let max = |leaf: &StatisticsConverter<'_>| self.whole(leaf.data_page_maxes(columns, offsets, [&self.group]).ok()?);
-        self.is_known(column).then(|| self.places.bounds(column, self.pages.len(), self.metadata, max)).flatten()
+        let max = |leaf: &StatisticsConverter<'_>| {
+            self.whole(leaf.data_page_maxes(columns, offsets, [&self.group]).ok()?)
+        };
+        self.is_known(column)
+            .then(|| self.places.bounds(column, self.pages.len(), self.metadata, max))
+            .flatten()
     }
 
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {
         let (columns, offsets) = (self.metadata.column_index()?, self.metadata.offset_index()?);
-        let count = |leaf: &StatisticsConverter<'_>| self.whole(leaf.data_page_null_counts(columns, offsets, [&self.group]).ok()?);
-        self.is_known(column).then(|| self.places.null_counts(column, self.num_records(), self.metadata, count)).flatten()
+        let count = |leaf: &StatisticsConverter<'_>| {
+            self.whole(leaf.data_page_null_counts(columns, offsets, [&self.group]).ok()?)
+        };
+        self.is_known(column)
+            .then(|| self.places.null_counts(column, self.num_records(), self.metadata, count))
+            .flatten()
     }
 }

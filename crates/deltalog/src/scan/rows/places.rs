@@ -1,7 +1,7 @@
 //! Where in a file the columns of a predicate are, and what can be believed of the bounds there.
 //!
-//! - A bound counts only if the order it was found by is that of the values: not for INT96, unsigned and half-precision numbers, nor, for bytes, in
-//!   the deprecated form. NaN is no bound.
+//! - A bound counts only if the order it was found by is that of the values: not for INT96, unsigned and
+//!   half-precision numbers, nor, for bytes, in the deprecated form. NaN is no bound.
 //! - A column that the file does not have is NULL in every row.
 
 use std::sync::Arc;
@@ -50,7 +50,9 @@ fn place(path: &ColumnPath, table: &Columns, schema: &SchemaRef, partition: &Rec
             let DataType::Struct(inner) = outer.data_type() else { return Ok(Place::Other) };
             fields = inner;
         }
-        let Some((field, before)) = find_in_file(fields, in_files, &path.to_string())? else { return Ok(Place::Missing) };
+        let Some((field, before)) = find_in_file(fields, in_files, &path.to_string())? else {
+            return Ok(Place::Missing);
+        };
         leaf += before;
         found = Some(field);
     }
@@ -61,13 +63,23 @@ fn place(path: &ColumnPath, table: &Columns, schema: &SchemaRef, partition: &Rec
 }
 
 impl Places {
-    /// In a file of `schema` whose partition values are `partition`, one row. The columns are those of `table`.
+    /// In a file of `schema` whose partition values are `partition`, one row. The columns are those of
+    /// `table`.
     ///
     /// # Errors
     /// `CorruptData` if a name is ambiguous in the file.
-    pub(super) fn new(predicate: &BoundPredicate, table: &Columns, schema: &SchemaRef, partition: &RecordBatch) -> Result<Self> {
+    pub(super) fn new(
+        predicate: &BoundPredicate,
+        table: &Columns,
+        schema: &SchemaRef,
+        partition: &RecordBatch,
+    ) -> Result<Self> {
         let place = |column: &crate::predicate::BoundColumn| {
-            Ok((column.path.clone(), column.data_type.clone(), place(&column.path, table, schema, partition)?))
+            Ok((
+                column.path.clone(),
+                column.data_type.clone(),
+                place(&column.path, table, schema, partition)?,
+            ))
         };
         predicate.columns().iter().map(place).collect::<Result<_>>().map(Self)
     }
@@ -78,7 +90,9 @@ impl Places {
 
     /// The leaf columns.
     pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
-        self.0.iter().filter_map(|(.., place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
+        self.0
+            .iter()
+            .filter_map(|(.., place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
     }
 
     /// Whether the bounds of pages are known for any of the columns in any of `groups`.
@@ -88,7 +102,8 @@ impl Places {
         chunks.any(|chunk| chunk.column_index_offset().is_some() && chunk.offset_index_offset().is_some())
     }
 
-    /// Bounds of `count` pieces of the file, row groups or pages, in the table's type. What cannot be had is not known, which is always right.
+    /// Bounds of `count` pieces of the file, row groups or pages, in the table's type. What cannot be had is
+    /// not known, which is always right.
     pub(super) fn bounds(
         &self,
         path: &ColumnPath,
@@ -99,7 +114,9 @@ impl Places {
         let (data_type, place) = self.find(path)?;
         match place {
             Place::Partition(value) => take(value, &UInt32Array::from(vec![0; count]), None).ok(),
-            Place::Leaf(leaf, field) if is_ordered(metadata, *leaf, field) && is_convertible(field.data_type(), data_type) => {
+            Place::Leaf(leaf, field)
+                if is_ordered(metadata, *leaf, field) && is_convertible(field.data_type(), data_type) =>
+            {
                 convert(&without_nan(of_leaf(&converter(metadata, *leaf, field)?)?), data_type).ok()
             }
             _ => None,
@@ -126,8 +143,13 @@ impl Places {
     }
 }
 
-fn converter<'a>(metadata: &'a ParquetMetaData, leaf: usize, field: &'a FieldRef) -> Option<StatisticsConverter<'a>> {
-    let converter = StatisticsConverter::from_column_index(leaf, field, metadata.file_metadata().schema_descr()).ok()?;
+fn converter<'a>(
+    metadata: &'a ParquetMetaData,
+    leaf: usize,
+    field: &'a FieldRef,
+) -> Option<StatisticsConverter<'a>> {
+    let converter =
+        StatisticsConverter::from_column_index(leaf, field, metadata.file_metadata().schema_descr()).ok()?;
     Some(converter.with_missing_null_counts_as_zero(false))
 }
 
@@ -140,8 +162,10 @@ pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field
         Type::INT96 => false,
         Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY => {
             let order = metadata.file_metadata().column_orders().and_then(|orders| orders.get(leaf));
-            let statistics = metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf)?.statistics());
-            matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_))) && !statistics.into_iter().any(|s| s.is_min_max_deprecated())
+            let statistics =
+                metadata.row_groups().iter().filter_map(|group| group.columns().get(leaf)?.statistics());
+            matches!(order, Some(ColumnOrder::TYPE_DEFINED_ORDER(_)))
+                && !statistics.into_iter().any(|s| s.is_min_max_deprecated())
         }
         _ => true,
     }
@@ -150,8 +174,12 @@ pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field
 /// `bounds` with NULL for NaN.
 pub(in crate::scan) fn without_nan(bounds: ArrayRef) -> ArrayRef {
     match bounds.data_type() {
-        DataType::Float32 => Arc::new(bounds.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(|v| (!v.is_nan()).then_some(v))),
-        DataType::Float64 => Arc::new(bounds.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|v| (!v.is_nan()).then_some(v))),
+        DataType::Float32 => Arc::new(
+            bounds.as_primitive::<Float32Type>().unary_opt::<_, Float32Type>(|v| (!v.is_nan()).then_some(v)),
+        ),
+        DataType::Float64 => Arc::new(
+            bounds.as_primitive::<Float64Type>().unary_opt::<_, Float64Type>(|v| (!v.is_nan()).then_some(v)),
+        ),
         _ => bounds,
     }
 }

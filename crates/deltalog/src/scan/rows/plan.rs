@@ -1,9 +1,10 @@
 //! How a column of a file becomes one of the table.
 //!
-//! A plan is made once for each file from the two types, and then applied to each batch. It also says which leaf columns of the file are read.
+//! A plan is made once for each file from the two types, and then applied to each batch. It also says which
+//! leaf columns of the file are read.
 //!
-//! - Fields of structs are found by the name or id that the table says files have for them, those of lists and maps by their role: writers disagree on
-//!   the names in between.
+//! - Fields of structs are found by the name or id that the table says files have for them, those of lists
+//!   and maps by their role: writers disagree on the names in between.
 //! - Of a struct at least one leaf is read, for without one nobody knows where the struct is NULL.
 
 use std::sync::Arc;
@@ -36,8 +37,9 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    /// The plan to read a column of type `file`, whose first leaf is number `first_leaf`, as the field `table`; its leaves are added to `leaves`.
-    /// `in_files` is `table` by the names and ids that files have; `name` is for messages.
+    /// The plan to read a column of type `file`, whose first leaf is number `first_leaf`, as the field
+    /// `table`; its leaves are added to `leaves`. `in_files` is `table` by the names and ids that files have;
+    /// `name` is for messages.
     ///
     /// # Errors
     /// `CorruptData` if no value could be read so, or a name is ambiguous.
@@ -49,7 +51,11 @@ impl Plan {
         leaves: &mut Vec<usize>,
     ) -> Result<Self> {
         let table = field.data_type();
-        let mismatch = || Error::corrupt_data(format!("the column '{name}' is of type {file} in the file and cannot be read as {table}"));
+        let mismatch = || {
+            Error::corrupt_data(format!(
+                "the column '{name}' is of type {file} in the file and cannot be read as {table}"
+            ))
+        };
         match (table, in_files.data_type(), file) {
             (DataType::Struct(parts), _, DataType::Struct(in_file)) if is_variant(field) => {
                 // Of a shredded variant any part may hold part of any value.
@@ -60,7 +66,13 @@ impl Plan {
                 Self::of_struct([fields, names], in_file, first_leaf, name, leaves)
             }
             (DataType::List(element), DataType::List(names), DataType::List(in_file)) => {
-                let inner = Self::new([element, names], in_file.data_type(), first_leaf, &format!("{name}.element"), leaves)?;
+                let inner = Self::new(
+                    [element, names],
+                    in_file.data_type(),
+                    first_leaf,
+                    &format!("{name}.element"),
+                    leaves,
+                )?;
                 Ok(Self::List(Arc::clone(element), Box::new(inner)))
             }
             (DataType::Map(entries, sorted), DataType::Map(names, _), DataType::Map(in_file, _)) => {
@@ -68,8 +80,20 @@ impl Plan {
                 let [key_names, value_names] = pair(names).ok_or_else(mismatch)?;
                 let [key_in_file, value_in_file] = pair(in_file).ok_or_else(mismatch)?;
                 let after_key = first_leaf + leaf_count(key_in_file.data_type());
-                let key = Self::new([key, key_names], key_in_file.data_type(), first_leaf, &format!("{name}.key"), leaves)?;
-                let value = Self::new([value, value_names], value_in_file.data_type(), after_key, &format!("{name}.value"), leaves)?;
+                let key = Self::new(
+                    [key, key_names],
+                    key_in_file.data_type(),
+                    first_leaf,
+                    &format!("{name}.key"),
+                    leaves,
+                )?;
+                let value = Self::new(
+                    [value, value_names],
+                    value_in_file.data_type(),
+                    after_key,
+                    &format!("{name}.value"),
+                    leaves,
+                )?;
                 Ok(Self::Map(Arc::clone(entries), Box::new([key, value]), *sorted))
             }
             (_, _, DataType::Null) => {
@@ -97,7 +121,8 @@ impl Plan {
             let name = format!("{name}.{}", field.name());
             children.push(match find_in_file(in_file, names, &name)? {
                 Some((found, leaf)) => {
-                    let plan = Self::new([field, names], found.data_type(), first_leaf + leaf, &name, leaves)?;
+                    let plan =
+                        Self::new([field, names], found.data_type(), first_leaf + leaf, &name, leaves)?;
                     Some((found.name().clone(), plan))
                 }
                 None => None,
@@ -111,20 +136,32 @@ impl Plan {
 
     /// The type to read a column of type `file` in: where the table's has views, views.
     pub(super) fn read_as(&self, file: &DataType) -> DataType {
-        let inner = |field: &FieldRef, plan: &Self| Arc::new(Field::clone(field).with_data_type(plan.read_as(field.data_type())));
+        let inner = |field: &FieldRef, plan: &Self| {
+            Arc::new(Field::clone(field).with_data_type(plan.read_as(field.data_type())))
+        };
         match (self, file) {
             (Self::Convert(table), file) if *table == view_of(file) => table.clone(),
             (Self::Struct(_, children), DataType::Struct(fields)) => {
-                let plan_of = |field: &FieldRef| children.iter().flatten().find(|(name, _)| name == field.name());
+                let plan_of =
+                    |field: &FieldRef| children.iter().flatten().find(|(name, _)| name == field.name());
                 DataType::Struct(
-                    fields.iter().map(|field| plan_of(field).map_or_else(|| Arc::clone(field), |(_, plan)| inner(field, plan))).collect(),
+                    fields
+                        .iter()
+                        .map(|field| {
+                            plan_of(field).map_or_else(|| Arc::clone(field), |(_, plan)| inner(field, plan))
+                        })
+                        .collect(),
                 )
             }
             (Self::List(_, plan), DataType::List(element)) => DataType::List(inner(element, plan)),
-            (Self::Map(_, plans, _), DataType::Map(entries, sorted)) => match (pair(entries), plans.as_ref()) {
+            (Self::Map(_, plans, _), DataType::Map(entries, sorted)) => match (pair(entries), plans.as_ref())
+            {
                 (Some([key, value]), [of_key, of_value]) => {
                     let fields = Fields::from(vec![inner(key, of_key), inner(value, of_value)]);
-                    DataType::Map(Arc::new(Field::clone(entries).with_data_type(DataType::Struct(fields))), *sorted)
+                    DataType::Map(
+                        Arc::new(Field::clone(entries).with_data_type(DataType::Struct(fields))),
+                        *sorted,
+                    )
                 }
                 (None, _) => file.clone(),
             },
@@ -145,7 +182,9 @@ impl Plan {
                 let mut arrays = Vec::with_capacity(children.len());
                 for (field, child) in fields.iter().zip(children) {
                     arrays.push(match child {
-                        Some((name, plan)) => plan.apply(found.column_by_name(name).ok_or_else(|| unexpected(array))?)?,
+                        Some((name, plan)) => {
+                            plan.apply(found.column_by_name(name).ok_or_else(|| unexpected(array))?)?
+                        }
                         None => new_null_array(field.data_type(), found.len()),
                     });
                 }
@@ -156,14 +195,20 @@ impl Plan {
             Self::List(element, plan) => {
                 let found = array.as_list_opt::<i32>().ok_or_else(|| unexpected(array))?;
                 let values = plan.apply(found.values())?;
-                Ok(Arc::new(ListArray::try_new(Arc::clone(element), found.offsets().clone(), values, found.nulls().cloned())?))
+                Ok(Arc::new(ListArray::try_new(
+                    Arc::clone(element),
+                    found.offsets().clone(),
+                    values,
+                    found.nulls().cloned(),
+                )?))
             }
             Self::Map(entries, plans, sorted) => {
                 let found = array.as_map_opt().ok_or_else(|| unexpected(array))?;
                 let DataType::Struct(fields) = entries.data_type() else { return Err(unexpected(array)) };
                 let [key, value] = plans.as_ref();
                 let columns = vec![key.apply(found.keys())?, value.apply(found.values())?];
-                let pairs = StructArray::try_new_with_length(fields.clone(), columns, None, found.keys().len())?;
+                let pairs =
+                    StructArray::try_new_with_length(fields.clone(), columns, None, found.keys().len())?;
                 let (offsets, nulls) = (found.offsets().clone(), found.nulls().cloned());
                 Ok(Arc::new(MapArray::try_new(Arc::clone(entries), offsets, pairs, nulls, *sorted)?))
             }
@@ -172,10 +217,16 @@ impl Plan {
 }
 
 /// The field of a file that `field` means, with the number of leaves before it. `full_name` is for messages.
-pub(super) fn find_in_file<'a>(fields: &'a Fields, field: &FieldRef, full_name: &str) -> Result<Option<(&'a FieldRef, usize)>> {
+pub(super) fn find_in_file<'a>(
+    fields: &'a Fields,
+    field: &FieldRef,
+    full_name: &str,
+) -> Result<Option<(&'a FieldRef, usize)>> {
     match match_in_file(fields, field) {
         NameMatch::None => Ok(None),
-        NameMatch::Many => Err(Error::corrupt_data(format!("the file has more than one column that could be '{full_name}'"))),
+        NameMatch::Many => {
+            Err(Error::corrupt_data(format!("the file has more than one column that could be '{full_name}'")))
+        }
         NameMatch::One(index) => {
             let before = fields.iter().take(index).map(|field| leaf_count(field.data_type())).sum();
             Ok(fields.get(index).map(|field| (field, before)))

@@ -6,7 +6,8 @@
 //! row commit version  the value, where it is not NULL               defaultRowCommitVersion
 //! ```
 //!
-//! - The number of a row counts every row of its file: those of row groups that are not read, and those that a deletion vector deletes, too.
+//! - The number of a row counts every row of its file: those of row groups that are not read, and those that
+//!   a deletion vector deletes, too.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -58,13 +59,24 @@ impl RowIds {
     /// For a file with the columns `in_file`; the leaves that are needed are added to `leaves`.
     ///
     /// # Errors
-    /// `CorruptLog` if the action lacks what it must say; `CorruptData` if a column is of a type that holds no ids.
-    pub(super) fn new(tracking: RowTracking, names: &MaterializedRowTracking, in_file: &Fields, leaves: &mut Vec<usize>) -> Result<Self> {
-        let missing = |field: &str| Error::corrupt_log(format!("row tracking is enabled, but the file's action has no '{field}'"));
+    /// `CorruptLog` if the action lacks what it must say; `CorruptData` if a column is of a type that holds
+    /// no ids.
+    pub(super) fn new(
+        tracking: RowTracking,
+        names: &MaterializedRowTracking,
+        in_file: &Fields,
+        leaves: &mut Vec<usize>,
+    ) -> Result<Self> {
+        let missing = |field: &str| {
+            Error::corrupt_log(format!("row tracking is enabled, but the file's action has no '{field}'"))
+        };
         let mut column = |name: &String| -> Result<Option<(String, Plan)>> {
             let wanted = Arc::new(Field::new(name, DataType::Int64, true));
             let Some((found, leaf)) = find_in_file(in_file, &wanted, name)? else { return Ok(None) };
-            Ok(Some((found.name().clone(), Plan::new([&wanted, &wanted], found.data_type(), leaf, name, leaves)?)))
+            Ok(Some((
+                found.name().clone(),
+                Plan::new([&wanted, &wanted], found.data_type(), leaf, name, leaves)?,
+            )))
         };
         Ok(Self {
             base: tracking.base_row_id.ok_or_else(|| missing("baseRowId"))?,
@@ -77,23 +89,32 @@ impl RowIds {
     ///
     /// # Errors
     /// `CorruptData` for values that are no ids.
-    pub(super) fn columns<'a>(&self, numbers: &[u64], column: impl Fn(&str) -> Option<&'a ArrayRef>) -> Result<[ArrayRef; 2]> {
+    pub(super) fn columns<'a>(
+        &self,
+        numbers: &[u64],
+        column: impl Fn(&str) -> Option<&'a ArrayRef>,
+    ) -> Result<[ArrayRef; 2]> {
         let unfit = || Error::corrupt_data("the file has a row id or row commit version that is no number");
         let materialized = |place: &Option<(String, Plan)>| -> Result<Option<Int64Array>> {
             let Some((name, plan)) = place else { return Ok(None) };
-            let array = plan.apply(column(name).ok_or_else(unfit)?).map_err(|error| unfit().with_source(error))?;
+            let array =
+                plan.apply(column(name).ok_or_else(unfit)?).map_err(|error| unfit().with_source(error))?;
             Ok(Some(array.as_primitive_opt::<Int64Type>().ok_or_else(unfit)?.clone()))
         };
         let [ids, versions] = &self.materialized;
         let (ids, versions) = (materialized(ids)?, materialized(versions)?);
-        let given =
-            |array: &Option<Int64Array>, row: usize| array.as_ref().filter(|array| array.is_valid(row)).map(|array| array.value(row));
+        let given = |array: &Option<Int64Array>, row: usize| {
+            array.as_ref().filter(|array| array.is_valid(row)).map(|array| array.value(row))
+        };
         let id = |(row, number): (usize, &u64)| match given(&ids, row) {
             Some(id) => Ok(id),
-            None => i64::try_from(*number).ok().and_then(|number| self.base.checked_add(number)).ok_or_else(unfit),
+            None => {
+                i64::try_from(*number).ok().and_then(|number| self.base.checked_add(number)).ok_or_else(unfit)
+            }
         };
         let ids = numbers.iter().enumerate().map(id).collect::<Result<Vec<i64>>>()?;
-        let versions = (0..numbers.len()).map(|row| given(&versions, row).unwrap_or(self.version)).collect::<Vec<i64>>();
+        let versions =
+            (0..numbers.len()).map(|row| given(&versions, row).unwrap_or(self.version)).collect::<Vec<i64>>();
         Ok([Arc::new(Int64Array::from(ids)), Arc::new(Int64Array::from(versions))])
     }
 }
@@ -122,7 +143,8 @@ impl RowNumbers {
         while numbers.len() < count {
             let Some(range) = self.current.front_mut() else {
                 let group = self.groups.pop_front();
-                let group = group.ok_or_else(|| Error::corrupt_data("the file has more rows than its row groups count"))?;
+                let group = group
+                    .ok_or_else(|| Error::corrupt_data("the file has more rows than its row groups count"))?;
                 self.current = wanted.ranges(&group);
                 continue;
             };

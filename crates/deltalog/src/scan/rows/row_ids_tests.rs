@@ -16,14 +16,18 @@ use crate::predicate::{ParseMode, filter_mask, parse};
 use crate::protocol::MaterializedRowTracking;
 
 fn names() -> MaterializedRowTracking {
-    MaterializedRowTracking { row_id: "_row-id-col-1".to_owned(), row_commit_version: "_row-commit-version-col-1".to_owned() }
+    MaterializedRowTracking {
+        row_id: "_row-id-col-1".to_owned(),
+        row_commit_version: "_row-commit-version-col-1".to_owned(),
+    }
 }
 
 fn tracking(base: i64, version: i64) -> RowTracking {
     RowTracking { base_row_id: Some(base), default_row_commit_version: Some(version) }
 }
 
-/// What a file holds for row `number`: an id that was brought along for every third row, a version for every fourth.
+/// What a file holds for row `number`: an id that was brought along for every third row, a version for every
+/// fourth.
 fn materialized(number: i64) -> (Option<i64>, Option<i64>) {
     ((number % 3 == 0).then_some(1_000_000 + number), (number % 4 == 0).then_some(number % 9))
 }
@@ -82,15 +86,17 @@ proptest! {
     }
 }
 
-/// "Readers must use the default generated Row ID of the `add`": without one there is none, unless nobody asks.
+/// "Readers must use the default generated Row ID of the `add`": without one there is none, unless nobody
+/// asks.
 #[test]
 fn an_action_without_its_numbers_is_an_error() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..3))]);
     assert_eq!(table.rows(table.scan()).unwrap().num_rows(), 3);
-    for (given, missing) in
-        [(RowTracking::default(), "baseRowId"), (RowTracking { base_row_id: Some(0), ..RowTracking::default() }, "defaultRowCommitVersion")]
-    {
+    for (given, missing) in [
+        (RowTracking::default(), "baseRowId"),
+        (RowTracking { base_row_id: Some(0), ..RowTracking::default() }, "defaultRowCommitVersion"),
+    ] {
         table.files[0].row_tracking = given;
         let error = table.rows(table.scan().with_row_ids(&names()).unwrap()).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptLog, Some("part 0.parquet")));
@@ -98,7 +104,10 @@ fn an_action_without_its_numbers_is_an_error() {
     }
     // The last id would not be a number.
     table.files[0].row_tracking = tracking(i64::MAX - 1, 0);
-    assert_eq!(table.rows(table.scan().with_row_ids(&names()).unwrap()).unwrap_err().kind(), ErrorKind::CorruptData);
+    assert_eq!(
+        table.rows(table.scan().with_row_ids(&names()).unwrap()).unwrap_err().kind(),
+        ErrorKind::CorruptData
+    );
 }
 
 #[test]

@@ -7,9 +7,11 @@
 //! groups 0 and 2     ├────  ──────┤              ├───  ────────┤    what the Parquet reader is told, one group after the other
 //! ```
 //!
-//! - Rows are selected while they are decoded, by their number in the file. Which row groups are read, and in how many pieces, moves no row.
+//! - Rows are selected while they are decoded, by their number in the file. Which row groups are read, and in
+//!   how many pieces, moves no row.
 //! - A group without a row that is wanted is not read.
-//! - A selection takes less memory than its vector's bytes do, or about as much: runs where the deleted rows are few or lie together, else a bit a row.
+//! - A selection takes less memory than its vector's bytes do, or about as much: runs where the deleted rows
+//!   are few or lie together, else a bit a row.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -33,7 +35,8 @@ pub enum FileRows {
     All,
     /// Those that a deletion vector leaves: the rows of a logical file.
     Live(DeletionVectorDescriptor),
-    /// Those that one deletion vector names and another one does not: what one version of a file has lost, or gained, against another.
+    /// Those that one deletion vector names and another one does not: what one version of a file has lost, or
+    /// gained, against another.
     Between {
         /// Names the rows.
         named_by: DeletionVectorDescriptor,
@@ -87,7 +90,9 @@ impl SelectedRows {
     pub(super) fn ranges(&self, group: &Range<u64>) -> VecDeque<Range<u64>> {
         let vector = match self {
             Self::All => return [group.clone()].into(),
-            Self::Only(vector) => return vector.ranges(group.clone()).map(|range| *range.start()..range.end() + 1).collect(),
+            Self::Only(vector) => {
+                return vector.ranges(group.clone()).map(|range| *range.start()..range.end() + 1).collect();
+            }
             Self::Without(vector) => vector,
         };
         let (mut wanted, mut next) = (VecDeque::new(), group.start);
@@ -141,7 +146,9 @@ impl Builder {
         match (count(rows)?, self) {
             (0, _) => {}
             (rows, Self::Mask(mask)) => mask.append_n(rows, is_wanted),
-            (rows, Self::Runs(runs)) => runs.push(if is_wanted { RowSelector::select(rows) } else { RowSelector::skip(rows) }),
+            (rows, Self::Runs(runs)) => {
+                runs.push(if is_wanted { RowSelector::select(rows) } else { RowSelector::skip(rows) })
+            }
         }
         Ok(())
     }
@@ -168,7 +175,9 @@ pub(super) fn group_rows(metadata: &ParquetMetaData) -> Result<Vec<Range<u64>>> 
     for group in metadata.row_groups() {
         let rows = u64::try_from(group.num_rows()).ok();
         let end = rows.and_then(|rows| start.checked_add(rows)).filter(|end| i64::try_from(*end).is_ok());
-        let end = end.ok_or_else(|| Error::corrupt_data(format!("a row group of {} rows after {start} others", group.num_rows())))?;
+        let end = end.ok_or_else(|| {
+            Error::corrupt_data(format!("a row group of {} rows after {start} others", group.num_rows()))
+        })?;
         groups.push(start..end);
         start = end;
     }

@@ -22,7 +22,8 @@ pub(super) fn vectors(table: &Table, rows: &[BTreeSet<u64>]) -> Vec<DeletionVect
 /// Rows below `rows` that lie together, alone, or everywhere.
 fn deleted(rows: u64) -> impl Strategy<Value = BTreeSet<u64>> {
     let all = 0..rows.max(1);
-    let within = move |set: BTreeSet<u64>| set.into_iter().filter(|row| *row < rows).collect::<BTreeSet<u64>>();
+    let within =
+        move |set: BTreeSet<u64>| set.into_iter().filter(|row| *row < rows).collect::<BTreeSet<u64>>();
     prop_oneof![
         prop::collection::btree_set(all.clone(), 0..6),
         prop::collection::btree_set(all.clone(), 0..200),
@@ -86,12 +87,14 @@ proptest! {
     }
 }
 
-/// Runs in one part of a file, a bit a row in another: what is decoded does not depend on the form of the selection.
+/// Runs in one part of a file, a bit a row in another: what is decoded does not depend on the form of the
+/// selection.
 #[test]
 fn many_rows_with_sparse_and_dense_deletions() {
     for (step, count) in [(2u64, 60_000u64), (10, 30_000), (5_000, 30), (1, 100_000)] {
         let mut table = Table::new(vec![field("id", DataType::Int64)]);
-        let deleted: BTreeSet<u64> = (0..count).map(|row| 10 + row * step).filter(|row| *row < 150_000).collect();
+        let deleted: BTreeSet<u64> =
+            (0..count).map(|row| 10 + row * step).filter(|row| *row < 150_000).collect();
         table.write_groups(vec![("id", ints(0..150_000))], PartitionRow::empty(), 40_000);
         table.files[0].rows = FileRows::Live(vectors(&table, std::slice::from_ref(&deleted)).remove(0));
         let expected = ints((0..150_000).filter(|row| !deleted.contains(&(*row as u64))));
@@ -108,13 +111,19 @@ fn a_vector_of_another_file_is_an_error_that_names_both() {
     table.files[0].rows = FileRows::Live(vectors(&table, &[[3, 10].into()]).remove(0));
     let error = table.error();
     assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("part 0.parquet")));
-    assert!(error.to_string().contains("deletion_vector_") && error.to_string().contains("row 10"), "{error}");
+    assert!(
+        error.to_string().contains("deletion_vector_") && error.to_string().contains("row 10"),
+        "{error}"
+    );
 
     let FileRows::Live(descriptor) = &table.files[0].rows else { panic!() };
     fs::remove_file(url::Url::parse(&descriptor.path_or_inline_dv).unwrap().to_file_path().unwrap()).unwrap();
     let error = table.error();
     assert_eq!((error.kind(), error.path()), (ErrorKind::FileNotFound, Some("part 0.parquet")));
-    assert!(error.to_string().contains("deletion_vector_") && error.hint().unwrap().contains("vacuumed"), "{error}");
+    assert!(
+        error.to_string().contains("deletion_vector_") && error.hint().unwrap().contains("vacuumed"),
+        "{error}"
+    );
 
     // Outside of the table, and of what its owner allowed.
     let FileRows::Live(descriptor) = &mut table.files[0].rows else { panic!() };

@@ -1,11 +1,13 @@
-//! Columns of a file, batch by batch: read by the caller, or shared among threads, which keeps the order of the rows and needs little memory.
+//! Columns of a file, batch by batch: read by the caller, or shared among threads, which keeps the order of
+//! the rows and needs little memory.
 //!
 //! ```text
 //! thread ──(batches of columns a, d)──┐
 //! thread ──(batches of columns b, c)──┴──> the caller puts them together
 //! ```
 //!
-//! Plain threads, as those of whole files. They end with their columns, or at their next batch after the caller has gone.
+//! Plain threads, as those of whole files. They end with their columns, or at their next batch after the
+//! caller has gone.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -26,7 +28,8 @@ use crate::error::{Error, ErrorKind, Result};
 const WAITING_BATCHES: usize = 4;
 /// So many bytes are worth a thread's start.
 pub(super) const MUCH: u64 = 4 << 20;
-/// What decoding a value costs beside its bytes, as bytes: a dictionary's keys are few bytes that become many.
+/// What decoding a value costs beside its bytes, as bytes: a dictionary's keys are few bytes that become
+/// many.
 const VALUE: u64 = 4;
 
 /// What to read of a file.
@@ -75,10 +78,14 @@ impl Columns<'_> {
 
     fn reader(&self, leaves: &[usize]) -> Result<ParquetRecordBatchReader> {
         let file = self.file;
-        let mut reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file.file.clone(), file.metadata.clone())
-            .with_batch_size(self.scan.batch_rows)
-            .with_projection(ProjectionMask::leaves(file.metadata.parquet_schema(), leaves.iter().copied()))
-            .with_row_groups(self.groups.clone());
+        let mut reader =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(file.file.clone(), file.metadata.clone())
+                .with_batch_size(self.scan.batch_rows)
+                .with_projection(ProjectionMask::leaves(
+                    file.metadata.parquet_schema(),
+                    leaves.iter().copied(),
+                ))
+                .with_row_groups(self.groups.clone());
         if let Some(selection) = self.selection.clone() {
             reader = reader.with_row_selection(selection);
         }
@@ -90,9 +97,13 @@ impl Columns<'_> {
         let metadata = self.file.metadata.metadata();
         let mut columns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
         for leaf in self.leaves {
-            let chunks = self.groups.iter().filter_map(|group| metadata.row_groups().get(*group)?.columns().get(*leaf));
+            let chunks = self
+                .groups
+                .iter()
+                .filter_map(|group| metadata.row_groups().get(*group)?.columns().get(*leaf));
             let work = |size: i64| u64::try_from(size).unwrap_or_default();
-            let work = chunks.map(|chunk| work(chunk.uncompressed_size()) + VALUE * work(chunk.num_values())).sum();
+            let work =
+                chunks.map(|chunk| work(chunk.uncompressed_size()) + VALUE * work(chunk.num_values())).sum();
             let root = metadata.file_metadata().schema_descr().get_column_root_idx(*leaf);
             match columns.iter_mut().find(|(of, ..)| *of == root) {
                 Some((_, of_column, leaves)) => {
@@ -118,7 +129,12 @@ impl Columns<'_> {
     /// Nothing if the system has no threads.
     fn start(&self, shares: &[Vec<usize>]) -> Result<Option<Shares>> {
         let (mut threads, mut fields) = (Vec::with_capacity(shares.len()), Vec::<FieldRef>::new());
-        let bytes = self.groups.iter().map(|group| self.file.bytes_of_rows(*group, self.scan.batch_rows)).max().unwrap_or_default();
+        let bytes = self
+            .groups
+            .iter()
+            .map(|group| self.file.bytes_of_rows(*group, self.scan.batch_rows))
+            .max()
+            .unwrap_or_default();
         let waiting = (WAITING_BYTES / bytes.max(1)).clamp(1, WAITING_BATCHES);
         for leaves in shares {
             let mut reader = self.reader(leaves)?;
@@ -127,7 +143,8 @@ impl Columns<'_> {
             let file = self.file.file.clone();
             let work = move || {
                 loop {
-                    let next = guarded(|| reader.next().transpose().map_err(|error| file.error(error))).transpose();
+                    let next =
+                        guarded(|| reader.next().transpose().map_err(|error| file.error(error))).transpose();
                     let is_last = !matches!(next, Some(Ok(_)));
                     if sender.send(next).is_err() || is_last {
                         return;
@@ -160,12 +177,16 @@ impl ColumnReader {
 impl Shares {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.process != std::process::id() {
-            return Err(Error::invalid_argument("the rows are being read by the process that this one was forked from")
-                .with_hint("start the scan in the process that reads it"));
+            return Err(Error::invalid_argument(
+                "the rows are being read by the process that this one was forked from",
+            )
+            .with_hint("start the scan in the process that reads it"));
         }
         let mut batches = Vec::with_capacity(self.threads.len());
         for thread in &self.threads {
-            let message = thread.recv().map_err(|_| Error::new(ErrorKind::Unavailable, "a thread that read columns was lost"))?;
+            let message = thread
+                .recv()
+                .map_err(|_| Error::new(ErrorKind::Unavailable, "a thread that read columns was lost"))?;
             batches.push(message.transpose()?);
         }
         let Some(batches) = batches.iter().cloned().collect::<Option<Vec<RecordBatch>>>() else {

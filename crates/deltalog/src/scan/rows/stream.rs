@@ -9,13 +9,15 @@
 //!                   each task's channel is queued, in the order of the tasks, in a channel that holds as many as there are workers
 //! ```
 //!
-//! - In order, a worker can only be ahead of the caller by what its task's channel holds, so most of the time one works and the others wait. In any order
-//!   none does. If there are fewer files than threads, their row groups are the tasks, whose order is always kept, and the channels hold more;
-//!   or if those are larger than the channels may hold, the files are the tasks and threads share their columns.
+//! - In order, a worker can only be ahead of the caller by what its task's channel holds, so most of the time
+//!   one works and the others wait. In any order none does. If there are fewer files than threads, their row
+//!   groups are the tasks, whose order is always kept, and the channels hold more; or if those are larger
+//!   than the channels may hold, the files are the tasks and threads share their columns.
 //! - A handful of small files is read by the caller, in order: it would be done before the threads are there.
 //! - Plain threads, started at the first batch: a process made by `fork` can read.
 //! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
-//! - After an error or the end there is nothing more. A dropped stream stops its threads at their next batch, and does not wait for them.
+//! - After an error or the end there is nothing more. A dropped stream stops its threads at their next batch,
+//!   and does not wait for them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -141,12 +143,15 @@ fn start(scan: RowScan, mut files: Files) -> Result<State> {
     match (is_small, is_few) {
         (true, _) => Ok(State::Alone(Alone::new(opener, Box::new(all.map(|file| file.map(Task::File)))))),
         (false, true) => few_files(opener, all, threads, count),
-        (false, false) => Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads, in_any_order)),
+        (false, false) => {
+            Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads, in_any_order))
+        }
     }
 }
 
-/// Fewer files than threads, `count`: the row groups are the tasks, and what threads are left share their columns. Of row groups that are too large to be
-/// read ahead one comes after the other, the columns of each shared.
+/// Fewer files than threads, `count`: the row groups are the tasks, and what threads are left share their
+/// columns. Of row groups that are too large to be read ahead one comes after the other, the columns of each
+/// shared.
 fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) -> Result<State> {
     let for_each = (threads / count.max(1)).max(1);
     let split = {
@@ -154,13 +159,19 @@ fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) ->
         move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
             Ok(Some(file)) => {
                 let file = Arc::new(file);
-                // With a predicate, the groups' columns that it reads are decoded before there is anything to hand out.
-                let are_large = file.first.is_empty() && file.bytes_of_largest_group() > WAITING_BYTES && file.has_several_columns();
+                // With a predicate, the groups' columns that it reads are decoded before there is anything to
+                // hand out.
+                let are_large = file.first.is_empty()
+                    && file.bytes_of_largest_group() > WAITING_BYTES
+                    && file.has_several_columns();
                 if are_large {
                     return vec![Ok(Task::Groups(Arc::clone(&file), file.groups.clone(), for_each))];
                 }
                 let for_each = (for_each / file.groups.len().max(1)).max(1);
-                file.groups.iter().map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group], for_each))).collect()
+                file.groups
+                    .iter()
+                    .map(|group| Ok(Task::Groups(Arc::clone(&file), vec![*group], for_each)))
+                    .collect()
             }
             Ok(None) => Vec::new(),
             Err(error) => vec![Err(error)],
@@ -278,7 +289,8 @@ impl Crew {
         let queue = Arc::new(Mutex::new(Queue { tasks: Some(tasks), results }));
         let mut started = 0;
         for _ in 0..threads {
-            let (opener, queue, is_stopped) = (Arc::clone(&opener), Arc::clone(&queue), Arc::clone(&is_stopped));
+            let (opener, queue, is_stopped) =
+                (Arc::clone(&opener), Arc::clone(&queue), Arc::clone(&is_stopped));
             let worker = std::thread::Builder::new().name("deltalog-read".to_owned());
             match worker.spawn(move || work(&opener, &queue, &is_stopped)) {
                 Ok(_) => started += 1,
@@ -288,7 +300,11 @@ impl Crew {
                 }
             }
         }
-        let left = if started == 0 { queue.lock().unwrap_or_else(PoisonError::into_inner).tasks.take() } else { None };
+        let left = if started == 0 {
+            queue.lock().unwrap_or_else(PoisonError::into_inner).tasks.take()
+        } else {
+            None
+        };
         if let Batches::InAnyOrder { workers, .. } = &mut batches {
             *workers = started;
         }
@@ -301,8 +317,10 @@ impl Crew {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let lost = |_| Error::new(ErrorKind::Unavailable, "a thread that read data files was lost");
         if self.process != std::process::id() {
-            return Err(Error::invalid_argument("the rows are being read by the process that this one was forked from")
-                .with_hint("start the scan in the process that reads it"));
+            return Err(Error::invalid_argument(
+                "the rows are being read by the process that this one was forked from",
+            )
+            .with_hint("start the scan in the process that reads it"));
         }
         loop {
             match &mut self.batches {
@@ -363,7 +381,8 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
     }
 }
 
-/// The next task, the channel for its batches, and whether its end must be said there. A failure to find the next task is the last task.
+/// The next task, the channel for its batches, and whether its end must be said there. A failure to find the
+/// next task is the last task.
 fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, SyncSender<Message>, bool)> {
     let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tasks = queue.tasks.take()?;
@@ -392,14 +411,23 @@ fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Syn
 fn waiting_batches(opener: &Opener, task: &Result<Task>) -> usize {
     match task {
         Ok(Task::Groups(file, groups, _)) => {
-            let bytes = groups.iter().map(|group| file.bytes_of_rows(*group, opener.scan.batch_rows)).max().unwrap_or_default();
+            let bytes = groups
+                .iter()
+                .map(|group| file.bytes_of_rows(*group, opener.scan.batch_rows))
+                .max()
+                .unwrap_or_default();
             (WAITING_BYTES / bytes.max(1)).clamp(WAITING_BATCHES, WAITING_BYTES >> 10)
         }
         _ => WAITING_BATCHES,
     }
 }
 
-fn send_batches(opener: &Opener, mut batches: FileBatches, sender: &SyncSender<Message>, is_stopped: &AtomicBool) -> Result<()> {
+fn send_batches(
+    opener: &Opener,
+    mut batches: FileBatches,
+    sender: &SyncSender<Message>,
+    is_stopped: &AtomicBool,
+) -> Result<()> {
     while !is_stopped.load(Ordering::Relaxed) {
         match decode(opener, &mut batches)? {
             Some(batch) if batch.num_rows() == 0 => {}

@@ -1,4 +1,5 @@
-//! Reading files written by Arrow's own writer: which columns, which rows, in which order, and what goes wrong how.
+//! Reading files written by Arrow's own writer: which columns, which rows, in which order, and what goes
+//! wrong how.
 
 use std::fs;
 use std::path::Path;
@@ -30,7 +31,12 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new(fields: Vec<Field>) -> Self {
-        Self { directory: tempfile::tempdir().unwrap(), schema: Arc::new(Schema::new(fields)), partitions: vec![], files: vec![] }
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+            schema: Arc::new(Schema::new(fields)),
+            partitions: vec![],
+            files: vec![],
+        }
     }
 
     pub(super) fn path(&self, name: &str) -> std::path::PathBuf {
@@ -53,7 +59,12 @@ impl Table {
         self.write_groups(columns, PartitionRow::empty(), 1 << 20);
     }
 
-    pub(super) fn write_groups(&mut self, columns: Vec<(&str, ArrayRef)>, partition_values: PartitionRow, group_rows: usize) {
+    pub(super) fn write_groups(
+        &mut self,
+        columns: Vec<(&str, ArrayRef)>,
+        partition_values: PartitionRow,
+        group_rows: usize,
+    ) {
         let name = format!("part {}.parquet", self.files.len());
         write_file(&self.path(&name), &RecordBatch::try_from_iter(columns).unwrap(), group_rows);
         self.add(&name, partition_values);
@@ -65,7 +76,9 @@ impl Table {
     }
 
     pub(super) fn where_(&self, sql: &str) -> RowScan {
-        self.scan().with_predicate(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&self.schema).unwrap()).unwrap()
+        self.scan()
+            .with_predicate(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&self.schema).unwrap())
+            .unwrap()
     }
 
     /// What the scan returns, which is the same with views.
@@ -76,8 +89,14 @@ impl Table {
         let (plain, views) = (self.rows_of(scan.clone()), self.rows_of(scan.with_view_types()));
         match (&plain, views) {
             (Ok(plain), Ok(views)) => {
-                for (field, (plain, views)) in plain.schema().fields().iter().zip(plain.columns().iter().zip(views.columns())) {
-                    assert!(!has_plain_texts(views.data_type()) || is_variant(field), "{}", views.data_type());
+                for (field, (plain, views)) in
+                    plain.schema().fields().iter().zip(plain.columns().iter().zip(views.columns()))
+                {
+                    assert!(
+                        !has_plain_texts(views.data_type()) || is_variant(field),
+                        "{}",
+                        views.data_type()
+                    );
                     assert_eq!(&cast(views, field.data_type()).unwrap(), plain);
                 }
                 assert_eq!(views.num_rows(), plain.num_rows());
@@ -94,14 +113,22 @@ impl Table {
         assert!(batches.iter().all(|batch| batch.schema() == schema && batch.num_rows() > 0));
         if schema.fields().is_empty() {
             let rows = batches.iter().map(RecordBatch::num_rows).sum();
-            return Ok(RecordBatch::try_new_with_options(schema, vec![], &RecordBatchOptions::new().with_row_count(Some(rows))).unwrap());
+            return Ok(RecordBatch::try_new_with_options(
+                schema,
+                vec![],
+                &RecordBatchOptions::new().with_row_count(Some(rows)),
+            )
+            .unwrap());
         }
         Ok(concat_batches(&schema, &batches).unwrap())
     }
 
     pub(super) fn error(&self) -> Error {
         let error = self.rows(self.scan()).unwrap_err();
-        assert!(error.table().is_some_and(|table| table.contains(self.directory.path().to_str().unwrap())), "{error}");
+        assert!(
+            error.table().is_some_and(|table| table.contains(self.directory.path().to_str().unwrap())),
+            "{error}"
+        );
         assert!(error.path().is_some(), "{error}");
         error
     }
@@ -119,8 +146,10 @@ fn write_file(path: &Path, batch: &RecordBatch, group_rows: usize) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     let page_rows = group_rows.div_ceil(4);
     let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows));
-    let properties = properties.set_data_page_row_count_limit(page_rows).set_write_batch_size(page_rows).build();
-    let mut writer = ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    let properties =
+        properties.set_data_page_row_count_limit(page_rows).set_write_batch_size(page_rows).build();
+    let mut writer =
+        ArrowWriter::try_new(fs::File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
     writer.close().unwrap();
 }
@@ -146,8 +175,11 @@ fn partitioned() -> Table {
         field("late", DataType::Utf8),
     ]);
     table.partitions = vec!["P".to_owned()];
-    let values: StructArray =
-        vec![(Arc::new(field("p", DataType::Int32)), Arc::new(Int32Array::from(vec![Some(1), None, Some(2)])) as ArrayRef)].into();
+    let values: StructArray = vec![(
+        Arc::new(field("p", DataType::Int32)),
+        Arc::new(Int32Array::from(vec![Some(1), None, Some(2)])) as ArrayRef,
+    )]
+    .into();
     let values = Arc::new(values);
     for row in 0..3 {
         let first = row as i64 * 100;
@@ -179,7 +211,10 @@ fn columns_are_found_by_name_and_partition_values_come_from_the_log() {
 fn the_projection_says_which_columns_in_which_order() {
     let table = partitioned();
     let scan = table.scan().with_projection(&["S", "P", "Id"]).unwrap();
-    assert_eq!(scan.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(), ["s", "p", "id"]);
+    assert_eq!(
+        scan.schema().fields().iter().map(|f| f.name().as_str()).collect::<Vec<_>>(),
+        ["s", "p", "id"]
+    );
     assert_eq!(table.rows(scan).unwrap(), table.rows(table.scan()).unwrap().project(&[2, 1, 0]).unwrap());
 
     let none: [&str; 0] = [];
@@ -188,7 +223,10 @@ fn the_projection_says_which_columns_in_which_order() {
     assert_eq!(table.rows(table.scan().with_projection(&["p"]).unwrap()).unwrap().num_rows(), 300);
 
     let error = table.scan().with_projection(&["nope"]).unwrap_err();
-    assert_eq!((error.kind(), error.hint()), (ErrorKind::InvalidArgument, Some("the columns are: id, p, s, late")));
+    assert_eq!(
+        (error.kind(), error.hint()),
+        (ErrorKind::InvalidArgument, Some("the columns are: id, p, s, late"))
+    );
     assert_eq!(table.scan().with_projection(&["id", "ID"]).unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
@@ -209,7 +247,9 @@ fn predicates_select_what_filtering_afterwards_does() {
         "late IS NULL AND id IN (1, 101, 299)",
         "p <=> NULL OR late <=> 's'",
     ] {
-        let mask = filter_mask(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&table.schema).unwrap(), &all).unwrap();
+        let mask =
+            filter_mask(&parse(sql, "UTC", ParseMode::Strict).unwrap().bind(&table.schema).unwrap(), &all)
+                .unwrap();
         let expected = filter_record_batch(&all, &mask).unwrap();
         assert_eq!(table.rows(table.where_(sql)).unwrap(), expected, "{sql}");
         let projected = table.where_(sql).with_projection(&["s"]).unwrap();
@@ -222,8 +262,11 @@ fn files_and_row_groups_that_cannot_match_are_not_read() {
     let table = partitioned();
     // Without its data pages a row group cannot be read: only the footer is left of the first two groups.
     let path = table.path("part 0.parquet");
-    let metadata = parquet::file::metadata::ParquetMetaDataReader::new().parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
-    let third = metadata.row_group(2).columns().iter().map(|column| column.byte_range().0).min().unwrap() as usize;
+    let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
+        .parse_and_finish(&fs::File::open(&path).unwrap())
+        .unwrap();
+    let third =
+        metadata.row_group(2).columns().iter().map(|column| column.byte_range().0).min().unwrap() as usize;
     let mut bytes = fs::read(&path).unwrap();
     bytes[4..third].fill(0xff);
     fs::write(&path, bytes).unwrap();
@@ -238,18 +281,28 @@ fn law_columns(numbers: &[u8]) -> Vec<(&'static str, ArrayRef)> {
     let floats = [-1.5, -0.0, 0.0, 2.5, f64::INFINITY, f64::NAN];
     let number = |n: &u8| (*n > 0).then_some(i64::from(*n) - 5);
     let float = |n: &u8| (*n > 0).then(|| floats[usize::from(*n) % floats.len()]);
-    let x: ArrayRef = Arc::new(Int64Array::from_iter(numbers.iter().map(|n| (*n != 2).then_some(i64::from(*n)))));
+    let x: ArrayRef =
+        Arc::new(Int64Array::from_iter(numbers.iter().map(|n| (*n != 2).then_some(i64::from(*n)))));
     let y: ArrayRef = texts(&vec!["y"; numbers.len()]);
     let fields = vec![field("Y", DataType::Utf8), field("X", DataType::Int64)];
     let nulls = numbers.iter().map(|n| *n > 0).collect::<Vec<_>>().into();
     vec![
         ("F", Arc::new(Float64Array::from_iter(numbers.iter().map(float)))),
         ("i", Arc::new(Int16Array::from_iter(numbers.iter().map(|n| number(n).map(|n| n as i16))))),
-        ("s", Arc::new(StringViewArray::from_iter(numbers.iter().map(|n| number(n).map(|n| format!("{n:03}")))))),
+        (
+            "s",
+            Arc::new(StringViewArray::from_iter(
+                numbers.iter().map(|n| number(n).map(|n| format!("{n:03}"))),
+            )),
+        ),
         ("t", Arc::new(TimestampMillisecondArray::from_iter(numbers.iter().map(number)))),
         (
             "d",
-            Arc::new(Decimal128Array::from_iter(numbers.iter().map(|n| number(n).map(i128::from))).with_precision_and_scale(4, 1).unwrap()),
+            Arc::new(
+                Decimal128Array::from_iter(numbers.iter().map(|n| number(n).map(i128::from)))
+                    .with_precision_and_scale(4, 1)
+                    .unwrap(),
+            ),
         ),
         ("n", Arc::new(StructArray::try_new(fields.into(), vec![y, x], Some(nulls)).unwrap())),
     ]
@@ -295,7 +348,8 @@ const LAW_PREDICATES: [&str; 22] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Row groups and pages are only left out if nothing in them matches: a predicate selects what filtering afterwards does.
+    /// Row groups and pages are only left out if nothing in them matches: a predicate selects what filtering
+    /// afterwards does.
     #[test]
     fn pruned_reading_is_filtering_afterwards(
         numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize, batch_rows in 1..9usize, nested: bool,
@@ -340,7 +394,8 @@ proptest! {
             let scan = scan.with_threads(threads).with_batch_rows(batch_rows);
             if in_any_order { scan.in_any_order() } else { scan }
         };
-        // The files are told apart by their rows; those of each come in order, so a stable sort by file restores everything.
+        // The files are told apart by their rows; those of each come in order, so a stable sort by file
+        // restores everything.
         let in_order = |rows: RecordBatch| {
             let (ids, words, twice) = (rows.column(0).as_primitive::<Int64Type>(), rows.column(1).as_string::<i32>(), rows.column(2).as_primitive::<Int64Type>());
             assert!((0..rows.num_rows()).all(|row| words.value(row) == format!("text {}", ids.value(row)) && twice.value(row) == 2 * ids.value(row)));
@@ -369,7 +424,8 @@ fn pages_that_cannot_match_are_not_read() {
     let path = table.path("part 0.parquet");
     let mut bytes = fs::read(&path).unwrap();
     // Pages of 100 rows: those of the first 100 are wiped out.
-    let reader = parquet::file::metadata::ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Required);
+    let reader = parquet::file::metadata::ParquetMetaDataReader::new()
+        .with_page_index_policy(PageIndexPolicy::Required);
     let metadata = reader.parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
     for column in &metadata.offset_index().unwrap()[0] {
         assert_eq!(column.page_locations().len(), 4);
@@ -377,12 +433,23 @@ fn pages_that_cannot_match_are_not_read() {
         bytes[page.offset as usize..][..page.compressed_page_size as usize].fill(0xee);
     }
     fs::write(&path, bytes).unwrap();
-    for sql in ["id >= 100", "s > 'word 00100'", "id = 250 AND s = 'word 00250'", "id > 120 AND s IS NOT NULL", "id IN (150, 399)"] {
+    for sql in [
+        "id >= 100",
+        "s > 'word 00100'",
+        "id = 250 AND s = 'word 00250'",
+        "id > 120 AND s IS NOT NULL",
+        "id IN (150, 399)",
+    ] {
         let rows = table.rows(table.where_(sql)).unwrap_or_else(|error| panic!("{sql}: {error}"));
         assert!(rows.num_rows() > 0, "{sql}");
         let text = rows.column(1).as_string::<i32>();
         assert!(
-            rows.column(0).as_primitive::<Int64Type>().values().iter().zip(text).all(|(id, text)| text == Some(&format!("word {id:05}")))
+            rows.column(0)
+                .as_primitive::<Int64Type>()
+                .values()
+                .iter()
+                .zip(text)
+                .all(|(id, text)| text == Some(&format!("word {id:05}")))
         );
     }
     for sql in ["id >= 99", "id = 250 OR s = 'word 00001'"] {
@@ -431,11 +498,22 @@ fn rows_before_an_error_are_returned_and_nothing_after_it() {
         assert!(stream.next().is_none());
 
         let files = table.files.clone().into_iter().take(2).map(Ok).chain([Err(Error::corrupt_log("torn"))]);
-        let outcome: Vec<_> = table.scan().with_threads(threads).read(files).map(|batch| batch.map_err(|error| error.kind())).collect();
+        let outcome: Vec<_> = table
+            .scan()
+            .with_threads(threads)
+            .read(files)
+            .map(|batch| batch.map_err(|error| error.kind()))
+            .collect();
         assert_eq!(outcome.len(), 3);
         assert_eq!(outcome[2], Err(ErrorKind::CorruptLog));
 
-        let files = table.files.clone().into_iter().take(2).map(Ok).chain(std::iter::from_fn(|| std::panic::panic_any("the list broke")));
+        let files = table
+            .files
+            .clone()
+            .into_iter()
+            .take(2)
+            .map(Ok)
+            .chain(std::iter::from_fn(|| std::panic::panic_any("the list broke")));
         let outcome: Vec<_> = table.scan().with_threads(threads).read(files).collect();
         assert!(outcome.last().unwrap().as_ref().unwrap_err().to_string().contains("the list broke"));
     }
@@ -458,7 +536,10 @@ fn an_absolute_path_is_read_where_it_lies() {
     let elsewhere = tempfile::tempdir().unwrap();
     fs::rename(table.path("part 0.parquet"), elsewhere.path().join("a b.parquet")).unwrap();
     let allowed = url::Url::from_directory_path(elsewhere.path()).unwrap();
-    let paths = PathResolver::new(&url::Url::from_directory_path(table.directory.path()).unwrap()).unwrap().allow(&allowed).unwrap();
+    let paths = PathResolver::new(&url::Url::from_directory_path(table.directory.path()).unwrap())
+        .unwrap()
+        .allow(&allowed)
+        .unwrap();
     table.files[0].path = paths.resolve(&format!("{allowed}a%20b.parquet")).unwrap();
     assert!(matches!(table.files[0].path, LogPath::Absolute(_)));
     assert_eq!(table.rows(table.scan()).unwrap().column(0), &ints(0..5));
@@ -481,7 +562,11 @@ fn no_damage_is_a_panic_or_goes_unnamed() {
         fs::write(table.path("part 0.parquet"), bytes).unwrap();
         match table.rows(table.scan()) {
             Ok(_) => {}
-            Err(error) => assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("part 0.parquet")), "{error}"),
+            Err(error) => assert_eq!(
+                (error.kind(), error.path()),
+                (ErrorKind::CorruptData, Some("part 0.parquet")),
+                "{error}"
+            ),
         }
     }
 }

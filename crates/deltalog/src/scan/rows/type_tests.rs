@@ -6,7 +6,9 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::*;
-use parquet::data_type::{ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type as PInt32, Int96, Int96Type};
+use parquet::data_type::{
+    ByteArray, ByteArrayType, FixedLenByteArray, FixedLenByteArrayType, Int32Type as PInt32, Int96, Int96Type,
+};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
@@ -32,7 +34,8 @@ fn read(stored: ArrayRef, data_type: &DataType) -> Result<ArrayRef, crate::Error
 
 fn reads(stored: impl Array + 'static, expected: impl Array + 'static) {
     let from = stored.data_type().clone();
-    let found = read(Arc::new(stored), expected.data_type()).unwrap_or_else(|e| panic!("{from} as {}: {e}", expected.data_type()));
+    let found = read(Arc::new(stored), expected.data_type())
+        .unwrap_or_else(|e| panic!("{from} as {}: {e}", expected.data_type()));
     assert_eq!(found.as_ref(), &expected as &dyn Array, "{from}");
 }
 
@@ -77,7 +80,10 @@ fn strings_and_binary_of_any_layout() {
     reads(DictionaryArray::<Int8Type>::from_iter(expected.iter()), expected.clone());
     reads(BinaryArray::from_iter(expected.iter()), expected);
     reads(BinaryViewArray::from_iter_values([b"ab"]), BinaryArray::from_iter_values([b"ab"]));
-    reads(FixedSizeBinaryArray::try_from_iter([[1u8, 2]].iter()).unwrap(), BinaryArray::from_iter_values([[1u8, 2]]));
+    reads(
+        FixedSizeBinaryArray::try_from_iter([[1u8, 2]].iter()).unwrap(),
+        BinaryArray::from_iter_values([[1u8, 2]]),
+    );
     refuses(BinaryArray::from_iter_values([b"\xff"]), &DataType::Utf8);
     refuses(StringArray::from(vec!["1"]), &DataType::Int64);
     refuses(Int64Array::from(vec![1]), &DataType::Utf8);
@@ -103,11 +109,16 @@ fn numbers_of_other_widths_if_their_values_fit() {
 
 #[test]
 fn decimals_of_other_precisions_if_their_values_fit() {
-    let decimal = |value: i128, precision, scale| Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap();
+    let decimal = |value: i128, precision, scale| {
+        Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap()
+    };
     reads(decimal(-12_345, 9, 2), decimal(-123_450, 20, 3));
     reads(decimal(99_999, 18, 2), decimal(99_999, 5, 2));
     reads(Int32Array::from(vec![-7]), decimal(-700, 12, 2));
-    reads(Decimal256Array::from(vec![i256::from(5)]).with_precision_and_scale(50, 1).unwrap(), decimal(50, 9, 2));
+    reads(
+        Decimal256Array::from(vec![i256::from(5)]).with_precision_and_scale(50, 1).unwrap(),
+        decimal(50, 9, 2),
+    );
     refuses(decimal(100_000, 18, 2), &DataType::Decimal128(5, 2));
     refuses(decimal(1, 18, 2), &DataType::Decimal128(18, 1));
     refuses(Int32Array::from(vec![1000]), &DataType::Decimal128(5, 2));
@@ -118,7 +129,10 @@ fn timestamps_of_other_units_and_kinds() {
     let micros = |values: Vec<i64>| TimestampMicrosecondArray::from(values);
     reads(TimestampMillisecondArray::from(vec![-1, 2]), micros(vec![-1000, 2000]));
     reads(TimestampMillisecondArray::from(vec![-1]).with_timezone("UTC"), micros(vec![-1000]));
-    reads(TimestampNanosecondArray::from(vec![-1, 1999]).with_timezone("UTC"), micros(vec![-1, 1]).with_timezone("UTC"));
+    reads(
+        TimestampNanosecondArray::from(vec![-1, 1999]).with_timezone("UTC"),
+        micros(vec![-1, 1]).with_timezone("UTC"),
+    );
     reads(micros(vec![5]), micros(vec![5]).with_timezone("UTC"));
     reads(micros(vec![5]).with_timezone("Europe/Zurich"), micros(vec![5]).with_timezone("UTC"));
     reads(Date32Array::from(vec![-1]), micros(vec![-86_400_000_000]));
@@ -136,7 +150,11 @@ fn strukt(fields: Vec<(&str, DataType, bool)>) -> Fields {
 fn structs_gain_lose_and_reorder_fields() {
     let nulls = NullBuffer::from(vec![true, false, true]);
     let stored = StructArray::try_new(
-        strukt(vec![("gone", DataType::Int32, true), ("B", DataType::Int16, true), ("a", DataType::LargeUtf8, true)]),
+        strukt(vec![
+            ("gone", DataType::Int32, true),
+            ("B", DataType::Int16, true),
+            ("a", DataType::LargeUtf8, true),
+        ]),
         vec![
             Arc::new(Int32Array::from(vec![1, 2, 3])),
             Arc::new(Int16Array::from(vec![Some(4), Some(5), None])),
@@ -146,7 +164,11 @@ fn structs_gain_lose_and_reorder_fields() {
     )
     .unwrap();
     let expected = StructArray::try_new(
-        strukt(vec![("a", DataType::Utf8, true), ("new", DataType::Date32, true), ("b", DataType::Int64, true)]),
+        strukt(vec![
+            ("a", DataType::Utf8, true),
+            ("new", DataType::Date32, true),
+            ("b", DataType::Int64, true),
+        ]),
         vec![
             Arc::new(StringArray::from(vec![Some("x"), None, Some("z")])),
             Arc::new(Date32Array::new_null(3)),
@@ -171,23 +193,43 @@ fn lists_and_maps_with_other_names_inside() {
     let offsets = || OffsetBuffer::new(vec![0, 2, 2, 3].into());
     let nulls = || Some(NullBuffer::from(vec![true, false, true]));
     let list = |name: &str, values: ArrayRef| {
-        ListArray::new(Arc::new(Field::new(name, values.data_type().clone(), true)), offsets(), values, nulls())
+        ListArray::new(
+            Arc::new(Field::new(name, values.data_type().clone(), true)),
+            offsets(),
+            values,
+            nulls(),
+        )
     };
     let expected = list("element", Arc::new(Int64Array::from(vec![Some(1), None, Some(3)])));
     reads(list("item", Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]))), expected.clone());
     let element = Arc::new(Field::new("x", DataType::Int64, true));
-    let large = LargeListArray::new(element, OffsetBuffer::new(vec![0, 2, 2, 3].into()), expected.values().clone(), nulls());
+    let large = LargeListArray::new(
+        element,
+        OffsetBuffer::new(vec![0, 2, 2, 3].into()),
+        expected.values().clone(),
+        nulls(),
+    );
     reads(large, expected.clone());
 
     let map = |names: [&str; 3], keys: ArrayRef, values: ArrayRef| {
-        let fields = strukt(vec![(names[1], keys.data_type().clone(), false), (names[2], values.data_type().clone(), true)]);
+        let fields = strukt(vec![
+            (names[1], keys.data_type().clone(), false),
+            (names[2], values.data_type().clone(), true),
+        ]);
         let entries = StructArray::new(fields, vec![keys, values], None);
-        MapArray::new(Arc::new(Field::new(names[0], entries.data_type().clone(), false)), offsets(), entries, nulls(), false)
+        MapArray::new(
+            Arc::new(Field::new(names[0], entries.data_type().clone(), false)),
+            offsets(),
+            entries,
+            nulls(),
+            false,
+        )
     };
     let keys: ArrayRef = Arc::new(StringArray::from(vec!["a", "b", "c"]));
     let inner = |names: [&str; 2]| -> ArrayRef {
         let x: ArrayRef = Arc::new(Int32Array::from(vec![1, 2, 3]));
-        let columns = names.iter().map(|name| (Arc::new(Field::new(*name, DataType::Int32, true)), x.clone()));
+        let columns =
+            names.iter().map(|name| (Arc::new(Field::new(*name, DataType::Int32, true)), x.clone()));
         Arc::new(StructArray::from(columns.collect::<Vec<_>>()))
     };
     let only_y: ArrayRef = Arc::new(inner(["x", "y"]).as_struct().clone());
@@ -230,7 +272,11 @@ fn missing_nested_columns_are_null() {
 }
 
 /// Writes a file with Parquet's own writer; `write` gets the columns one by one.
-fn parquet_file(table: &mut Table, schema: &str, write: impl Fn(usize, &mut parquet::file::writer::SerializedColumnWriter<'_>)) {
+fn parquet_file(
+    table: &mut Table,
+    schema: &str,
+    write: impl Fn(usize, &mut parquet::file::writer::SerializedColumnWriter<'_>),
+) {
     let file = fs::File::create(table.directory.path().join("own.parquet")).unwrap();
     let schema = Arc::new(parse_message_type(schema).unwrap());
     let mut writer = SerializedFileWriter::new(file, schema, Arc::new(WriterProperties::default())).unwrap();
@@ -253,7 +299,8 @@ fn int96_keeps_the_years_1_to_9999() {
     let int96: Vec<Int96> = micros
         .iter()
         .map(|micros: &i64| {
-            let (day, nanos) = (micros.div_euclid(86_400_000_000) + 2_440_588, micros.rem_euclid(86_400_000_000) * 1000);
+            let (day, nanos) =
+                (micros.div_euclid(86_400_000_000) + 2_440_588, micros.rem_euclid(86_400_000_000) * 1000);
             let mut value = Int96::new();
             value.set_data(nanos as u32, (nanos >> 32) as u32, day as u32);
             value
@@ -262,8 +309,11 @@ fn int96_keeps_the_years_1_to_9999() {
     let expected = TimestampMicrosecondArray::from(micros.to_vec()).with_timezone("UTC");
     let inner = strukt(vec![("n", DataType::Int64, true), ("t", utc(), true)]);
     let list = DataType::List(Arc::new(Field::new("element", utc(), true)));
-    let mut table =
-        Table::new(vec![Field::new("t", utc(), true), Field::new("s", DataType::Struct(inner), true), Field::new("l", list, true)]);
+    let mut table = Table::new(vec![
+        Field::new("t", utc(), true),
+        Field::new("s", DataType::Struct(inner), true),
+        Field::new("l", list, true),
+    ]);
     let schema = "message m { required int32 before; optional group l (LIST) { repeated group list { optional int96 element; } }
         required group s { required int32 n; required int96 t; } required int96 t; }";
     parquet_file(&mut table, schema, |index, column| {
@@ -280,15 +330,28 @@ fn int96_keeps_the_years_1_to_9999() {
     assert_eq!(rows.column(2).as_list::<i32>().values().as_ref(), &expected as &dyn Array);
 }
 
-/// Lists of two levels and decimals in bytes, as old writers made them (Parquet's "Backward-compatibility rules").
+/// Lists of two levels and decimals in bytes, as old writers made them (Parquet's "Backward-compatibility
+/// rules").
 #[test]
 fn encodings_of_old_writers() {
     let list = DataType::List(Arc::new(Field::new("element", DataType::Int32, true)));
-    let map = Fields::from(vec![Field::new("key", DataType::Int32, false), Field::new("value", DataType::Int32, true)]);
+    let map = Fields::from(vec![
+        Field::new("key", DataType::Int32, false),
+        Field::new("value", DataType::Int32, true),
+    ]);
     let map = DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(map), false)), false);
     let decimal = DataType::Decimal128(10, 2);
-    let names = [("two", &list), ("bare", &list), ("three", &list), ("m", &map), ("fixed", &decimal), ("bytes", &decimal)];
-    let mut table = Table::new(names.iter().map(|(name, data_type)| Field::new(*name, (*data_type).clone(), true)).collect());
+    let names = [
+        ("two", &list),
+        ("bare", &list),
+        ("three", &list),
+        ("m", &map),
+        ("fixed", &decimal),
+        ("bytes", &decimal),
+    ];
+    let mut table = Table::new(
+        names.iter().map(|(name, data_type)| Field::new(*name, (*data_type).clone(), true)).collect(),
+    );
     let schema = "message m { optional group two (LIST) { repeated int32 array; } repeated int32 bare;
         optional group three (LIST) { repeated group bag { optional int32 array_element; } }
         optional group m (MAP_KEY_VALUE) { repeated group map { required int32 key; optional int32 value; } }
@@ -304,7 +367,8 @@ fn encodings_of_old_writers() {
             3 => column.typed::<PInt32>().write_batch(&[1, 2, 3], Some(&defined_2), repeated),
             4 => column.typed::<PInt32>().write_batch(&[1, 2, 3], Some(&defined_3), repeated),
             5 => {
-                let padded = [[0xffu8; 5], [0, 0, 0, 1, 0]].map(|value| FixedLenByteArray::from(value.to_vec()));
+                let padded =
+                    [[0xffu8; 5], [0, 0, 0, 1, 0]].map(|value| FixedLenByteArray::from(value.to_vec()));
                 column.typed::<FixedLenByteArrayType>().write_batch(&padded, None, None)
             }
             _ => column.typed::<ByteArrayType>().write_batch(&bytes, None, None),
@@ -312,7 +376,10 @@ fn encodings_of_old_writers() {
         .unwrap();
     });
     let rows = table.rows(table.scan()).unwrap();
-    let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), Some(2)]), Some(vec![Some(3)])]);
+    let lists = ListArray::from_iter_primitive::<Int32Type, _, _>([
+        Some(vec![Some(1), Some(2)]),
+        Some(vec![Some(3)]),
+    ]);
     for index in 0..3 {
         let found = rows.column(index).as_list::<i32>();
         assert_eq!((found.offsets(), found.values()), (lists.offsets(), lists.values()), "{index}");
@@ -323,10 +390,13 @@ fn encodings_of_old_writers() {
     assert_eq!(rows.column(5).as_ref(), &decimals as &dyn Array);
 }
 
-/// Parquet's "Backward-compatibility rules" for lists: a repeated group of more fields than one, or called `array` or `…_tuple`, is the element itself.
+/// Parquet's "Backward-compatibility rules" for lists: a repeated group of more fields than one, or called
+/// `array` or `…_tuple`, is the element itself.
 #[test]
 fn lists_of_two_levels_with_nested_elements() {
-    let ints = |names: &[&str]| DataType::Struct(names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect());
+    let ints = |names: &[&str]| {
+        DataType::Struct(names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect())
+    };
     let list = |element: DataType| DataType::List(Arc::new(Field::new("element", element, true)));
     let fields = [
         ("pairs", list(ints(&["x", "y"]))),
@@ -340,7 +410,8 @@ fn lists_of_two_levels_with_nested_elements() {
         optional group tuple (LIST) { repeated group tuple_tuple { required int32 x; } }
         optional group nested (LIST) { repeated group array (LIST) { repeated int32 array; } } }";
     parquet_file(&mut table, schema, |index, column| {
-        let (levels, repeated) = if index == 1 || index == 4 { ([3; 3], [0, 1, 0]) } else { ([2; 3], [0, 1, 0]) };
+        let (levels, repeated) =
+            if index == 1 || index == 4 { ([3; 3], [0, 1, 0]) } else { ([2; 3], [0, 1, 0]) };
         let repeated = if index == 4 { [0, 2, 1] } else { repeated };
         column.typed::<PInt32>().write_batch(&[1, 2, 3], Some(&levels), Some(&repeated)).unwrap();
         if index == 4 {
@@ -358,7 +429,10 @@ fn lists_of_two_levels_with_nested_elements() {
     }
     let nested = rows.column(3).as_list::<i32>();
     assert_eq!(nested.value_offsets(), [0, 2, 2]);
-    assert_eq!((nested.values().as_list::<i32>().value_offsets(), nested.values().as_list::<i32>().values()), (&[0, 2, 3][..], &values));
+    assert_eq!(
+        (nested.values().as_list::<i32>().value_offsets(), nested.values().as_list::<i32>().values()),
+        (&[0, 2, 3][..], &values)
+    );
 }
 
 /// "some systems write optional keys": as long as there is one in every entry, they are keys.

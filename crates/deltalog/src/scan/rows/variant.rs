@@ -1,5 +1,5 @@
-//! Variants as files hold them, to the one form that a scan returns. (Table features `variantType` and `variantShredding`; Parquet's
-//! `VariantEncoding.md` and `VariantShredding.md`.)
+//! Variants as files hold them, to the one form that a scan returns. (Table features `variantType` and
+//! `variantShredding`; Parquet's `VariantEncoding.md` and `VariantShredding.md`.)
 //!
 //! ```text
 //! struct<metadata, value>                                             as it is
@@ -7,7 +7,8 @@
 //! ```
 //!
 //! - The parts of a struct are found by name, as Parquet's specification has it: Spark writes `value` first.
-//! - A variant that is there without any value is the variant null, as the specification of shredding asks for.
+//! - A variant that is there without any value is the variant null, as the specification of shredding asks
+//!   for.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,7 +29,9 @@ const NULL: &[u8] = &[0];
 /// Whether a struct of a file can be a variant.
 pub(super) fn is_stored_variant(fields: &Fields) -> bool {
     let is_binary = |name: &str| {
-        let is_bytes = |data_type: &DataType| matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView);
+        let is_bytes = |data_type: &DataType| {
+            matches!(data_type, DataType::Binary | DataType::LargeBinary | DataType::BinaryView)
+        };
         fields.iter().filter(|field| field.name() == name).all(|field| is_bytes(field.data_type()))
     };
     let has = |name: &str| fields.find(name).is_some();
@@ -42,13 +45,23 @@ pub(super) fn assemble(stored: &StructArray, parts: &Fields) -> Result<ArrayRef,
         None => Cow::Borrowed(stored),
     };
     let part = |name: &str| {
-        let column = whole.column_by_name(name).ok_or_else(|| ArrowError::SchemaError(format!("a variant without '{name}'")))?;
+        let column = whole
+            .column_by_name(name)
+            .ok_or_else(|| ArrowError::SchemaError(format!("a variant without '{name}'")))?;
         cast(column, &DataType::Binary)
     };
     let (metadata, value) = (part(METADATA)?, part(VALUE)?);
     let value = if value.null_count() > 0 { without_nulls(value.as_binary()) } else { value };
-    let columns = parts.iter().map(|field| if field.name() == METADATA { Arc::clone(&metadata) } else { Arc::clone(&value) }).collect();
-    Ok(Arc::new(StructArray::try_new_with_length(parts.clone(), columns, stored.nulls().cloned(), stored.len())?))
+    let columns = parts
+        .iter()
+        .map(|field| if field.name() == METADATA { Arc::clone(&metadata) } else { Arc::clone(&value) })
+        .collect();
+    Ok(Arc::new(StructArray::try_new_with_length(
+        parts.clone(),
+        columns,
+        stored.nulls().cloned(),
+        stored.len(),
+    )?))
 }
 
 /// `values` with the variant null for NULL.

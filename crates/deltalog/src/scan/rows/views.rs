@@ -1,10 +1,12 @@
-//! Strings and bytes as views (Arrow, "Variable-size Binary View Layout"): what is long stays in the memory that its page was decompressed to, and is not
-//! copied.
+//! Strings and bytes as views (Arrow, "Variable-size Binary View Layout"): what is long stays in the memory
+//! that its page was decompressed to, and is not copied.
 
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, GenericByteViewArray};
-use arrow::datatypes::{BinaryViewType, ByteViewType, DataType, Field, FieldRef, Fields, Schema, SchemaRef, StringViewType};
+use arrow::datatypes::{
+    BinaryViewType, ByteViewType, DataType, Field, FieldRef, Fields, Schema, SchemaRef, StringViewType,
+};
 
 use crate::protocol::schema::is_variant;
 

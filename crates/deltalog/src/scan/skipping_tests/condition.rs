@@ -1,8 +1,11 @@
-//! Conditions made up for the test: their SQL text, as users and Spark write it, and a second opinion on what they mean.
+//! Conditions made up for the test: their SQL text, as users and Spark write it, and a second opinion on what
+//! they mean.
 
 use std::cmp::Ordering;
 
-use chrono::{DateTime, Datelike, Duration, LocalResult, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike};
+use chrono::{
+    DateTime, Datelike, Duration, LocalResult, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike,
+};
 use chrono_tz::Tz;
 
 use super::random::Random;
@@ -60,7 +63,9 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
             0 | 1 => return Condition::And((0..2 + random.below(2)).map(|_| next(random)).collect()),
             2 | 3 => return Condition::Or((0..2 + random.below(2)).map(|_| next(random)).collect()),
             4 => return Condition::Not(Box::new(next(random))),
-            5 if random.once_in(3) => return Condition::Is(Box::new(next(random)), random.one(&[Some(true), Some(false), None])),
+            5 if random.once_in(3) => {
+                return Condition::Is(Box::new(next(random)), random.one(&[Some(true), Some(false), None]));
+            }
             _ => {}
         }
     }
@@ -71,7 +76,9 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
         V::Instant(_) => INSTANTS,
         V::Clock(_) => CLOCKS,
         V::Text(_) => &[Function::None, Function::None, Function::Left(2), Function::Left(0)],
-        V::Int(_) => &[Function::None, Function::None, Function::ToLong, Function::ToDouble, Function::ToDecimal],
+        V::Int(_) => {
+            &[Function::None, Function::None, Function::ToLong, Function::ToDouble, Function::ToDecimal]
+        }
         V::Dec(_) => &[Function::None, Function::ToDouble],
         _ => &[Function::None],
     };
@@ -82,9 +89,15 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
         }
         let value = term.of(random.pick(pool), zone).unwrap_or(V::Null);
         match value {
-            V::Int(v) if random.once_in(3) => random.pick(&[V::Dec(125), V::Dec(-50), V::Float(1.0), V::Float(0.5), V::Int(v / 2)]).clone(),
-            V::Dec(v) if random.once_in(3) => random.pick(&[V::Int(1), V::Float(1.25), V::Float(f64::NAN), V::Dec(v + 1)]).clone(),
-            V::Float(_) if random.once_in(3) => random.pick(&[V::Int(0), V::Int(2), V::Dec(250), V::Float(1.0)]).clone(),
+            V::Int(v) if random.once_in(3) => {
+                random.pick(&[V::Dec(125), V::Dec(-50), V::Float(1.0), V::Float(0.5), V::Int(v / 2)]).clone()
+            }
+            V::Dec(v) if random.once_in(3) => {
+                random.pick(&[V::Int(1), V::Float(1.25), V::Float(f64::NAN), V::Dec(v + 1)]).clone()
+            }
+            V::Float(_) if random.once_in(3) => {
+                random.pick(&[V::Int(0), V::Int(2), V::Dec(250), V::Float(1.0)]).clone()
+            }
             V::Date(v) if random.once_in(3) => V::Date(v + 1),
             V::Instant(v) if random.once_in(3) => V::Instant(v + 1),
             V::Clock(v) if random.once_in(3) => V::Clock(v - 1),
@@ -155,7 +168,8 @@ impl Term {
     /// Another term that this one can be compared with.
     fn partner(&self, random: &mut Random, columns: &[Column]) -> Self {
         let kind = |column: usize| std::mem::discriminant(&columns[column].pool[0]);
-        let like: Vec<usize> = (0..columns.len()).filter(|column| kind(*column) == kind(self.column)).collect();
+        let like: Vec<usize> =
+            (0..columns.len()).filter(|column| kind(*column) == kind(self.column)).collect();
         Self { column: random.one(&like), function: self.function }
     }
 
@@ -185,7 +199,9 @@ impl Term {
         if *value == V::Null {
             return Some(V::Null);
         }
-        let day = |date: NaiveDate| V::Date(date.signed_duration_since(DateTime::UNIX_EPOCH.date_naive()).num_days() as i32);
+        let day = |date: NaiveDate| {
+            V::Date(date.signed_duration_since(DateTime::UNIX_EPOCH.date_naive()).num_days() as i32)
+        };
         let utc = |micros: i64| DateTime::from_timestamp_micros(micros).unwrap();
         let date = match value {
             V::Date(v) => Some(DateTime::UNIX_EPOCH.date_naive() + Duration::days(i64::from(*v))),
@@ -207,7 +223,9 @@ impl Term {
                 other => other.clone(),
             },
             Function::ToClock => match value {
-                V::Instant(v) => V::Clock(utc(*v).with_timezone(&zone).naive_local().and_utc().timestamp_micros()),
+                V::Instant(v) => {
+                    V::Clock(utc(*v).with_timezone(&zone).naive_local().and_utc().timestamp_micros())
+                }
                 V::Date(_) => V::Clock(date?.and_hms_opt(0, 0, 0)?.and_utc().timestamp_micros()),
                 other => other.clone(),
             },
@@ -223,11 +241,14 @@ impl Term {
                     "DAY" => local.date().and_hms_opt(0, 0, 0)?,
                     other => trunc(local.date(), other).and_hms_opt(0, 0, 0)?,
                 };
-                let preferred = matches!(unit, "HOUR" | "minute").then(|| here.offset().fix().local_minus_utc());
+                let preferred =
+                    matches!(unit, "HOUR" | "minute").then(|| here.offset().fix().local_minus_utc());
                 V::Instant(instant(zone, cut, preferred)?)
             }
             Function::Left(length) => match value {
-                V::Text(text) => V::Text(text.char_indices().nth(length).map_or(text, |(end, _)| &text[..end])),
+                V::Text(text) => {
+                    V::Text(text.char_indices().nth(length).map_or(text, |(end, _)| &text[..end]))
+                }
                 _ => return None,
             },
             Function::ToLong => value.clone(),
@@ -247,7 +268,9 @@ impl Term {
 fn instant(zone: Tz, local: NaiveDateTime, preferred: Option<i32>) -> Option<i64> {
     match zone.from_local_datetime(&local) {
         LocalResult::Single(one) => Some(one.timestamp_micros()),
-        LocalResult::Ambiguous(_, second) if preferred == Some(second.offset().fix().local_minus_utc()) => Some(second.timestamp_micros()),
+        LocalResult::Ambiguous(_, second) if preferred == Some(second.offset().fix().local_minus_utc()) => {
+            Some(second.timestamp_micros())
+        }
         LocalResult::Ambiguous(first, _) => Some(first.timestamp_micros()),
         LocalResult::None => None,
     }
@@ -271,7 +294,9 @@ fn literal_sql(value: &V, zone: Tz) -> String {
         V::Int(v) => format!("{v}L"),
         V::Dec(v) => format!("{}{}.{:02}BD", if *v < 0 { "-" } else { "" }, v.abs() / 100, v.abs() % 100),
         V::Float(v) if v.is_nan() => "CAST('NaN' AS DOUBLE)".to_owned(),
-        V::Float(v) if v.is_infinite() => format!("CAST('{}Infinity' AS DOUBLE)", if *v < 0.0 { "-" } else { "" }),
+        V::Float(v) if v.is_infinite() => {
+            format!("CAST('{}Infinity' AS DOUBLE)", if *v < 0.0 { "-" } else { "" })
+        }
         V::Float(v) => format!("{v:?}D"),
         V::Text(v) => format!("'{}'", v.replace('\\', "\\\\").replace('\'', "\\'")),
         V::Date(v) => format!("DATE '{}'", DateTime::UNIX_EPOCH.date_naive() + Duration::days(i64::from(*v))),
@@ -289,13 +314,23 @@ fn literal_sql(value: &V, zone: Tz) -> String {
 impl Condition {
     pub(super) fn sql(&self, columns: &[Column], zone: Tz) -> String {
         let literal = |value: &V| literal_sql(value, zone);
-        let join = |parts: &[Self], word: &str| parts.iter().map(|p| format!("({})", p.sql(columns, zone))).collect::<Vec<_>>().join(word);
+        let join = |parts: &[Self], word: &str| {
+            parts.iter().map(|p| format!("({})", p.sql(columns, zone))).collect::<Vec<_>>().join(word)
+        };
         match self {
             Self::Compare(op, term, value, false) => format!("{} {op} {}", term.sql(columns), literal(value)),
-            Self::Compare(op, term, value, true) => format!("{} {} {}", literal(value), flipped(op), term.sql(columns)),
+            Self::Compare(op, term, value, true) => {
+                format!("{} {} {}", literal(value), flipped(op), term.sql(columns))
+            }
             Self::CompareTerms(op, a, b) => format!("{} {op} {}", a.sql(columns), b.sql(columns)),
-            Self::In(term, list) => format!("{} IN ({})", term.sql(columns), list.iter().map(literal).collect::<Vec<_>>().join(", ")),
-            Self::Between(term, low, high) => format!("{} BETWEEN {} AND {}", term.sql(columns), literal(low), literal(high)),
+            Self::In(term, list) => format!(
+                "{} IN ({})",
+                term.sql(columns),
+                list.iter().map(literal).collect::<Vec<_>>().join(", ")
+            ),
+            Self::Between(term, low, high) => {
+                format!("{} BETWEEN {} AND {}", term.sql(columns), literal(low), literal(high))
+            }
             Self::IsNull(term) => format!("{} IS NULL", term.sql(columns)),
             Self::Like(term, pattern) => format!("{} LIKE '{pattern}'", term.sql(columns)),
             Self::StartsWith(term, prefix) => format!("startswith({}, '{prefix}')", term.sql(columns)),
@@ -338,7 +373,10 @@ impl Condition {
             Self::Compare(op, term, literal, _) => compare(op, &value(term)?, literal),
             Self::CompareTerms(op, a, b) => compare(op, &value(a)?, &value(b)?),
             Self::In(term, list) => {
-                let found: Vec<_> = list.iter().map(|item| Ok(compare("=", &value(term)?, item))).collect::<Result<_, _>>()?;
+                let found: Vec<_> = list
+                    .iter()
+                    .map(|item| Ok(compare("=", &value(term)?, item)))
+                    .collect::<Result<_, _>>()?;
                 if found.contains(&Some(true)) {
                     Some(true)
                 } else if found.contains(&None) {
@@ -357,7 +395,10 @@ impl Condition {
             }
             Self::IsNull(term) => Some(value(term)? == V::Null),
             Self::Like(term, pattern) => match value(term)? {
-                V::Text(text) => Some(like(&pattern.replace("\\\\", "\\").chars().collect::<Vec<_>>(), &text.chars().collect::<Vec<_>>())),
+                V::Text(text) => Some(like(
+                    &pattern.replace("\\\\", "\\").chars().collect::<Vec<_>>(),
+                    &text.chars().collect::<Vec<_>>(),
+                )),
                 _ => None,
             },
             Self::StartsWith(term, prefix) => match value(term)? {
@@ -398,7 +439,9 @@ fn compare(op: &str, a: &V, b: &V) -> Option<bool> {
     let ordering = match (a, b) {
         (V::Int(a), V::Dec(b)) => (i128::from(*a) * 100).cmp(b),
         (V::Dec(a), V::Int(b)) => a.cmp(&(i128::from(*b) * 100)),
-        (V::Float(_), V::Int(_) | V::Dec(_)) | (V::Int(_) | V::Dec(_), V::Float(_)) => floats(&float(a), &float(b)),
+        (V::Float(_), V::Int(_) | V::Dec(_)) | (V::Int(_) | V::Dec(_), V::Float(_)) => {
+            floats(&float(a), &float(b))
+        }
         (V::Float(_), V::Float(_)) => floats(a, b),
         (a, b) => super::table::order(a, b),
     };
@@ -434,7 +477,9 @@ fn like(pattern: &[char], text: &[char]) -> bool {
         None => text.is_empty(),
         Some(('%', rest)) => (0..=text.len()).any(|i| like(rest, &text[i..])),
         Some(('_', rest)) => !text.is_empty() && like(rest, &text[1..]),
-        Some(('\\', rest)) => text.first() == rest.first() && !rest.is_empty() && like(&rest[1..], &text[1..]),
+        Some(('\\', rest)) => {
+            text.first() == rest.first() && !rest.is_empty() && like(&rest[1..], &text[1..])
+        }
         Some((c, rest)) => text.first() == Some(c) && like(rest, &text[1..]),
     }
 }

@@ -1,8 +1,10 @@
-//! Skipping against reading everything: on tens of thousands of random pairs of a table and a predicate, no file is skipped that has a row for which the
-//! predicate is true, and the exact filter says of each row what a second, naive opinion says (protocol, "Per-file Statistics").
+//! Skipping against reading everything: on tens of thousands of random pairs of a table and a predicate, no
+//! file is skipped that has a row for which the predicate is true, and the exact filter says of each row what
+//! a second, naive opinion says (protocol, "Per-file Statistics").
 //!
-//! - The tables know nulls, NaN, both zeros, nested columns, strings cut off, timestamps cut to the millisecond, wide bounds, and statistics that are
-//!   missing, partial, cut off or nonsense. Partition values come as text.
+//! - The tables know nulls, NaN, both zeros, nested columns, strings cut off, timestamps cut to the
+//!   millisecond, wide bounds, and statistics that are missing, partial, cut off or nonsense. Partition
+//!   values come as text.
 //! - The predicates go the way of a user's: SQL text, parsed, bound, pruned.
 
 mod condition;
@@ -41,15 +43,23 @@ impl Table {
         let files = files(random, &columns);
         let all: Vec<&Row> = files.iter().flat_map(|file| &file.rows).collect();
         let (rows, actions) = (batch(&columns, &all), actions(&files));
-        let schema = MappedSchema::new(StructType::from_arrow(&schema(&columns)).unwrap(), ColumnMappingMode::None).unwrap();
+        let schema =
+            MappedSchema::new(StructType::from_arrow(&schema(&columns)).unwrap(), ColumnMappingMode::None)
+                .unwrap();
         let partitions = PartitionColumns::new(&schema, &["p".into(), "q".into()]).unwrap();
         Self { schema, partitions, columns, files, actions, rows }
     }
 
     /// What the statistics say, as a checkpoint's struct.
     fn parsed(&self) -> StatsBounds {
-        let leaves: Vec<ColumnPath> = leaf_columns(self.schema.arrow()).into_iter().map(|(path, _)| path).skip(PARTITION_COLUMNS).collect();
-        let stats = decode_stats(self.files.iter().map(|file| file.stats.as_deref()), self.schema.arrow(), &leaves).unwrap();
+        let leaves: Vec<ColumnPath> = leaf_columns(self.schema.arrow())
+            .into_iter()
+            .map(|(path, _)| path)
+            .skip(PARTITION_COLUMNS)
+            .collect();
+        let stats =
+            decode_stats(self.files.iter().map(|file| file.stats.as_deref()), self.schema.arrow(), &leaves)
+                .unwrap();
         let stats = normalize_stats(&stats, self.schema.arrow(), &leaves).unwrap();
         let map = self.actions.column_by_name("partitionValues").unwrap().as_map();
         StatsBounds::new(stats, Some(self.partitions.parse(map).unwrap())).unwrap()
@@ -68,27 +78,43 @@ fn what_is_skipped_has_no_row_that_matches() {
             let depth = random.below(4);
             let condition = condition(random, &table.columns, zone, depth);
             let sql = condition.sql(&table.columns, zone);
-            let bound = parse(&sql, zone.name(), ParseMode::Pruning).unwrap().bind_for_pruning(table.schema.arrow());
+            let bound =
+                parse(&sql, zone.name(), ParseMode::Pruning).unwrap().bind_for_pruning(table.schema.arrow());
             assert_eq!(bound.has_unknown(), condition.is_strange(), "{sql} is not understood as a whole");
 
             let by_struct = prune(&bound, &parsed).unwrap();
-            let kept = apply(&Pruner::new(bound, &table.schema, &table.partitions).unwrap().filters(), table.actions.clone()).unwrap();
-            let kept: Vec<usize> =
-                kept.column_by_name("path").unwrap().as_string::<i32>().iter().map(|p| p.unwrap().parse().unwrap()).collect();
+            let kept = apply(
+                &Pruner::new(bound, &table.schema, &table.partitions).unwrap().filters(),
+                table.actions.clone(),
+            )
+            .unwrap();
+            let kept: Vec<usize> = kept
+                .column_by_name("path")
+                .unwrap()
+                .as_string::<i32>()
+                .iter()
+                .map(|p| p.unwrap().parse().unwrap())
+                .collect();
             for (at, file) in table.files.iter().enumerate() {
                 let is_kept = kept.contains(&at);
                 skipped += usize::from(!is_kept);
                 // What is ambiguous may be true.
-                let matching = file.rows.iter().find(|row| condition.of(row, zone).unwrap_or(Some(true)) == Some(true));
+                let matching =
+                    file.rows.iter().find(|row| condition.of(row, zone).unwrap_or(Some(true)) == Some(true));
                 if let Some(row) = matching {
-                    let which = format!("table {seed}: {sql}\n  misses {row:?}\n  in a file of {:?}, {:?}", file.partition, file.stats);
+                    let which = format!(
+                        "table {seed}: {sql}\n  misses {row:?}\n  in a file of {:?}, {:?}",
+                        file.partition, file.stats
+                    );
                     assert!(is_kept, "{which}");
                     assert!(by_struct.value(at), "by the struct, {which}");
                 }
             }
             pairs += 1;
 
-            let Ok(exact) = parse(&sql, zone.name(), ParseMode::Strict).and_then(|predicate| predicate.bind(table.schema.arrow())) else {
+            let Ok(exact) = parse(&sql, zone.name(), ParseMode::Strict)
+                .and_then(|predicate| predicate.bind(table.schema.arrow()))
+            else {
                 assert!(condition.is_strange(), "{sql}");
                 continue;
             };
@@ -102,5 +128,8 @@ fn what_is_skipped_has_no_row_that_matches() {
         }
     }
     // A test that skips nothing shows nothing.
-    assert!(pairs >= 50_000 && skipped > 50_000 && compared > 100_000, "{pairs} pairs, {skipped} files skipped, {compared} rows compared");
+    assert!(
+        pairs >= 50_000 && skipped > 50_000 && compared > 100_000,
+        "{pairs} pairs, {skipped} files skipped, {compared} rows compared"
+    );
 }

@@ -36,30 +36,77 @@ const DAY: i64 = 86_400_000_000;
 const LONGEST: usize = 3;
 
 fn instants() -> Vec<i64> {
-    // Around the turn of a year, a change of clocks in Europe, one in Newfoundland at 00:01, and odd microseconds.
-    let around = [0, 19_722 * DAY, 1_711_846_800_000_000, 1_730_001_600_000_000 - 3_600_000_000 * 2, 1_162_089_060_000_000];
-    let steps = [-3_600_000_000, -1_800_000_001, -1, 0, 1, 999, 1_000_500, 1_800_000_000, 7_200_000_000, 12 * 3_600_000_000];
+    // Around the turn of a year, a change of clocks in Europe, one in Newfoundland at 00:01, and odd
+    // microseconds.
+    let around = [
+        0,
+        19_722 * DAY,
+        1_711_846_800_000_000,
+        1_730_001_600_000_000 - 3_600_000_000 * 2,
+        1_162_089_060_000_000,
+    ];
+    let steps = [
+        -3_600_000_000,
+        -1_800_000_001,
+        -1,
+        0,
+        1,
+        999,
+        1_000_500,
+        1_800_000_000,
+        7_200_000_000,
+        12 * 3_600_000_000,
+    ];
     around.into_iter().flat_map(|at| steps.map(|step| at + step)).collect()
 }
 
 pub(super) fn columns() -> Vec<Column> {
     let column = |sql, path, data_type, pool| Column { sql, path, data_type, pool };
     let ints = |of: &[i64]| of.iter().map(|v| V::Int(*v)).collect::<Vec<_>>();
-    let floats = [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 0.125, 2.5, f64::INFINITY, f64::NAN].map(V::Float).to_vec();
-    let texts =
-        ["a", "ab", "abc", "abcd", "abc\u{fffd}", "abc\u{10000}", "abc\u{10ffff}x", "abcé", "b", "a\\%\"", "é", "\u{10ffff}", "ab{}"];
+    let floats =
+        [f64::NEG_INFINITY, -1.5, -0.0, 0.0, 0.125, 2.5, f64::INFINITY, f64::NAN].map(V::Float).to_vec();
+    let texts = [
+        "a",
+        "ab",
+        "abc",
+        "abcd",
+        "abc\u{fffd}",
+        "abc\u{10000}",
+        "abc\u{10ffff}x",
+        "abcé",
+        "b",
+        "a\\%\"",
+        "é",
+        "\u{10ffff}",
+        "ab{}",
+    ];
     let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     vec![
         column("p", &["p"], DataType::Utf8, ["a", "ab", "b", "é'x"].map(V::Text).to_vec()),
         column("q", &["q"], DataType::Int32, ints(&[-1, 0, 1, 2])),
         column("i", &["i"], DataType::Int64, ints(&[i64::MIN, -2, -1, 0, 1, 2, 3, (1 << 53) + 1, i64::MAX])),
         column("b8", &["b8"], DataType::Int8, ints(&[-128, -1, 0, 1, 127])),
-        column("d", &["d"], DataType::Decimal128(12, 2), [-999, -150, -1, 0, 1, 125, 250, 9_999_999_999].map(V::Dec).to_vec()),
+        column(
+            "d",
+            &["d"],
+            DataType::Decimal128(12, 2),
+            [-999, -150, -1, 0, 1, 125, 250, 9_999_999_999].map(V::Dec).to_vec(),
+        ),
         column("f", &["f"], DataType::Float64, floats),
         column("s", &["s"], DataType::Utf8, texts.map(V::Text).to_vec()),
-        column("dt", &["dt"], DataType::Date32, [-1, 0, 1, 30, 19_722, 19_723, 19_782, 19_783, 20_088].map(V::Date).to_vec()),
+        column(
+            "dt",
+            &["dt"],
+            DataType::Date32,
+            [-1, 0, 1, 30, 19_722, 19_723, 19_782, 19_783, 20_088].map(V::Date).to_vec(),
+        ),
         column("ts", &["ts"], utc, instants().into_iter().map(V::Instant).collect()),
-        column("tn", &["tn"], DataType::Timestamp(TimeUnit::Microsecond, None), instants().into_iter().map(V::Clock).collect()),
+        column(
+            "tn",
+            &["tn"],
+            DataType::Timestamp(TimeUnit::Microsecond, None),
+            instants().into_iter().map(V::Clock).collect(),
+        ),
         column("bo", &["bo"], DataType::Boolean, vec![V::Bool(false), V::Bool(true)]),
         column("`n`.x", &["n", "x"], DataType::Int64, ints(&[-5, 0, 5, 6])),
     ]
@@ -71,9 +118,11 @@ pub(super) const PARTITION_COLUMNS: usize = 2;
 pub(super) fn schema(columns: &[Column]) -> Schema {
     let field = |column: &Column| match column.path {
         [name] => Field::new(*name, column.data_type.clone(), true),
-        [outer, inner] => {
-            Field::new(*outer, DataType::Struct(Fields::from(vec![Field::new(*inner, column.data_type.clone(), true)])), true)
-        }
+        [outer, inner] => Field::new(
+            *outer,
+            DataType::Struct(Fields::from(vec![Field::new(*inner, column.data_type.clone(), true)])),
+            true,
+        ),
         _ => unreachable!(),
     };
     Schema::new(columns.iter().map(field).collect::<Vec<_>>())
@@ -89,7 +138,8 @@ pub(super) struct File {
 
 /// A value of a column; a few neighbours of the pool, so that files differ.
 fn file(random: &mut Random, columns: &[Column]) -> File {
-    let from: Vec<(usize, usize)> = columns.iter().map(|c| (random.below(c.pool.len()), 1 + random.below(3))).collect();
+    let from: Vec<(usize, usize)> =
+        columns.iter().map(|c| (random.below(c.pool.len()), 1 + random.below(3))).collect();
     let only_nulls: Vec<bool> = columns.iter().map(|_| random.once_in(12)).collect();
     let has_nulls = random.once_in(2);
     let mut rows: Vec<Row> = (0..random.below(5))
@@ -105,8 +155,9 @@ fn file(random: &mut Random, columns: &[Column]) -> File {
             columns.iter().enumerate().map(value).collect()
         })
         .collect();
-    let partition: Row =
-        (0..PARTITION_COLUMNS).map(|i| if random.once_in(6) { V::Null } else { random.pick(&columns[i].pool).clone() }).collect();
+    let partition: Row = (0..PARTITION_COLUMNS)
+        .map(|i| if random.once_in(6) { V::Null } else { random.pick(&columns[i].pool).clone() })
+        .collect();
     for row in &mut rows {
         row[..PARTITION_COLUMNS].clone_from_slice(&partition);
     }
@@ -115,7 +166,8 @@ fn file(random: &mut Random, columns: &[Column]) -> File {
         V::Int(number) => Some(number.to_string()),
         _ => None,
     };
-    let mut partition: Vec<_> = columns.iter().zip(&partition).map(|(column, value)| (column.path[0], text(value))).collect();
+    let mut partition: Vec<_> =
+        columns.iter().zip(&partition).map(|(column, value)| (column.path[0], text(value))).collect();
     if random.once_in(4) {
         partition.reverse();
     }
@@ -137,7 +189,8 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
         }
         let place = |v: &V| column.pool.iter().position(|p| p == v || (is_nan(p) && is_nan(v)));
         let places: Vec<usize> = rows.iter().filter_map(|row| place(&row[at])).collect();
-        let numbers: Vec<usize> = places.iter().copied().filter(|place| !is_nan(&column.pool[*place])).collect();
+        let numbers: Vec<usize> =
+            places.iter().copied().filter(|place| !is_nan(&column.pool[*place])).collect();
         let last = column.pool.iter().rposition(|v| !is_nan(v)).unwrap();
         let mut sorted: Vec<usize> = (0..=last).collect();
         sorted.sort_by(|a, b| order(&column.pool[*a], &column.pool[*b]));
@@ -147,14 +200,18 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
             least = least.map(|rank| rank.saturating_sub(random.below(2)));
             greatest = greatest.map(|rank| (rank + random.below(2)).min(last));
         }
-        let bound = |rank: Option<usize>, random: &mut Random, upper| rank.and_then(|rank| json(&column.pool[sorted[rank]], upper, random));
+        let bound = |rank: Option<usize>, random: &mut Random, upper| {
+            rank.and_then(|rank| json(&column.pool[sorted[rank]], upper, random))
+        };
         let (mut min, mut max) = (bound(least, random, false), bound(greatest, random, true));
         if places.len() > numbers.len() {
             // Writers differ in whether they look at NaN.
             match random.below(4) {
                 0 => (min, max) = (None, None),
                 1 => max = Some("\"NaN\"".to_owned()),
-                2 if numbers.is_empty() => (min, max) = (Some("\"NaN\"".to_owned()), Some("\"NaN\"".to_owned())),
+                2 if numbers.is_empty() => {
+                    (min, max) = (Some("\"NaN\"".to_owned()), Some("\"NaN\"".to_owned()))
+                }
                 _ => {}
             }
         }
@@ -162,7 +219,8 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
             min = Some(random.pick(&["null", "{}", "[1]", "\"?\"", "1e999", "1.5.2"]).to_string());
         }
         let nulls = rows.len() - places.len();
-        let nulls = if wide && nulls > 0 && nulls < rows.len() { 1 + random.below(rows.len() - 1) } else { nulls };
+        let nulls =
+            if wide && nulls > 0 && nulls < rows.len() { 1 + random.below(rows.len() - 1) } else { nulls };
         for (part, value) in parts.iter_mut().zip([min, max, Some(nulls.to_string())]) {
             let Some(value) = value else { continue };
             let member = match column.path {
@@ -177,7 +235,11 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
         }
     }
     let [min, max, nulls] = parts;
-    let mut members = vec![format!("\"minValues\":{{{min}}}"), format!("\"maxValues\":{{{max}}}"), format!("\"nullCount\": {{{nulls}}}")];
+    let mut members = vec![
+        format!("\"minValues\":{{{min}}}"),
+        format!("\"maxValues\":{{{max}}}"),
+        format!("\"nullCount\": {{{nulls}}}"),
+    ];
     if counted {
         members.insert(random.below(4), format!("\"numRecords\":{}", rows.len()));
     }
@@ -188,7 +250,17 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
     match random.below(16) {
         0 => None,
         1 => Some(text[..text.floor_char_boundary(random.below(text.len()))].to_owned()),
-        2 => Some((random.one(&["", "null", "[]", "{", "{\"numRecords\":\"many\"}", "{\"minValues\":7,\"maxValues\":null}"])).to_owned()),
+        2 => Some(
+            (random.one(&[
+                "",
+                "null",
+                "[]",
+                "{",
+                "{\"numRecords\":\"many\"}",
+                "{\"minValues\":7,\"maxValues\":null}",
+            ]))
+            .to_owned(),
+        ),
         _ => Some(text),
     }
 }
@@ -213,7 +285,8 @@ pub(super) fn order(a: &V, b: &V) -> std::cmp::Ordering {
 
 /// A bound as a writer puts it down.
 fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
-    let hundredths = |v: i128| format!("{}{}.{:02}", if v < 0 { "-" } else { "" }, v.abs() / 100, v.abs() % 100);
+    let hundredths =
+        |v: i128| format!("{}{}.{:02}", if v < 0 { "-" } else { "" }, v.abs() / 100, v.abs() % 100);
     Some(match value {
         V::Null => return None,
         V::Bool(v) => v.to_string(),
@@ -232,9 +305,13 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
             let cut: String = v.chars().take(LONGEST).collect();
             let rest = v.chars().nth(LONGEST);
             let text = match (upper, rest) {
-                (true, Some(c)) if c < '\u{fffd}' => format!("{cut}{}", random.pick(&['\u{fffd}', '\u{10ffff}'])),
+                (true, Some(c)) if c < '\u{fffd}' => {
+                    format!("{cut}{}", random.pick(&['\u{fffd}', '\u{10ffff}']))
+                }
                 // The JVM's `char` of these is below U+FFFD.
-                (true, Some(c)) if c > '\u{ffff}' && c < '\u{10ffff}' => format!("{cut}{}", random.pick(&['\u{fffd}', '\u{10ffff}'])),
+                (true, Some(c)) if c > '\u{ffff}' && c < '\u{10ffff}' => {
+                    format!("{cut}{}", random.pick(&['\u{fffd}', '\u{10ffff}']))
+                }
                 (true, Some(_)) => (*v).to_owned(),
                 _ => cut,
             };
@@ -249,7 +326,10 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
         }
         V::Clock(v) => {
             let instant = DateTime::from_timestamp_micros(v.div_euclid(1_000) * 1_000).unwrap();
-            format!("\"{}\"", instant.format(random.pick::<&str>(&["%Y-%m-%dT%H:%M:%S%.3f", "%Y-%m-%d %H:%M:%S%.3f"])))
+            format!(
+                "\"{}\"",
+                instant.format(random.pick::<&str>(&["%Y-%m-%dT%H:%M:%S%.3f", "%Y-%m-%d %H:%M:%S%.3f"]))
+            )
         }
     })
 }
@@ -261,28 +341,51 @@ pub(super) fn batch(columns: &[Column], rows: &[&Row]) -> RecordBatch {
         let values = rows.iter().map(|row| &row[at]);
         macro_rules! array {
             ($array:ty, $variant:ident) => {
-                values.map(|v| if let V::$variant(v) = v { Some((*v).into()) } else { None }).collect::<$array>()
+                values
+                    .map(|v| if let V::$variant(v) = v { Some((*v).into()) } else { None })
+                    .collect::<$array>()
             };
         }
         let array: ArrayRef = match &column.data_type {
-            DataType::Boolean => Arc::new(values.map(|v| if let V::Bool(v) = v { Some(*v) } else { None }).collect::<BooleanArray>()),
-            DataType::Int8 => Arc::new(values.map(|v| if let V::Int(v) = v { Some(*v as i8) } else { None }).collect::<Int8Array>()),
-            DataType::Int32 => Arc::new(values.map(|v| if let V::Int(v) = v { Some(*v as i32) } else { None }).collect::<Int32Array>()),
+            DataType::Boolean => Arc::new(
+                values.map(|v| if let V::Bool(v) = v { Some(*v) } else { None }).collect::<BooleanArray>(),
+            ),
+            DataType::Int8 => Arc::new(
+                values.map(|v| if let V::Int(v) = v { Some(*v as i8) } else { None }).collect::<Int8Array>(),
+            ),
+            DataType::Int32 => Arc::new(
+                values
+                    .map(|v| if let V::Int(v) = v { Some(*v as i32) } else { None })
+                    .collect::<Int32Array>(),
+            ),
             DataType::Int64 => Arc::new(array!(Int64Array, Int)),
-            DataType::Decimal128(..) => Arc::new(array!(Decimal128Array, Dec).with_precision_and_scale(12, 2).unwrap()),
+            DataType::Decimal128(..) => {
+                Arc::new(array!(Decimal128Array, Dec).with_precision_and_scale(12, 2).unwrap())
+            }
             DataType::Float64 => Arc::new(array!(Float64Array, Float)),
             DataType::Date32 => Arc::new(array!(Date32Array, Date)),
             DataType::Timestamp(_, None) => Arc::new(array!(TimestampMicrosecondArray, Clock)),
-            DataType::Timestamp(..) => Arc::new(array!(TimestampMicrosecondArray, Instant).with_timezone("UTC")),
-            _ => Arc::new(values.map(|v| if let V::Text(v) = v { Some(*v) } else { None }).collect::<StringArray>()),
+            DataType::Timestamp(..) => {
+                Arc::new(array!(TimestampMicrosecondArray, Instant).with_timezone("UTC"))
+            }
+            _ => Arc::new(
+                values.map(|v| if let V::Text(v) = v { Some(*v) } else { None }).collect::<StringArray>(),
+            ),
         };
         match schema.field(at).data_type() {
-            DataType::Struct(fields) => Arc::new(StructArray::new(fields.clone(), vec![array], None)) as ArrayRef,
+            DataType::Struct(fields) => {
+                Arc::new(StructArray::new(fields.clone(), vec![array], None)) as ArrayRef
+            }
             _ => array,
         }
     });
     let arrays = arrays.collect();
-    RecordBatch::try_new_with_options(schema, arrays, &RecordBatchOptions::new().with_row_count(Some(rows.len()))).unwrap()
+    RecordBatch::try_new_with_options(
+        schema,
+        arrays,
+        &RecordBatchOptions::new().with_row_count(Some(rows.len())),
+    )
+    .unwrap()
 }
 
 /// The files in the form of the log.

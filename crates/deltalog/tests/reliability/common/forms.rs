@@ -1,4 +1,5 @@
-//! The same checkpoint in every form that the protocol knows. Protocol: "Checkpoint Naming Scheme", "V2 Spec".
+//! The same checkpoint in every form that the protocol knows. Protocol: "Checkpoint Naming Scheme", "V2
+//! Spec".
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -86,7 +87,8 @@ pub fn rewrite(storage: &Storage, version: u64, form: Form) -> Vec<String> {
             }
             let top = match form {
                 Form::UuidJson(_) => {
-                    let path = LogFileName::UuidCheckpoint { version, uuid, format: CheckpointFormat::Json }.path();
+                    let path =
+                        LogFileName::UuidCheckpoint { version, uuid, format: CheckpointFormat::Json }.path();
                     storage.put(&path, (lines.join("\n") + "\n").into()).unwrap();
                     path
                 }
@@ -103,7 +105,11 @@ pub fn rewrite(storage: &Storage, version: u64, form: Form) -> Vec<String> {
 }
 
 fn read(storage: &Storage, path: &str) -> RecordBatch {
-    let reader = ParquetRecordBatchReaderBuilder::try_new(storage.read(path).unwrap()).unwrap().with_batch_size(1 << 20).build().unwrap();
+    let reader = ParquetRecordBatchReaderBuilder::try_new(storage.read(path).unwrap())
+        .unwrap()
+        .with_batch_size(1 << 20)
+        .build()
+        .unwrap();
     let batches: Vec<_> = reader.map(|batch| batch.unwrap()).collect();
     concat_batches(&batches[0].schema(), &batches).unwrap()
 }
@@ -122,7 +128,8 @@ pub fn put(storage: &Storage, path: String, batch: &RecordBatch) -> String {
 /// The rows with file actions, or those without.
 fn rows(batch: &RecordBatch, with_files: bool) -> RecordBatch {
     let of = |name: &str, row: usize| batch.column_by_name(name).is_some_and(|column| column.is_valid(row));
-    let keep: BooleanArray = (0..batch.num_rows()).map(|row| Some((of("add", row) || of("remove", row)) == with_files)).collect();
+    let keep: BooleanArray =
+        (0..batch.num_rows()).map(|row| Some((of("add", row) || of("remove", row)) == with_files)).collect();
     filter_record_batch(batch, &keep).unwrap()
 }
 
@@ -133,7 +140,8 @@ fn share(batch: &RecordBatch, index: usize, of: usize) -> RecordBatch {
 
 /// Sidecars have the columns of file actions only.
 fn file_columns(batch: &RecordBatch) -> RecordBatch {
-    let indices: Vec<_> = ["add", "remove"].iter().map(|name| batch.schema().index_of(name).unwrap()).collect();
+    let indices: Vec<_> =
+        ["add", "remove"].iter().map(|name| batch.schema().index_of(name).unwrap()).collect();
     batch.project(&indices).unwrap()
 }
 
@@ -146,15 +154,33 @@ fn json_lines(batch: &RecordBatch) -> Vec<String> {
 }
 
 fn v2_batch(schema: &SchemaRef, lines: &[String]) -> RecordBatch {
-    let entries = Fields::from(vec![Field::new("key", DataType::Utf8, false), Field::new("value", DataType::Utf8, true)]);
-    let tags = Field::new("tags", DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries), false)), false), true);
+    let entries = Fields::from(vec![
+        Field::new("key", DataType::Utf8, false),
+        Field::new("value", DataType::Utf8, true),
+    ]);
+    let tags = Field::new(
+        "tags",
+        DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries), false)), false),
+        true,
+    );
     let long = |name: &str| Field::new(name, DataType::Int64, true);
     let own = [
         ("checkpointMetadata", vec![long("version"), tags.clone()]),
-        ("sidecar", vec![Field::new("path", DataType::Utf8, true), long("sizeInBytes"), long("modificationTime"), tags]),
+        (
+            "sidecar",
+            vec![
+                Field::new("path", DataType::Utf8, true),
+                long("sizeInBytes"),
+                long("modificationTime"),
+                tags,
+            ],
+        ),
     ];
     let own = own.map(|(name, fields)| Arc::new(Field::new(name, DataType::Struct(fields.into()), true)));
     let schema = Arc::new(Schema::new(schema.fields().iter().cloned().chain(own).collect::<Fields>()));
-    let mut reader = arrow::json::ReaderBuilder::new(schema).with_batch_size(1 << 20).build(Cursor::new(lines.join("\n"))).unwrap();
+    let mut reader = arrow::json::ReaderBuilder::new(schema)
+        .with_batch_size(1 << 20)
+        .build(Cursor::new(lines.join("\n")))
+        .unwrap();
     reader.next().unwrap().unwrap()
 }

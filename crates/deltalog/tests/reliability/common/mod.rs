@@ -1,4 +1,5 @@
-//! What the tests share: a table in a store that fails on demand, a clock that stands still, and logs built by hand.
+//! What the tests share: a table in a store that fails on demand, a clock that stands still, and logs built
+//! by hand.
 
 pub mod forms;
 pub mod oracle;
@@ -99,7 +100,10 @@ pub fn write_commit(storage: &Storage, version: u64, lines: &[String]) {
 
 /// The two lines that every first commit needs.
 pub fn first_lines(configuration: &BTreeMap<String, String>) -> Vec<String> {
-    vec![r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(), metadata_line(configuration)]
+    vec![
+        r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
+        metadata_line(configuration),
+    ]
 }
 
 /// A `metaData` line with these properties.
@@ -119,7 +123,8 @@ pub fn add_line(path: &str) -> String {
     serde_json::json!({"add": {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true}}).to_string()
 }
 
-/// A log by hand: the first commit, then one with one file, named after its version, for each further version.
+/// A log by hand: the first commit, then one with one file, named after its version, for each further
+/// version.
 pub fn write_log(storage: &Storage, versions: u64) {
     write_commit(storage, 0, &first_lines(&BTreeMap::new()));
     for version in 1..versions {

@@ -18,7 +18,10 @@ pub type Key = (usize, Option<String>);
 
 /// Which name a spelling means.
 pub fn name_of(path: &str) -> usize {
-    SPELLINGS.iter().position(|spellings| spellings.contains(&path)).unwrap_or_else(|| panic!("no such spelling: {path}"))
+    SPELLINGS
+        .iter()
+        .position(|spellings| spellings.contains(&path))
+        .unwrap_or_else(|| panic!("no such spelling: {path}"))
 }
 
 /// A table by the naive replay.
@@ -66,7 +69,9 @@ impl Table {
             "txn" => drop(self.applications.insert(text("appId"), fields["version"].as_i64().unwrap())),
             "domainMetadata" if fields["removed"] == true => drop(self.domains.remove(&text("domain"))),
             "domainMetadata" => drop(self.domains.insert(text("domain"), text("configuration"))),
-            "metaData" => self.configuration = serde_json::from_value(fields["configuration"].clone()).unwrap(),
+            "metaData" => {
+                self.configuration = serde_json::from_value(fields["configuration"].clone()).unwrap()
+            }
             "protocol" => self.writer_version = fields["minWriterVersion"].as_i64().unwrap(),
             _ => {}
         }
@@ -76,7 +81,11 @@ impl Table {
 fn key(fields: &Value) -> Key {
     let vector = fields["deletionVector"].as_object().map(|vector| {
         let offset = vector.get("offset").map(|offset| format!("@{offset}")).unwrap_or_default();
-        format!("{}{}{offset}", vector["storageType"].as_str().unwrap(), vector["pathOrInlineDv"].as_str().unwrap())
+        format!(
+            "{}{}{offset}",
+            vector["storageType"].as_str().unwrap(),
+            vector["pathOrInlineDv"].as_str().unwrap()
+        )
     });
     (name_of(fields["path"].as_str().unwrap()), vector)
 }

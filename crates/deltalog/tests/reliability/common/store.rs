@@ -10,8 +10,8 @@ use futures::stream::{self, BoxStream};
 use object_store::memory::InMemory;
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode, PutMultipartOptions,
-    PutOptions, PutPayload, PutResult, Result,
+    CopyOptions, Error, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore, PutMode,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
 /// What is asked of the store.
@@ -110,12 +110,15 @@ fn denied(path: &Path) -> Error {
     Error::PermissionDenied { path: path.to_string(), source: "403".into() }
 }
 
-/// The answer that `fault` makes of one that was given after the effect; the effect must not be had for the other faults.
+/// The answer that `fault` makes of one that was given after the effect; the effect must not be had for the
+/// other faults.
 fn disturbed<T>(fault: Option<Fault>, path: &Path, answer: Result<T>) -> Result<T> {
     match fault {
         None => answer,
         Some(Fault::LostBefore | Fault::LostAfter) => Err(lost()),
-        Some(Fault::ExistsBefore | Fault::ExistsAfter) => Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() }),
+        Some(Fault::ExistsBefore | Fault::ExistsAfter) => {
+            Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() })
+        }
         Some(Fault::Denied) => Err(denied(path)),
     }
 }
@@ -140,11 +143,16 @@ impl std::fmt::Display for FaultyStore {
 impl ObjectStore for FaultyStore {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
         let fault = self.call(if opts.mode == PutMode::Create { Op::Create } else { Op::Put }, location);
-        let answer = if has_effect(fault) { self.inner.put_opts(location, payload, opts).await } else { Err(lost()) };
+        let answer =
+            if has_effect(fault) { self.inner.put_opts(location, payload, opts).await } else { Err(lost()) };
         disturbed(fault, location, answer)
     }
 
-    async fn put_multipart_opts(&self, location: &Path, opts: PutMultipartOptions) -> Result<Box<dyn MultipartUpload>> {
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
         self.inner.put_multipart_opts(location, opts).await
     }
 
@@ -166,7 +174,11 @@ impl ObjectStore for FaultyStore {
         self.list_with_offset(prefix, &Path::default())
     }
 
-    fn list_with_offset(&self, prefix: Option<&Path>, offset: &Path) -> BoxStream<'static, Result<ObjectMeta>> {
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
         match self.call(Op::List, prefix.unwrap_or(&Path::default())) {
             None => {
                 let (hidden, times) = {
@@ -174,9 +186,14 @@ impl ObjectStore for FaultyStore {
                     (state.hidden.clone(), if state.shows_twice { 2 } else { 1 })
                 };
                 let shown = move |meta: &Result<ObjectMeta>| {
-                    !meta.as_ref().is_ok_and(|meta| hidden.iter().any(|ending| meta.location.as_ref().ends_with(ending)))
+                    !meta.as_ref().is_ok_and(|meta| {
+                        hidden.iter().any(|ending| meta.location.as_ref().ends_with(ending))
+                    })
                 };
-                let files = self.inner.list_with_offset(prefix, offset).filter(move |meta| std::future::ready(shown(meta)));
+                let files = self
+                    .inner
+                    .list_with_offset(prefix, offset)
+                    .filter(move |meta| std::future::ready(shown(meta)));
                 let twice = files.flat_map(move |meta| match meta {
                     Ok(meta) => stream::iter(vec![meta; times].into_iter().map(Ok).collect::<Vec<_>>()),
                     Err(error) => stream::iter(vec![Err(error)]),

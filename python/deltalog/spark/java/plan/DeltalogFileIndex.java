@@ -1,0 +1,181 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.Paths;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.function.Function;
+import org.apache.spark.sql.execution.datasources.FileIndex;
+import org.apache.spark.sql.internal.SQLConf;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Seq;
+
+/**
+ * The files of one snapshot. Spark asks for them when it plans a query, with the filters that reached the
+ * scan; the planner (Python, and Rust behind it) answers with those that may hold matching rows.
+ *
+ * Two indexes are equal when they show the same version of the same table: then Spark may reuse one scan, or
+ * cached rows, for the other.
+ */
+public class DeltalogFileIndex implements FileIndex {
+  private final String path;
+  private final String label;
+  private final String identity;
+  private final StructType partitionSchema;
+  private final Function planner;
+  private final Listings listings = new Listings();
+  private long size = -1;
+  /** Whether the log may tell how many rows there are; false once it has not. */
+  private volatile boolean answers = true;
+
+  public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, Function planner) {
+    this.path = path;
+    this.label = label;
+    this.identity = identity;
+    this.partitionSchema = partitionSchema;
+    this.planner = planner;
+  }
+
+  public String path() {
+    return path;
+  }
+
+  public String label() {
+    return label;
+  }
+
+  private Object ask(Object[] request) {
+    return Bridge.checked(planner.apply(request));
+  }
+
+  /** Of all files, asked once and not before Spark wants to know. */
+  private synchronized long size() {
+    if (size < 0) {
+      size = ((Number) ask(new Object[] {"size"})).longValue();
+    }
+    return size;
+  }
+
+  private PackedListing list(Seq partitionFilters, Seq dataFilters) {
+    Object packed = ask(new Object[] {"plan", FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()});
+    PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
+    return new PackedListing(bytes(packed), partitionSchema, exact);
+  }
+
+  /**
+   * What the log says of each partition that has rows: its values, how many rows, and of each of the columns
+   * the least and the greatest value. Null where it does not tell all of that exactly. Partitions that the
+   * filters rule out may be there or not.
+   */
+  public PackedValues answers(Seq filters, String[] columns) {
+    if (!answers) {
+      return null;
+    }
+    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    Object packed = ask(new Object[] {"answers", FilterText.of(filters, none), SQLConf.get().sessionLocalTimeZone(), columns});
+    answers = packed != null || columns.length > 0;
+    return packed == null ? null : new PackedValues(bytes(packed));
+  }
+
+  /**
+   * What is large comes through a file, which is ours to delete. It stays there, not on the heap, until the
+   * last who walks over it has gone.
+   */
+  private static ByteBuffer bytes(Object packed) {
+    if (packed instanceof byte[]) {
+      return ByteBuffer.wrap((byte[]) packed);
+    }
+    Path file = Paths.get((String) packed, new String[0]);
+    try {
+      FileChannel channel = FileChannel.open(file, new OpenOption[] {StandardOpenOption.READ});
+      try {
+        return channel.map(FileChannel.MapMode.READ_ONLY, 0, channel.size());
+      } finally {
+        channel.close();
+        Files.delete(file);
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  /** What a listing depends on. */
+  private static Object key(Seq partitionFilters, Seq dataFilters) {
+    return Arrays.asList(new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
+  }
+
+  /**
+   * What is known of the files that a scan with these filters reads; they are listed for it, and the scan
+   * takes them over.
+   */
+  public Listings.Listing known(Seq partitionFilters, Seq dataFilters) {
+    Object key = key(partitionFilters, dataFilters);
+    Listings.Listing known = listings.known(key);
+    return known != null ? known : listings.keep(key, list(partitionFilters, dataFilters));
+  }
+
+  public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
+    return listing(partitionFilters, dataFilters).directories();
+  }
+
+  /** The files that a scan with these filters reads. */
+  public PackedListing listing(Seq partitionFilters, Seq dataFilters) {
+    Object key = key(partitionFilters, dataFilters);
+    PackedListing listed = listings.take(key);
+    if (listed == null) {
+      listed = list(partitionFilters, dataFilters);
+      listings.note(key, listed);
+    }
+    return listed;
+  }
+
+  public Seq rootPaths() {
+    List paths = new ArrayList();
+    paths.add(new TableRoot(path, label));
+    return scala.jdk.javaapi.CollectionConverters.asScala(paths).toSeq();
+  }
+
+  public String[] inputFiles() {
+    Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
+    return list(none, none).paths();
+  }
+
+  public long sizeInBytes() {
+    return size();
+  }
+
+  public StructType partitionSchema() {
+    return partitionSchema;
+  }
+
+  /** Does nothing: a snapshot never changes. */
+  public void refresh() {}
+
+  public boolean isTimeTravel() {
+    return false;
+  }
+
+  public scala.Option metadataOpsTimeNs() {
+    return scala.Option.empty();
+  }
+
+  public boolean equals(Object other) {
+    return other instanceof DeltalogFileIndex && identity.equals(((DeltalogFileIndex) other).identity);
+  }
+
+  public int hashCode() {
+    return identity.hashCode();
+  }
+
+  public String toString() {
+    return "deltalog " + new TableRoot(path, label);
+  }
+}

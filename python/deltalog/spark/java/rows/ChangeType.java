@@ -1,0 +1,37 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * What became of a row: of files of inserted or deleted rows the planner says it, other files have a column
+ * of it.
+ */
+public class ChangeType extends ScanColumn {
+  public static final String NAME = "_change_type";
+
+  public ChangeType(int position) {
+    super(position, DataTypes.StringType);
+  }
+
+  public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
+    String known = FileFacts.changeType(file);
+    if (known == null) {
+      return super.vector(batch, file);
+    }
+    ConstantColumnVector constant = new ConstantColumnVector(batch.numRows(), type);
+    constant.setUtf8String(UTF8String.fromString(known));
+    return constant;
+  }
+
+  public Expression expression(PartitionedFile file) {
+    String known = FileFacts.changeType(file);
+    return known == null ? super.expression(file) : Literal.create(UTF8String.fromString(known), type);
+  }
+}

@@ -1,0 +1,75 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.Path;
+import org.apache.parquet.HadoopReadOptions;
+import org.apache.parquet.hadoop.ParquetFileReader;
+import org.apache.parquet.hadoop.util.HadoopInputFile;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+
+/**
+ * What the planner says of a file beside its place and its partition values; it travels with the file to the
+ * task that reads it.
+ */
+public class FileFacts {
+  /** VectorPlace: the rows that are not shown. */
+  public static final String WITHOUT_ROWS = "deltalog.without_rows";
+  /** VectorPlace: the only rows that are shown. */
+  public static final String ONLY_ROWS = "deltalog.only_rows";
+
+  /** String: what a change data feed says of all rows. */
+  public static final String CHANGE_TYPE = "deltalog.change_type";
+
+  /** Long, by the names that Spark shows them under in _metadata. */
+  public static final String BASE_ROW_ID = "base_row_id";
+  public static final String DEFAULT_ROW_COMMIT_VERSION = "default_row_commit_version";
+
+  public static Object of(PartitionedFile file, String fact) {
+    scala.Option found = file.otherConstantMetadataColumnValues().get(fact);
+    return found.isDefined() ? found.get() : null;
+  }
+
+  public static String changeType(PartitionedFile file) {
+    return (String) of(file, CHANGE_TYPE);
+  }
+
+  /** The selection of the file's rows, or null where all of them are shown. */
+  public static RowSelection selection(PartitionedFile file, Configuration configuration) {
+    VectorPlace only = (VectorPlace) of(file, ONLY_ROWS);
+    VectorPlace without = (VectorPlace) of(file, WITHOUT_ROWS);
+    if (only == null && without == null) {
+      return null;
+    }
+    Path path = file.toPath();
+    RowSelection selection = new RowSelection(only == null ? null : only.read(path, configuration), without == null ? null : without.read(path, configuration));
+    // Of a file in several parts, one looks.
+    if (file.start() == 0) {
+      check(selection, path, configuration);
+    }
+    return selection;
+  }
+
+  private static void check(RowSelection selection, Path path, Configuration configuration) {
+    long rows;
+    try {
+      rows = rows(path, configuration);
+    } catch (IOException e) {
+      throw new FileFault(FileFault.UNAVAILABLE, "the number of rows of the data file cannot be read: " + e.getMessage(), null, path, e);
+    }
+    if (selection.last() >= rows) {
+      String message = "the deletion vector names row " + selection.last() + " of a data file that has " + rows + " rows";
+      throw new FileFault(FileFault.CORRUPT, message, "the vector belongs to another file, or one of the two was replaced", path, null);
+    }
+  }
+
+  private static long rows(Path path, Configuration configuration) throws IOException {
+    HadoopInputFile file = HadoopInputFile.fromPath(path, configuration);
+    ParquetFileReader reader = ParquetFileReader.open(file, HadoopReadOptions.builder(configuration, path).build());
+    try {
+      return reader.getRecordCount();
+    } finally {
+      reader.close();
+    }
+  }
+}

@@ -1,0 +1,51 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.catalyst.expressions.CheckOverflow;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.types.Decimal;
+import org.apache.spark.sql.types.DecimalType;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/**
+ * A decimal column that was one of bytes or shorts. Spark's reader takes a file's 32-bit integers for
+ * decimals of ten digits before the point and more, so the column is read as one of those.
+ */
+public class NarrowDecimal extends ScanColumn {
+  private final DecimalType read;
+
+  public NarrowDecimal(int position, DecimalType read, DecimalType type) {
+    super(position, type);
+    this.read = read;
+  }
+
+  public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
+    return new View(batch.column(position), read, (DecimalType) type);
+  }
+
+  public Expression expression(PartitionedFile file) {
+    return new CheckOverflow(new ScanColumn(position, read).expression(file), (DecimalType) type, false);
+  }
+
+  /** Values in the narrower type; one that it cannot hold is an error. */
+  public static final class View extends VectorView {
+    private final DecimalType read;
+
+    public View(ColumnVector stored, DecimalType read, DecimalType type) {
+      super(stored, type);
+      this.read = read;
+    }
+
+    public Decimal getDecimal(int row, int precision, int scale) {
+      if (stored.isNullAt(row)) {
+        return null;
+      }
+      Decimal value = stored.getDecimal(row, read.precision(), read.scale());
+      if (!value.changePrecision(precision, scale)) {
+        throw new ArithmeticException(value + " is no decimal of " + precision + " digits, " + scale + " of them after the point");
+      }
+      return value;
+    }
+  }
+}

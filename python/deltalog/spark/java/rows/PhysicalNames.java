@@ -1,0 +1,126 @@
+package io.deltalog.spark;
+
+import java.io.Serializable;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.apache.spark.sql.catalyst.util.QuotingUtils;
+import org.apache.spark.sql.connector.catalog.CatalogV2Implicits;
+import org.apache.spark.sql.sources.Filter;
+import org.apache.spark.sql.types.*;
+import scala.Product;
+import scala.collection.Iterator;
+import scala.collection.immutable.Seq;
+
+/**
+ * The names, and where the table maps by id the field ids, that data files have for the table's columns.
+ * (PROTOCOL, "Reader Requirements for Column Mapping".)
+ *
+ * Two schemas of one shape: as users see it, and as the files have it. What is not in the first (Spark's own
+ * generated columns) is left alone.
+ */
+public class PhysicalNames implements Serializable {
+  private final StructType logical;
+  private final StructType physical;
+
+  public PhysicalNames(StructType logical, StructType physical) {
+    this.logical = logical;
+    this.physical = physical;
+  }
+
+  /** Any part of the table's schema, by the names of the files. */
+  public StructType of(StructType part) {
+    return struct(part, logical, physical);
+  }
+
+  private static StructType struct(StructType part, StructType logical, StructType physical) {
+    StructField[] fields = new StructField[part.length()];
+    for (int i = 0; i < fields.length; i++) {
+      StructField field = part.fields()[i];
+      fields[i] = field;
+      int at = indexOf(logical, field.name());
+      if (at >= 0) {
+        StructField stored = physical.fields()[at];
+        DataType type = type(field.dataType(), logical.fields()[at].dataType(), stored.dataType());
+        fields[i] = new StructField(stored.name(), type, field.nullable(), stored.metadata());
+      }
+    }
+    return new StructType(fields);
+  }
+
+  private static DataType type(DataType part, DataType logical, DataType physical) {
+    if (part instanceof StructType && logical instanceof StructType) {
+      return struct((StructType) part, (StructType) logical, (StructType) physical);
+    }
+    if (part instanceof ArrayType && logical instanceof ArrayType) {
+      ArrayType array = (ArrayType) part;
+      DataType element = type(array.elementType(), ((ArrayType) logical).elementType(), ((ArrayType) physical).elementType());
+      return new ArrayType(element, array.containsNull());
+    }
+    if (part instanceof MapType && logical instanceof MapType) {
+      MapType map = (MapType) part;
+      DataType key = type(map.keyType(), ((MapType) logical).keyType(), ((MapType) physical).keyType());
+      DataType value = type(map.valueType(), ((MapType) logical).valueType(), ((MapType) physical).valueType());
+      return new MapType(key, value, map.valueContainsNull());
+    }
+    return part;
+  }
+
+  private static int indexOf(StructType schema, String name) {
+    scala.Option found = schema.getFieldIndex(name);
+    return found.isDefined() ? ((Integer) found.get()).intValue() : -1;
+  }
+
+  /** Filters as Spark pushes them, by the names of the files; one that cannot be expressed is left out. */
+  public Seq of(Seq filters) {
+    List translated = new ArrayList();
+    Iterator all = filters.iterator();
+    while (all.hasNext()) {
+      Object filter = translate((Product) all.next());
+      if (filter != null) {
+        translated.add(filter);
+      }
+    }
+    return scala.jdk.javaapi.CollectionConverters.asScala(translated).toSeq();
+  }
+
+  /** Filters are case classes: one attribute, or filters within filters. */
+  private Object translate(Product filter) {
+    Map changes = new HashMap();
+    for (int i = 0; i < filter.productArity(); i++) {
+      String field = filter.productElementName(i);
+      Object value = filter.productElement(i);
+      Object changed = field.equals("attribute") ? column((String) value) : value instanceof Filter ? translate((Product) value) : value;
+      if (changed == null && value != null) {
+        return null;
+      }
+      if (changed != value) {
+        changes.put(field, changed);
+      }
+    }
+    try {
+      return changes.isEmpty() ? filter : CaseClass.with(filter, changes);
+    } catch (Exception e) {
+      return null; // a filter that is not pushed is applied to the rows all the same
+    }
+  }
+
+  private String column(String attribute) {
+    Iterator parts = CatalogV2Implicits.parseColumnPath(attribute).iterator();
+    StringBuilder name = new StringBuilder();
+    DataType within = logical;
+    DataType stored = physical;
+    while (parts.hasNext()) {
+      int at = within instanceof StructType ? indexOf((StructType) within, (String) parts.next()) : -1;
+      if (at < 0) {
+        return null;
+      }
+      StructField field = ((StructType) stored).fields()[at];
+      name.append(name.length() == 0 ? "" : ".").append(QuotingUtils.quoteIfNeeded(field.name()));
+      within = ((StructType) within).fields()[at].dataType();
+      stored = field.dataType();
+    }
+    return name.toString();
+  }
+}

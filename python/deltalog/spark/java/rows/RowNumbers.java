@@ -1,0 +1,76 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.lang.reflect.Field;
+import org.apache.parquet.column.page.PageReadStore;
+import org.apache.spark.sql.execution.datasources.RecordReaderIterator;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetRowIndexUtil$RowIndexGenerator;
+import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
+import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
+import scala.collection.Iterator;
+
+/**
+ * Spark's numbers of a file's rows, without an object for each of them: those take a fifth of the time of a
+ * scan of two columns.
+ */
+public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
+  private static final Field READER = field(RecordReaderIterator.class, "rowReader");
+  private static final Field GENERATOR = field(VectorizedParquetRecordReader.class, "rowIndexGenerator");
+  private boolean isContiguous;
+  private long next;
+
+  public RowNumbers(int column) {
+    super(column);
+  }
+
+  private static Field field(Class type, String name) {
+    try {
+      Field field = type.getDeclaredField(name);
+      field.setAccessible(true);
+      return field;
+    } catch (NoSuchFieldException e) {
+      return null; // Spark's own numbers serve.
+    } catch (SecurityException e) {
+      return null;
+    }
+  }
+
+  /**
+   * Lets a reader of batches that has not begun number its rows so, at the position column of its batches.
+   * Any other is left as it is.
+   */
+  public static void install(Iterator rows, int column) {
+    if (READER == null || GENERATOR == null || !(rows instanceof RecordReaderIterator)) {
+      return;
+    }
+    try {
+      Object reader = READER.get(rows);
+      if (!(reader instanceof VectorizedParquetRecordReader)) {
+        return;
+      }
+      ParquetRowIndexUtil$RowIndexGenerator own = (ParquetRowIndexUtil$RowIndexGenerator) GENERATOR.get(reader);
+      if (own != null && own.rowIndexIterator() == null) {
+        GENERATOR.set(reader, new RowNumbers(column));
+      }
+    } catch (IllegalAccessException e) {
+      return; // Spark's own numbers serve.
+    }
+  }
+
+  /** Of a row group, of which all rows are read or some. */
+  public void initFromPageReadStore(PageReadStore pages) throws IOException {
+    super.initFromPageReadStore(pages);
+    isContiguous = !pages.getRowIndexes().isPresent();
+    next = ((Long) pages.getRowIndexOffset().get()).longValue();
+  }
+
+  public void populateRowIndex(WritableColumnVector numbers, int rows) {
+    if (!isContiguous) {
+      super.populateRowIndex(numbers, rows);
+      return;
+    }
+    for (int i = 0; i < rows; i++) {
+      numbers.putLong(i, next++);
+    }
+  }
+}

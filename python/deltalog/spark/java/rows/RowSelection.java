@@ -1,0 +1,64 @@
+package io.deltalog.spark;
+
+import org.apache.spark.sql.vectorized.ColumnVector;
+
+/**
+ * Which rows of a data file a scan shows: all but those that a vector names, or (change data) only those that
+ * another one names, or both.
+ */
+public class RowSelection {
+  private final DeletionVector only;
+  private final DeletionVector without;
+
+  /** Either may be null. */
+  public RowSelection(DeletionVector only, DeletionVector without) {
+    this.only = only;
+    this.without = without;
+  }
+
+  /** Whether the scan shows the row. */
+  public boolean shows(long row) {
+    return (only == null || only.from(row) == row) && (without == null || without.from(row) != row);
+  }
+
+  /** The last row that a vector names, -1 if there is none. */
+  public long last() {
+    return Math.max(only == null ? -1 : only.last(), without == null ? -1 : without.last());
+  }
+
+  /**
+   * Writes the positions of those among the first count rows of a batch that the scan shows, and returns how
+   * many.
+   */
+  public int select(ColumnVector rowIndexes, int count, int[] positions) {
+    if (count == 0) {
+      return 0;
+    }
+    long first = rowIndexes.getLong(0);
+    boolean contiguous = rowIndexes.getLong(count - 1) - first == count - 1;
+    if (contiguous && only == null) {
+      return between(first, count, positions);
+    }
+    int shown = 0;
+    for (int i = 0; i < count; i++) {
+      if (shows(contiguous ? first + i : rowIndexes.getLong(i))) {
+        positions[shown++] = i;
+      }
+    }
+    return shown;
+  }
+
+  /** The same of rows that follow each other, from one deleted row to the next. */
+  private int between(long first, int count, int[] positions) {
+    int shown = 0;
+    int i = 0;
+    while (i < count) {
+      int end = (int) Math.min(count, without.from(first + i) - first);
+      while (i < end) {
+        positions[shown++] = i++;
+      }
+      i++;
+    }
+    return shown;
+  }
+}

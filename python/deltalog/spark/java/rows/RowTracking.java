@@ -1,0 +1,73 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import org.apache.spark.sql.catalyst.expressions.Add;
+import org.apache.spark.sql.catalyst.expressions.Coalesce;
+import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.collection.immutable.Seq;
+
+/**
+ * Ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"): what the file's hidden
+ * column says, and where that is NULL what the log says of the file, for ids plus the row's index in the
+ * file.
+ */
+public class RowTracking extends ScanColumn {
+  private final String fact;
+  private final int rowIndex;
+
+  /** rowIndex is where the row's index stands, or -1 for what is the same for all rows of the file. */
+  public RowTracking(int position, String fact, int rowIndex) {
+    super(position, DataTypes.LongType);
+    this.fact = fact;
+    this.rowIndex = rowIndex;
+  }
+
+  public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
+    return new View(batch.column(position), (Long) FileFacts.of(file, fact), rowIndex < 0 ? null : batch.column(rowIndex));
+  }
+
+  public Expression expression(PartitionedFile file) {
+    Expression start = Literal.create(FileFacts.of(file, fact), type);
+    Expression otherwise = rowIndex < 0 ? start : new Add(start, new ScanColumn(rowIndex, type).expression(file));
+    Object[] choices = new Object[] {super.expression(file), otherwise};
+    return new Coalesce((Seq) scala.jdk.javaapi.CollectionConverters.asScala(Arrays.asList(choices)).toSeq());
+  }
+
+  /** The same for batches. */
+  public static final class View extends VectorView {
+    private final boolean known;
+    private final long start;
+    private final ColumnVector rowIndexes;
+
+    public View(ColumnVector stored, Long start, ColumnVector rowIndexes) {
+      super(stored, DataTypes.LongType);
+      this.known = start != null;
+      this.start = known ? start.longValue() : 0;
+      this.rowIndexes = rowIndexes;
+    }
+
+    public boolean hasNull() {
+      return !known && stored.hasNull();
+    }
+
+    public int numNulls() {
+      return known ? 0 : stored.numNulls();
+    }
+
+    public boolean isNullAt(int row) {
+      return !known && stored.isNullAt(row);
+    }
+
+    public long getLong(int row) {
+      if (!stored.isNullAt(row)) {
+        return stored.getLong(row);
+      }
+      return rowIndexes == null ? start : start + rowIndexes.getLong(row);
+    }
+  }
+}

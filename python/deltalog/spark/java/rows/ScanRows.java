@@ -1,0 +1,113 @@
+package io.deltalog.spark;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
+import org.apache.spark.sql.execution.datasources.PartitionedFile;
+import org.apache.spark.sql.vectorized.ColumnVector;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import scala.collection.AbstractIterator;
+import scala.collection.Iterator;
+
+/**
+ * The rows of one file, or of a part of one: batches where Spark reads column by column, else rows.
+ *
+ * - A batch in which every row is shown passes as it is, without its column of row indexes.
+ * - Of any other batch the columns are seen through the positions of the rows that are shown; nothing is
+ *   copied.
+ * - Batches and positions are used again for the next batch, as Spark's own reader does.
+ */
+public class ScanRows extends AbstractIterator implements Closeable {
+  private final Iterator source;
+  private final ScanColumn[] columns;
+  private final int rowIndex;
+  private final PartitionedFile file;
+  private final RowSelection selection;
+  private final ColumnVector[] whole;
+  private final SelectedVector[] selected;
+  private int[] positions = new int[0];
+  private UnsafeProjection projection;
+  private Object next;
+
+  /** selection is null where all rows are shown. */
+  public ScanRows(Iterator source, ScanColumn[] columns, int rowIndex, PartitionedFile file, RowSelection selection) {
+    this.source = source;
+    this.columns = columns;
+    this.rowIndex = rowIndex;
+    this.file = file;
+    this.selection = selection;
+    this.whole = new ColumnVector[columns.length];
+    this.selected = new SelectedVector[columns.length];
+  }
+
+  public boolean hasNext() {
+    while (next == null && source.hasNext()) {
+      Object read = source.next();
+      next = read instanceof ColumnarBatch ? batch((ColumnarBatch) read) : row((InternalRow) read);
+    }
+    return next != null;
+  }
+
+  public Object next() {
+    if (!hasNext()) {
+      throw new java.util.NoSuchElementException();
+    }
+    Object result = next;
+    next = null;
+    return result;
+  }
+
+  /** What is to be seen of a batch, or null if that is nothing. */
+  private ColumnarBatch batch(ColumnarBatch read) {
+    for (int i = 0; i < columns.length; i++) {
+      whole[i] = columns[i].vector(read, file);
+    }
+    int rows = read.numRows();
+    if (selection == null) {
+      return new ColumnarBatch(whole, rows);
+    }
+    if (positions.length < rows) {
+      positions = new int[rows];
+      java.util.Arrays.fill(selected, null);
+    }
+    int shown = selection.select(read.column(rowIndex), rows, positions);
+    if (shown == rows) {
+      return new ColumnarBatch(whole, rows);
+    }
+    return shown == 0 ? null : new ColumnarBatch(selected(), shown);
+  }
+
+  private ColumnVector[] selected() {
+    for (int i = 0; i < whole.length; i++) {
+      if (selected[i] == null || !selected[i].shows(whole[i])) {
+        selected[i] = new SelectedVector(whole[i], positions);
+      } else {
+        selected[i].begin();
+      }
+    }
+    return selected;
+  }
+
+  private Object row(InternalRow read) {
+    if (selection != null && !selection.shows(read.getLong(rowIndex))) {
+      return null;
+    }
+    if (projection == null) {
+      List expressions = new ArrayList();
+      for (int i = 0; i < columns.length; i++) {
+        expressions.add(columns[i].expression(file));
+      }
+      projection = UnsafeProjection.create(scala.jdk.javaapi.CollectionConverters.asScala(expressions).toSeq());
+    }
+    return projection.apply(read);
+  }
+
+  public void close() throws IOException {
+    if (source instanceof Closeable) {
+      ((Closeable) source).close();
+    }
+  }
+}

@@ -1,0 +1,170 @@
+package io.deltalog.spark;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.ArrayList;
+import java.util.List;
+import org.roaringbitmap.PeekableIntIterator;
+import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
+
+/**
+ * Rows of a data file, as a deletion vector names them. (PROTOCOL, "Deletion Vector Format".)
+ *
+ *   portable   u32 magic 1681511377 | u64 buckets | u32 key, 32-bit Roaring bitmap | u32 key, 32-bit Roaring
+ *   bitmap | ... native     u32 magic 1681511376 | u32 buckets | u32 size, 32-bit Roaring bitmap | u32 size,
+ *   32-bit Roaring bitmap | ...
+ *
+ * - The portable format is little endian. The native one, of the protocol's example of a vector within the
+ *   log, is older, comes in either byte order, and has no keys: they count from zero.
+ * - Keys, the upper halves of row numbers, ascend and have no sign bit. The bytes are used up to the last.
+ * - Bitmaps are read where they lie, never unpacked.
+ *
+ * One cursor follows the rows, which a reader delivers in ascending order; an order that goes back costs a
+ * restart, no more.
+ */
+public class DeletionVector {
+  private static final int PORTABLE = 1681511377;
+  private static final int NATIVE = 1681511376;
+  /** A key, and a bitmap without containers. */
+  private static final int LEAST_BUCKET = 12;
+  private static final long NONE = Long.MAX_VALUE;
+  private final List bases = new ArrayList();
+  private final List bitmaps = new ArrayList();
+  private int bucket;
+  private PeekableIntIterator cursor;
+  /** The first row of the vector that is not before the row asked for last. */
+  private long next;
+  private long asked;
+
+  public DeletionVector(byte[] vector, long cardinality) throws MalformedVector {
+    ByteBuffer bytes = ByteBuffer.wrap(vector).order(ByteOrder.LITTLE_ENDIAN);
+    require(8, bytes);
+    int magic = bytes.getInt();
+    boolean portable = magic == PORTABLE;
+    boolean bigEndian = magic == Integer.reverseBytes(NATIVE);
+    if (!portable && !bigEndian && magic != NATIVE) {
+      throw new MalformedVector("the deletion vector begins with " + magic + " instead of " + PORTABLE);
+    }
+    long rows = portable ? portable(bytes) : unkeyed(bytes, bigEndian);
+    if (bytes.hasRemaining()) {
+      throw new MalformedVector("the deletion vector has " + bytes.remaining() + " bytes too many");
+    }
+    if (rows != cardinality) {
+      throw new MalformedVector("the deletion vector holds " + rows + " rows, its descriptor says " + cardinality);
+    }
+    restart();
+  }
+
+  private long portable(ByteBuffer bytes) throws MalformedVector {
+    require(8, bytes);
+    long rows = 0;
+    int previous = -1;
+    for (int left = plausible(bytes.getLong(), bytes); left > 0; left--) {
+      require(LEAST_BUCKET, bytes);
+      int key = bytes.getInt();
+      if (key <= previous) {
+        throw new MalformedVector("the deletion vector's bucket " + (key & 0xffffffffL) + " is out of order");
+      }
+      previous = key;
+      rows += bucket(key, bytes);
+    }
+    return rows;
+  }
+
+  private long unkeyed(ByteBuffer bytes, boolean bigEndian) throws MalformedVector {
+    long rows = 0;
+    int count = plausible(number(bytes, bigEndian) & 0xffffffffL, bytes);
+    for (int key = 0; key < count; key++) {
+      require(LEAST_BUCKET, bytes);
+      int size = number(bytes, bigEndian);
+      require(size & 0xffffffffL, bytes);
+      int end = bytes.position() + size;
+      rows += bucket(key, bytes);
+      if (bytes.position() != end) {
+        throw new MalformedVector("the deletion vector's bucket " + key + " has another size than it says");
+      }
+    }
+    return rows;
+  }
+
+  private static void require(long count, ByteBuffer bytes) throws MalformedVector {
+    if (bytes.remaining() < count) {
+      throw new MalformedVector("the deletion vector breaks off");
+    }
+  }
+
+  private static int number(ByteBuffer bytes, boolean bigEndian) {
+    int number = bytes.getInt();
+    return bigEndian ? Integer.reverseBytes(number) : number;
+  }
+
+  /** count, if so many buckets can be in the bytes. */
+  private static int plausible(long count, ByteBuffer bytes) throws MalformedVector {
+    if (count < 0 || count > bytes.remaining() / LEAST_BUCKET) {
+      throw new MalformedVector("the deletion vector claims " + count + " buckets in " + bytes.remaining() + " bytes");
+    }
+    return (int) count;
+  }
+
+  private long bucket(int key, ByteBuffer bytes) throws MalformedVector {
+    ByteBuffer bitmap = (ByteBuffer) bytes.slice();
+    long rows = RoaringForm.check(bytes);
+    if (rows > 0) {
+      bases.add(Long.valueOf((long) key << 32));
+      bitmaps.add(new ImmutableRoaringBitmap(bitmap));
+    }
+    return rows;
+  }
+
+  /** The last row, -1 if there is none. */
+  public long last() {
+    int at = bases.size() - 1;
+    return at < 0 ? -1 : base(at) + (((ImmutableRoaringBitmap) bitmaps.get(at)).last() & 0xffffffffL);
+  }
+
+  private long base(int at) {
+    return ((Long) bases.get(at)).longValue();
+  }
+
+  private void restart() {
+    bucket = 0;
+    cursor = null;
+    asked = -1;
+    seek(0);
+  }
+
+  /** Moves to the first row of the vector from row on. */
+  private void seek(long row) {
+    for (; bucket < bases.size(); bucket++) {
+      long base = base(bucket);
+      if (cursor == null) {
+        cursor = ((ImmutableRoaringBitmap) bitmaps.get(bucket)).getIntIterator();
+      }
+      if (base < row) {
+        if (row - base > 0xffffffffL) {
+          cursor = null;
+          continue;
+        }
+        cursor.advanceIfNeeded((int) (row - base));
+      }
+      if (cursor.hasNext()) {
+        next = base + (cursor.peekNext() & 0xffffffffL);
+        return;
+      }
+      cursor = null;
+    }
+    next = NONE;
+  }
+
+  /** The first row of the vector from row on, Long.MAX_VALUE if there is none. */
+  public long from(long row) {
+    if (row < asked) {
+      restart();
+    }
+    asked = row;
+    if (next < row) {
+      seek(row);
+    }
+    return next;
+  }
+}

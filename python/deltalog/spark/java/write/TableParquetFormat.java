@@ -1,0 +1,24 @@
+package io.deltalog.spark;
+
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.mapreduce.Job;
+import org.apache.spark.sql.SparkSession;
+import org.apache.spark.sql.execution.datasources.OutputWriterFactory;
+import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
+import org.apache.spark.sql.types.StructType;
+import scala.collection.immutable.Map;
+
+/**
+ * Spark's Parquet writer with the settings that a Delta table needs, whatever the session's are, and without
+ * touching the session's: timestamps as 64-bit microseconds (INT96 has no statistics) and decimals in the
+ * standard's form.
+ */
+public class TableParquetFormat extends ParquetFileFormat {
+  public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {
+    OutputWriterFactory factory = super.prepareWrite(session, job, options, schema);
+    Configuration configuration = job.getConfiguration();
+    configuration.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
+    configuration.set("spark.sql.parquet.writeLegacyFormat", "false");
+    return factory;
+  }
+}

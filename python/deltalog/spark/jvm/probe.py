@@ -1,0 +1,49 @@
+"""Whether a session's Spark has everything that the native path uses.
+
+Spark's internals may change with any release.
+"""
+
+from typing import Any
+
+_DATASOURCES = "org.apache.spark.sql.execution.datasources"
+_CATALYST = "org.apache.spark.sql.catalyst"
+_CLASSES = (
+    "org.codehaus.janino.Compiler",
+    f"{_DATASOURCES}.FileIndex",
+    f"{_DATASOURCES}.FileSourceStrategy$",
+    f"{_DATASOURCES}.HadoopFsRelation",
+    f"{_DATASOURCES}.InsertIntoHadoopFsRelationCommand",
+    f"{_DATASOURCES}.PartitionDirectory",
+    f"{_DATASOURCES}.parquet.ParquetFileFormat",
+    f"{_DATASOURCES}.v2.V2CommandExec",
+    f"{_CATALYST}.analysis.TableOutputResolver",
+    f"{_CATALYST}.catalog.CatalogTable",
+    f"{_CATALYST}.plans.logical.LocalRelation",
+    f"{_CATALYST}.rules.Rule",
+    f"{_CATALYST}.types.DataTypeUtils",
+    f"{_CATALYST}.expressions.DateFormatClass",
+    "org.apache.spark.sql.classic.Dataset",
+    "org.apache.spark.sql.classic.ExpressionUtils",
+    "org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension",
+    "org.apache.spark.sql.connector.catalog.V1Table",
+    "org.apache.spark.sql.execution.FileSourceScanExec",
+    "org.apache.spark.sql.execution.command.CreateDataSourceTableAsSelectCommand",
+    "org.apache.spark.sql.execution.command.CreateDataSourceTableCommand",
+)
+
+
+def missing_symbols(spark: Any) -> str:
+    """The names of what is missing, empty when the native path can be taken."""
+    from py4j.protocol import Py4JJavaError
+
+    jvm = spark.sparkContext._jvm
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    missing = []
+    for name in _CLASSES:
+        try:
+            jvm.java.lang.Class.forName(name, False, loader)
+        except Py4JJavaError:
+            missing.append(name)
+    if not any(method.getName() == "addURL" for method in loader.getClass().getMethods()):
+        missing.append("a class loader of the driver that takes jars")
+    return ", ".join(missing)

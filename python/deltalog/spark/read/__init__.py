@@ -1,0 +1,1 @@
+"""Reads: snapshots as relations of Spark's, planned by Rust."""

@@ -1,0 +1,132 @@
+"""What Spark's tasks find wrong with a table's files: their errors name a path and no table, ours say table, version, file and what to do.
+
+A data file that is gone is Spark's own error; what is wrong with a deletion vector our Java classes find out
+(`FileFault`). The snapshots that were planned are known here, weakly: a file that lies below a root of one of
+them is that table's. Any other path is none of our business and keeps Spark's error.
+"""
+
+import threading
+import weakref
+from itertools import chain
+from typing import Any, Protocol, TypeVar
+from urllib.parse import unquote
+
+from deltalog import errors
+from deltalog._internal import DeltaError, MissingFileError, Snapshot
+
+# What every Spark 4 says; the file is the only parameter.
+_CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
+_FAULT = "io.deltalog.spark.FileFault"
+_DEEPEST_CAUSE = 20
+_HINT = (
+    "the table's log names this data file, but it is gone: vacuumed, if this is an old version, else deleted by hand; "
+    "read a newer version, or restore the file"
+)
+
+
+_Error = TypeVar("_Error", bound=DeltaError)
+
+
+class PlansFiles(Protocol):
+    """What lives as long as a relation in the JVM does."""
+
+    @property
+    def snapshot(self) -> Snapshot: ...
+
+
+_lock = threading.Lock()
+# In the order of their last plan.
+_planned: "weakref.WeakKeyDictionary[PlansFiles, None]" = weakref.WeakKeyDictionary()
+
+
+def remember(planner: PlansFiles) -> None:
+    """Notes that Spark may read files of `planner.snapshot` from now on."""
+    with _lock:
+        _planned.pop(planner, None)
+        _planned[planner] = None
+
+
+def error_of(java_exception: Any) -> DeltaError | None:
+    """Our error, if the Java one says that something is wrong with a file of a planned snapshot."""
+    from py4j.java_gateway import is_instance_of
+    from pyspark import SparkContext
+
+    for _ in range(_DEEPEST_CAUSE):
+        if java_exception is None:
+            return None
+        if java_exception.getClass().getName() == _FAULT:
+            return _fault(java_exception)
+        # The exceptions around it repeat its text, but do not have its parameter.
+        named = f"[{_CONDITION}]" in (java_exception.getMessage() or "")
+        if named and is_instance_of(SparkContext._gateway, java_exception, "org.apache.spark.SparkThrowable"):
+            path = java_exception.getMessageParameters().get("path")
+            if path is not None:
+                return _missing(str(path))
+        java_exception = java_exception.getCause()
+    return None
+
+
+def _missing(path: str) -> MissingFileError | None:
+    snapshot = _snapshot_of(_comparable(path))
+    return (
+        None
+        if snapshot is None
+        else _located(MissingFileError, "the file is not there", _HINT, snapshot, path)
+    )
+
+
+def _fault(fault: Any) -> DeltaError:
+    """The error that a `FileFault` stands for. Its message is whole also without a table."""
+    kind: type[DeltaError] = getattr(errors, fault.kind())
+    hint, path = fault.hint(), fault.dataFile()
+    snapshot = _snapshot_of(_comparable(path))
+    if snapshot is None:
+        return kind(f"{fault.getMessage()} (file {path})")
+    return _located(kind, fault.getMessage(), hint, snapshot, path)
+
+
+def _located(kind: type[_Error], message: str, hint: str | None, snapshot: Snapshot, path: str) -> _Error:
+    file = _comparable(path).removeprefix(_comparable(snapshot.uri) + "/")
+    error = kind(
+        f"{message} (table {snapshot.uri}, version {snapshot.version}, file {file})"
+        + (f"; {hint}" if hint else "")
+    )
+    error.table, error.version, error.path, error.hint = snapshot.uri, snapshot.version, file, hint
+    return error
+
+
+def _snapshot_of(path: str) -> Snapshot | None:
+    """The table that `path` belongs to.
+
+    Of several versions that were planned, it is the newest plan that lists the file.
+    """
+    with _lock:
+        planners = list(_planned)
+    below = [
+        planner
+        for planner in reversed(planners)
+        if any(path.startswith(root + "/") for root in _roots(planner.snapshot))
+    ]
+    inside = [planner for planner in below if path.startswith(_comparable(planner.snapshot.uri) + "/")]
+    listing = (p for p in below if below == inside == [p] or path in map(_comparable, p.snapshot.file_uris()))
+    planner = next(chain(listing, inside), None)
+    if planner is None:
+        return None
+    return planner.snapshot
+
+
+def _roots(snapshot: Snapshot) -> list[str]:
+    return [_comparable(root) for root in (snapshot.uri, *snapshot.allowed_roots)]
+
+
+def _comparable(location: str) -> str:
+    """A location without its escapes and its empty authority:
+
+    Hadoop and URLs write both in more than one way.
+    """
+    scheme, separator, rest = location.partition(":/")
+    return (
+        f"{scheme}:/{unquote(rest.lstrip('/') if rest.startswith('//') else rest)}"
+        if separator
+        else unquote(location)
+    )

@@ -1,0 +1,58 @@
+"""Filters of the Python Data Source as the SQL text that the core prunes by.
+
+A filter without a safe text is left out: it prunes nothing.
+"""
+
+import datetime
+from decimal import Decimal
+from typing import Any
+
+from pyspark.sql import datasource
+
+_COMPARISONS = {
+    "EqualTo": "=",
+    "GreaterThan": ">",
+    "GreaterThanOrEqual": ">=",
+    "LessThan": "<",
+    "LessThanOrEqual": "<=",
+}
+
+
+def filter_text(filters: list[Any]) -> str:
+    """The conjunction of those filters that have a text."""
+    return " AND ".join(f"({text})" for text in map(_text, filters) if text is not None)
+
+
+def _text(filter_: Any) -> str | None:
+    kind = type(filter_).__name__
+    if not hasattr(datasource, kind) or not hasattr(filter_, "attribute"):
+        return None
+    column = ".".join("`" + part.replace("`", "``") + "`" for part in filter_.attribute)
+    if kind == "IsNull":
+        return f"{column} IS NULL"
+    if kind == "IsNotNull":
+        return f"{column} IS NOT NULL"
+    if kind == "In":
+        values = [_literal(value) for value in filter_.value]
+        return (
+            None
+            if None in values or not values
+            else f"{column} IN ({', '.join(str(value) for value in values)})"
+        )
+    value = _literal(filter_.value) if kind in _COMPARISONS else None
+    return None if value is None else f"{column} {_COMPARISONS[kind]} {value}"
+
+
+def _literal(value: Any) -> str | None:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, str):
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if isinstance(value, datetime.date) and not isinstance(value, datetime.datetime):
+        return f"DATE '{value.isoformat()}'"
+    return None

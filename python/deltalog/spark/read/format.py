@@ -1,0 +1,120 @@
+"""How the files of a snapshot are read:
+
+by Spark's own Parquet reader, and beneath it what the table's features ask for.
+"""
+
+import json
+from typing import Any
+
+from deltalog._internal import Snapshot
+from deltalog.spark.errors import UnsupportedFeatureError
+from deltalog.spark.jvm import Jvm
+
+_CHANGES = "delta.typeChanges"
+# Spark's vectorised reader takes 32-bit integers, as which all shorter ones are stored, for decimals with so
+# many digits before the point.
+_DIGITS_OF_INTEGERS = 10
+_MOST_DIGITS = 38
+
+
+def file_format(jvm: Jvm, session: Any, snapshot: Snapshot, schema: Any, is_change_feed: bool = False) -> Any:
+    """A table that asks for nothing else is read by nothing but Spark's own class."""
+    _check_variants(session, snapshot)
+    mapping = snapshot.column_mapping_mode
+    # Of the versions of a feed any may have had vectors.
+    has_vectors = is_change_feed or "deletionVectors" in (snapshot.reader_features or ())
+    read_as = _read_as(snapshot)
+    row_tracking = None if is_change_feed else snapshot.row_tracking_columns
+    if mapping == "none" and not has_vectors and not read_as and row_tracking is None:
+        return jvm.root.org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat()
+    names = (
+        None
+        if mapping == "none"
+        else jvm.new("PhysicalNames", schema, jvm.struct(snapshot.physical_schema_json))
+    )
+    other_types = jvm.struct(json.dumps({"type": "struct", "fields": read_as}))
+    return jvm.new(
+        "SnapshotFormat",
+        names,
+        mapping == "id",
+        has_vectors,
+        other_types,
+        is_change_feed,
+        *(row_tracking or (None, None)),
+    )
+
+
+def _check_variants(session: Any, snapshot: Snapshot) -> None:
+    """The Parquet reader of Spark 4.0 fails on the mark that the writers of shredded variants put on columns."""
+    shredded = [
+        feature for feature in snapshot.reader_features or () if feature.startswith("variantShredding")
+    ]
+    if shredded and str(session.version()).startswith("4.0."):
+        raise UnsupportedFeatureError(
+            f"cannot read the table with Spark's own reader: the table feature '{shredded[0]}' needs Spark 4.1 or newer "
+            f"(table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect, or from Python"
+        )
+
+
+def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
+    """The columns that Spark must read in another type than the table's."""
+    columns = []
+    for field in json.loads(snapshot.schema_json)["fields"]:
+        if field["name"] in snapshot.partition_columns:
+            continue
+        kind = _kind_read(field)
+        if kind is None:
+            raise UnsupportedFeatureError(
+                f"cannot read the table with Spark's own reader: the change of the column {field['name']} from short integers to a decimal with that "
+                "many digits after the point (table feature 'typeWidening') is not implemented there "
+                f"(table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect, or from Python"
+            )
+        if kind != field["type"]:
+            columns.append({**field, "type": kind, "metadata": {}})
+    return columns
+
+
+def _kind_read(field: dict[str, Any]) -> Any:
+    """The type that Spark reads the column in; None if there is none."""
+    changes = field.get("metadata", {}).get(_CHANGES, [])
+    narrow = {
+        change.get("fieldPath", "")
+        for change in changes
+        if change["fromType"] in ("byte", "short") and change["toType"].startswith("decimal")
+    }
+    return _read_within(field["type"], "", narrow)
+
+
+def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
+    """The same for the part of a column at `path`; `narrow` are the paths of decimals that were short
+    integers.
+    """
+    if isinstance(kind, str):
+        return _decimal_read(kind) if path in narrow and kind.startswith("decimal") else kind
+    if kind["type"] == "struct":
+        parts = {"fields": [{**field, "type": _kind_read(field)} for field in kind["fields"]]}
+        return None if any(field["type"] is None for field in parts["fields"]) else {**kind, **parts}
+    names = (
+        {"elementType": "element"} if kind["type"] == "array" else {"keyType": "key", "valueType": "value"}
+    )
+    parts = {
+        name: _read_within(kind[name], f"{path}.{step}".lstrip("."), narrow) for name, step in names.items()
+    }
+    return None if None in parts.values() else {**kind, **parts}
+
+
+def _decimal_read(decimal: str) -> str | None:
+    """A decimal that Spark's reader takes short integers for."""
+    precision, scale = _digits(decimal)
+    if precision - scale >= _DIGITS_OF_INTEGERS:
+        return decimal
+    return (
+        f"decimal({scale + _DIGITS_OF_INTEGERS},{scale})"
+        if scale + _DIGITS_OF_INTEGERS <= _MOST_DIGITS
+        else None
+    )
+
+
+def _digits(decimal: str) -> tuple[int, int]:
+    precision, scale = decimal.removeprefix("decimal(").removesuffix(")").split(",")
+    return int(precision), int(scale)

@@ -1,0 +1,159 @@
+"""A snapshot as a relation of Spark's: its own Parquet scan over the files that Rust plans."""
+
+import json
+from typing import Any
+
+from deltalog._internal import Snapshot, SparkChanges
+from deltalog.arguments import ChangeRange
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import path_of, uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.read.format import file_format
+from deltalog.spark.read.planner import ChangesPlanner, Planner
+from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
+
+
+def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
+    """The version that the options ask for, or the newest."""
+    options.check_read()
+    if options.wants_row_ids:
+        raise InvalidArgumentError(
+            "rowIds is for Spark Connect: here select _metadata.row_id and _metadata.row_commit_version"
+        )
+    uri = uri_of(jvm, session, options.path)
+    version, timestamp_ms = _version(options), _timestamp(jvm, session, options)
+    return Snapshot.open(
+        uri, version=version, timestamp_ms=timestamp_ms, allowed_roots=_roots(jvm, session, options)
+    )
+
+
+def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
+    """What changed in the versions that the options ask for."""
+    options.check_read()
+    newest = Snapshot.open(uri_of(jvm, session, options.path), allowed_roots=_roots(jvm, session, options))
+    start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
+    return newest.spark_changes(ChangeRange(start[0], end[0], start[1], end[1]))
+
+
+def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
+    return [uri_of(jvm, session, root) for root in options.allowed_roots]
+
+
+def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_options: Any) -> Any:
+    """The changed rows of some versions, in the schema of the last of them."""
+    snapshot = changes.snapshot
+    label = "changes of v{} to v{}".format(*(changes.versions or ("?", "?")))
+    identity = f"{snapshot.uri} {label}#{snapshot.table_id}"
+    schema = jvm.struct(feed_schema(snapshot))
+    partition_schema = jvm.struct(with_fields(_partition_schema(snapshot), CHANGE_FIELDS[1:]))
+    index = jvm.new(
+        "DeltalogFileIndex",
+        path_of(jvm, snapshot.uri),
+        label,
+        identity,
+        partition_schema,
+        ChangesPlanner(jvm, changes),
+    )
+    reader = file_format(jvm, session, snapshot, jvm.struct(snapshot.schema_json), is_change_feed=True)
+    return jvm.new(
+        "DeltalogRelation", index, partition_schema, schema, reader, _strict(scala_options), session
+    )
+
+
+def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
+    """A `HadoopFsRelation` that stays on `snapshot`."""
+    schema = jvm.struct(snapshot.schema_json)
+    partition_schema = jvm.struct(_partition_schema(snapshot))
+    path = path_of(jvm, snapshot.uri)
+    label = f"v{snapshot.version}"
+    identity = f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}"
+    index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, Planner(jvm, snapshot))
+    return jvm.new(
+        "DeltalogRelation",
+        index,
+        partition_schema,
+        schema,
+        file_format(jvm, session, snapshot, schema),
+        _strict(scala_options),
+        session,
+    )
+
+
+def _strict(scala_options: Any) -> Any:
+    """A file that is missing or damaged is an error, whatever the session's settings for plain files say:
+
+    rows would be lost without a word.
+    """
+    for name in ("ignoreMissingFiles", "ignoreCorruptFiles"):
+        if not scala_options.contains(name) and not scala_options.contains(name.lower()):
+            scala_options = scala_options.updated(name, "false")
+    return scala_options
+
+
+def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
+    """A schema that the caller gives must be the table's (nullability and metadata aside):
+
+    a Delta table is never read with another one.
+    """
+    wanted = [(f["name"], _bare(f["type"])) for f in json.loads(expected.json())["fields"]]
+    actual = [(f["name"], _bare(f["type"])) for f in json.loads(snapshot.schema_json)["fields"]]
+    if sorted(wanted, key=str) != sorted(actual, key=str):
+        raise InvalidArgumentError(
+            f"the schema given does not match that of the Delta table {snapshot.uri} at version {snapshot.version}: "
+            f"given {expected.simpleString()}. Leave the schema out; the table's own is used"
+        )
+
+
+def _bare(kind: Any) -> Any:
+    if isinstance(kind, dict):
+        return {
+            name: _bare(value)
+            for name, value in kind.items()
+            if name not in ("nullable", "containsNull", "valueContainsNull", "metadata")
+        }
+    return [_bare(item) for item in kind] if isinstance(kind, list) else kind
+
+
+def _partition_schema(snapshot: Snapshot) -> str:
+    fields = {field["name"]: field for field in json.loads(snapshot.schema_json)["fields"]}
+    return json.dumps({"type": "struct", "fields": [fields[name] for name in snapshot.partition_columns]})
+
+
+def _version(options: Options, name: str = "versionAsOf") -> int | None:
+    text = options.values.get(name.lower())
+    if text is None:
+        return None
+    if not text.strip().isdigit():
+        raise InvalidArgumentError(f"{name} must be a version number, not {text!r}")
+    return int(text)
+
+
+def _bound(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | None, int | None]:
+    """Version or timestamp at which the changes begin or end."""
+    text = options.values.get(f"{end}timestamp")
+    return _version(options, f"{end}Version"), None if text is None else _milliseconds(
+        jvm, session, f"{end}Timestamp", text
+    )
+
+
+def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
+    micros = options.values.get("timestampasofmicros")  # from TIMESTAMP AS OF, already evaluated by Spark
+    text = options.values.get("timestampasof")
+    if micros is None and text is None:
+        return None
+    if "versionasof" in options.values:
+        raise InvalidArgumentError("versionAsOf and timestampAsOf cannot be used together")
+    return (
+        int(micros) // 1000 if micros is not None else _milliseconds(jvm, session, "timestampAsOf", str(text))
+    )
+
+
+def _milliseconds(jvm: Jvm, session: Any, name: str, text: str) -> int:
+    """A timestamp as Spark reads it; without a zone it is one of the session's."""
+    zone = jvm.root.java.time.ZoneId.of(session.sessionState().conf().sessionLocalTimeZone())
+    utf8 = jvm.root.org.apache.spark.unsafe.types.UTF8String.fromString(text)
+    parsed = jvm.root.org.apache.spark.sql.catalyst.util.DateTimeUtils.stringToTimestamp(utf8, zone)
+    if parsed.isEmpty():
+        raise InvalidArgumentError(f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}")
+    return int(parsed.get()) // 1000

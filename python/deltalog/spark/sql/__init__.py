@@ -1,0 +1,1 @@
+"""Tables in SQL: statements and names."""

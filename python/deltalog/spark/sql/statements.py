@@ -1,0 +1,208 @@
+"""`CREATE TABLE … USING deltalog`, with and without `AS SELECT`:
+
+the table is made first, then its entry in the session catalog.
+"""
+
+import json
+from typing import Any
+
+from deltalog._internal import Snapshot, SparkWrite
+from deltalog.arguments import TableOptions
+from deltalog.spark import schema
+from deltalog.spark.errors import InvalidArgumentError, NotATableError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.write import fit, job
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+# What Spark keeps in the catalog for its own use.
+_CATALOG_PROPERTIES = ("owner", "provider", "location", "transient_lastDdlTime")
+_STATEMENTS = {
+    "InsertIntoHadoopFsRelationCommand": "INSERT with a PARTITION clause",
+    "DeleteFromTable": "DELETE",
+    "UpdateTable": "UPDATE",
+    "MergeIntoTable": "MERGE",
+    "TruncateTableCommand": "TRUNCATE TABLE",
+    "RepairTableCommand": "MSCK REPAIR TABLE",
+    "LoadDataCommand": "LOAD DATA",
+    "CreateTableLikeCommand": "CREATE TABLE LIKE",
+}
+
+
+def describe(statement: Any) -> str:
+    """A refused plan in the words of SQL."""
+    name = statement.getClass().getSimpleName()
+    return _STATEMENTS.get(name, f"ALTER TABLE ({name})" if name.startswith("AlterTable") else name)
+
+
+def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
+    """A new table of the columns given, or an entry for the table that is at the location already."""
+    table = statement.table()
+    catalog = session.sessionState().catalog()
+    if _already_there(jvm, catalog, table, statement.ignoreIfExists()):
+        return
+    location, uri = _location(jvm, session, catalog, table)
+    _check(jvm, table)
+    existing = _existing(uri)
+    if existing is None:
+        existing = _create_empty(jvm, session, table, uri)
+    elif table.schema().fields():
+        _check_same(jvm, table, existing)
+    _register(jvm, catalog, table, existing, location)
+
+
+def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
+    """`CREATE TABLE … AS SELECT`, `saveAsTable` and `writeTo(…).create()`."""
+    table, mode = statement.table(), statement.mode().name()
+    catalog = session.sessionState().catalog()
+    there = catalog.tableExists(table.identifier())
+    if there and mode == "Ignore":
+        return
+    if there and mode == "ErrorIfExists":
+        raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} exists already")
+    definition = catalog.getTableMetadata(table.identifier()) if there else table
+    location, uri = _location(jvm, session, catalog, definition)
+    _check(jvm, table)
+    options = Options.of(jvm, table.storage().properties())
+    options.check_write()
+    data = _query(jvm, session, statement)
+    partition_by = jvm.sequence(table.partitionColumnNames())
+    configuration = _configuration(jvm, table)
+    table_options = TableOptions(partition_by or None, configuration, None, _comment(table))
+    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), mode.lower(), table_options)
+    if pending is not None:
+        operation = "WRITE" if there else "CREATE TABLE AS SELECT"
+        job.run(
+            jvm,
+            session,
+            data,
+            pending,
+            uri,
+            options,
+            operation,
+            _parameters(table, partition_by, configuration, mode),
+        )
+    if not there:
+        _register(jvm, catalog, table, Snapshot.open(uri), location)
+
+
+def _query(jvm: Jvm, session: Any, statement: Any) -> Any:
+    data = fit.dataset(jvm, session, statement.query())
+    return data.toDF(jvm.seq(jvm.sequence(statement.outputColumnNames())))
+
+
+def _already_there(jvm: Jvm, catalog: Any, table: Any, ignore: bool) -> bool:
+    if not catalog.tableExists(table.identifier()):
+        return False
+    if ignore:
+        return True
+    raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} exists already")
+
+
+def _location(jvm: Jvm, session: Any, catalog: Any, table: Any) -> tuple[Any, str]:
+    """The location as Spark's catalog keeps it, and as the core takes it."""
+    given = table.storage().locationUri()
+    location = given.get() if given.isDefined() else catalog.defaultTablePath(table.identifier())
+    return location, uri_of(jvm, session, jvm.root.org.apache.hadoop.fs.Path(location).toString())
+
+
+def _check(jvm: Jvm, table: Any) -> None:
+    if table.bucketSpec().isDefined():
+        raise InvalidArgumentError(
+            "a Delta table cannot be bucketed: leave CLUSTERED BY … INTO … BUCKETS out"
+        )
+    if "clusteringColumns" in jvm.dictionary(table.properties()):
+        raise InvalidArgumentError("CLUSTER BY is not supported yet by deltalog")
+
+
+def _existing(uri: str) -> Snapshot | None:
+    try:
+        return Snapshot.open(uri)
+    except NotATableError:
+        return None
+
+
+def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> Snapshot:
+    if not table.schema().fields():
+        raise NotATableError(
+            f"there is no Delta table at {uri}, and CREATE TABLE names no columns to make one"
+        )
+    partition_by = jvm.sequence(table.partitionColumnNames())
+    configuration = _configuration(jvm, table)
+    schema_json = schema.of_definition(table.schema().json())
+    pending = SparkWrite.begin(
+        uri,
+        schema_json,
+        "errorifexists",
+        TableOptions(partition_by or None, configuration, None, _comment(table)),
+    )
+    if pending is not None:
+        pending.commit(
+            "CREATE TABLE", _parameters(table, partition_by, configuration, None), job.engine_info(session)
+        )
+    return Snapshot.open(uri)
+
+
+def _check_same(jvm: Jvm, table: Any, existing: Snapshot) -> None:
+    """CREATE TABLE over an existing Delta table must say what is there."""
+    from deltalog.spark.read.relation import check_expected_schema
+
+    check_expected_schema(existing, table.schema())
+    given = jvm.sequence(table.partitionColumnNames())
+    if given != list(existing.partition_columns):
+        raise InvalidArgumentError(
+            f"the Delta table {existing.uri} is partitioned by ({', '.join(existing.partition_columns)}), not by ({', '.join(given)})"
+        )
+    for name, value in _configuration(jvm, table).items():
+        if existing.configuration.get(name) != value:
+            raise InvalidArgumentError(
+                f"the Delta table {existing.uri} has not the property {name}={value} that CREATE TABLE names"
+            )
+
+
+def _register(jvm: Jvm, catalog: Any, table: Any, snapshot: Snapshot, location: Any) -> None:
+    """The entry:
+
+    columns for those who list them, no statistics, no partitions. The log stays the authority.
+    """
+    partitions = list(snapshot.partition_columns)
+    names = schema.field_names(snapshot.schema_json)
+    if names[len(names) - len(partitions) :] != partitions:
+        partitions = []  # Spark's catalog can only hold partition columns that stand last
+    storage = jvm.static("CaseClass", "with", table.storage(), {"locationUri": jvm.some(location)})
+    changes = {
+        "storage": storage,
+        "schema": jvm.struct(snapshot.schema_json),
+        "partitionColumnNames": jvm.seq(partitions),
+        "tracksPartitionsInCatalog": False,
+    }
+    catalog.createTable(jvm.static("CaseClass", "with", table, changes), False, False)
+
+
+def _configuration(jvm: Jvm, table: Any) -> dict[str, str]:
+    properties = jvm.dictionary(table.properties())
+    return {
+        name: value
+        for name, value in properties.items()
+        if name not in _CATALOG_PROPERTIES and not name.startswith("option.")
+    }
+
+
+def _comment(table: Any) -> str | None:
+    return table.comment().get() if table.comment().isDefined() else None
+
+
+def _parameters(
+    table: Any, partition_by: list[str], configuration: dict[str, str], mode: str | None
+) -> dict[str, str]:
+    managed = "true" if table.tableType().name() == "MANAGED" else "false"
+    parameters = {
+        "isManaged": managed,
+        "partitionBy": json.dumps(partition_by),
+        "properties": json.dumps(configuration),
+    }
+    if mode is not None:
+        parameters["mode"] = mode
+    comment = _comment(table)
+    return parameters if comment is None else {**parameters, "description": comment}

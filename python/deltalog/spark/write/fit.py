@@ -1,0 +1,100 @@
+"""Fits the rows to be written to the table: columns by name, types as Spark's store assignment casts them, partition values as the log's text.
+
+All of it is one projection in Spark's own plan, so no row passes Python and nothing is read twice. What
+cannot be stored raises here, before any file is written; a value that does not fit its type (an overflow, a
+null where none may be) fails the job.
+"""
+
+from typing import Any
+
+from deltalog.spark.errors import InvalidArgumentError, SchemaMismatchError
+from deltalog.spark.jvm import Jvm
+
+_CATALYST = "org.apache.spark.sql.catalyst"
+_TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
+
+
+def to_table(jvm: Jvm, session: Any, data: Any, table_schema_json: str, table: str) -> Any:
+    """`data` with exactly the table's columns: missing ones are null, unknown ones an error."""
+    resolver = jvm.singleton(f"{_CATALYST}.analysis.TableOutputResolver")
+    schema = jvm.struct(table_schema_json)
+    expected = jvm.root.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
+    plan = data.queryExecution().analyzed()
+    if plan.output().size() == 0:
+        raise SchemaMismatchError(f"there are no columns to write into the table {table}")
+    _check_no_extra(data, schema, session.sessionState().conf().caseSensitiveAnalysis(), table)
+    fill = _fill_missing_with_default(jvm)
+    resolved = resolver.resolveOutputColumns(table, expected, plan, True, session.sessionState().conf(), fill)
+    return dataset(jvm, session, resolved)
+
+
+def _check_no_extra(data: Any, schema: Any, case_sensitive: bool, table: str) -> None:
+    key = str if case_sensitive else str.lower
+    known = {key(name) for name in schema.fieldNames()}
+    extra = [name for name in data.columns() if key(name) not in known]
+    if extra:
+        raise SchemaMismatchError(
+            f"the table {table} has no column {', '.join(extra)}; it has {', '.join(schema.fieldNames())}. Columns are not added on the way"
+        )
+
+
+def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
+    """`data` with each partition column as the text that stands for it in the log, so that a directory's name
+    carries the exact value.
+    """
+    names = list(data.columns())
+    by_name = {name.lower(): name for name in names}
+    missing = [name for name in partition_columns if name.lower() not in by_name]
+    if missing:
+        raise InvalidArgumentError(
+            f"the data has no column {', '.join(missing)} to partition by; it has {', '.join(names)}"
+        )
+    if len({name.lower() for name in partition_columns}) == len(names):
+        raise InvalidArgumentError(
+            "all columns of the table are partition columns: at least one column must be left for the data files"
+        )
+    if not partition_columns:
+        return data
+    partitions = {name.lower() for name in partition_columns}
+    utilities = jvm.root.org.apache.spark.sql.classic.ExpressionUtils
+    columns = []
+    for attribute in jvm.sequence(data.queryExecution().analyzed().output()):
+        name = attribute.name()
+        columns.append(
+            _text(jvm, utilities, attribute).alias(name)
+            if name.lower() in partitions
+            else utilities.column(attribute)
+        )
+    return data.select(jvm.seq(columns))
+
+
+def dataset(jvm: Jvm, session: Any, plan: Any) -> Any:
+    """A resolved plan as a DataFrame of the JVM's."""
+    return jvm.root.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
+
+
+def _text(jvm: Jvm, utilities: Any, attribute: Any) -> Any:
+    """The column as the log writes it, PROTOCOL.md, "Partition Value Serialization". Spark has the text of bytes checked, because the
+    name of a directory would silently replace what is not UTF-8."""
+    catalyst = jvm.root.org.apache.spark.sql.catalyst.expressions
+    kind = attribute.dataType().typeName()
+    types = jvm.root.org.apache.spark.sql.types.DataTypes
+    if kind == "string":
+        return utilities.column(attribute)
+    if kind == "timestamp":
+        pattern = catalyst.Literal.create(_TIMESTAMP_FORMAT, types.StringType)
+        return utilities.column(catalyst.DateFormatClass(attribute, pattern, jvm.some("UTC")))
+    ansi = jvm.singleton(f"{_CATALYST}.expressions.EvalMode").ANSI()
+    text = utilities.column(catalyst.Cast(attribute, types.StringType, jvm.some("UTC"), ansi))
+    return jvm.root.org.apache.spark.sql.functions.validate_utf8(text) if kind == "binary" else text
+
+
+def _fill_missing_with_default(jvm: Jvm) -> Any:
+    """The last parameter of `resolveOutputColumns`: a Boolean up to Spark 4.1, a mode from 4.2 on."""
+    resolver = jvm.root.java.lang.Class.forName(f"{_CATALYST}.analysis.TableOutputResolver")
+    for method in resolver.getMethods():
+        if method.getName() == "resolveOutputColumns":
+            if method.getParameterTypes()[5].getName() == "boolean":
+                return True
+            return jvm.singleton(f"{_CATALYST}.analysis.TableOutputResolver$DefaultValueFillMode").FILL()
+    raise AttributeError("TableOutputResolver.resolveOutputColumns")

@@ -1,0 +1,101 @@
+"""What Ctrl-C means for a write: no commit, and the job is cancelled.
+
+The JVM may call back in another Python thread than the one that waits for the statement. Then
+`KeyboardInterrupt` reaches only the waiting thread, and PySpark's own attempt to cancel the jobs fails,
+because it uses the connection that is being waited on. So each running write is registered here, and the
+signal marks it before PySpark's handler goes on as usual. A write is either marked or past `begin_commit`,
+never both.
+"""
+
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any
+
+_CANCEL_EVERY_SECONDS = 0.2
+
+_lock = threading.RLock()  # the signal may arrive in a thread that holds it
+_running: set["RunningWrite"] = set()
+
+
+class RunningWrite:
+    """A write between its start and its commit; its Spark jobs carry `tag`."""
+
+    def __init__(self, spark_context: Any) -> None:
+        self.tag = f"deltalog-write-{uuid.uuid4()}"
+        self._spark_context = spark_context
+        self._interrupted = False
+
+    def check(self) -> None:
+        if self._interrupted:
+            raise KeyboardInterrupt("the write was interrupted; nothing was committed")
+
+    def begin_commit(self) -> None:
+        """From here on an interrupt comes too late."""
+        with _lock:
+            self.check()
+            _running.discard(self)
+
+    def interrupt(self) -> None:
+        self._interrupted = True
+        # Another thread, because the connection to the JVM of this one may be in the middle of a call.
+        threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
+
+    def _cancel(self) -> None:
+        """Until the write is over:
+
+        the interrupt may come before its job has started, and jobs may follow one another.
+        """
+        while self in _running:
+            self._spark_context.cancelJobsWithTag(self.tag)
+            time.sleep(_CANCEL_EVERY_SECONDS)
+
+
+@contextmanager
+def running_write(spark_context: Any) -> Iterator[RunningWrite]:
+    """Registers a write and tags the jobs that this thread starts for it; `spark_context` is the JVM's."""
+    write = RunningWrite(spark_context)
+    with _lock:
+        _running.add(write)
+    try:
+        spark_context.addJobTag(write.tag)
+        try:
+            yield write
+        finally:
+            spark_context.removeJobTag(write.tag)
+    finally:
+        with _lock:
+            _running.discard(write)
+
+
+def _on_interrupt(number: int, frame: FrameType | None) -> None:
+    with _lock:
+        for write in list(_running):
+            write.interrupt()
+    try:
+        _previous(number, frame)
+    except Exception as error:
+        # That of PySpark 4.0 fails when it cancels over the connection in use; the newer ones raise this one
+        # then, too.
+        raise KeyboardInterrupt from error
+
+
+_previous: Any = signal.default_int_handler
+
+
+def install() -> None:
+    """Puts our handler before the one that is there.
+
+    Only the main thread may; from another one interrupts stay as they are.
+    """
+    global _previous
+    if threading.current_thread() is not threading.main_thread():
+        return
+    current = signal.getsignal(signal.SIGINT)
+    if current is not _on_interrupt and callable(current):
+        _previous = current
+        signal.signal(signal.SIGINT, _on_interrupt)

@@ -1,0 +1,107 @@
+"""Writes: the core checks, Spark's own Parquet writer writes into a fresh directory inside the table, the core commits.
+
+- Nothing is written before `SparkWrite.begin` and the fit of the columns have succeeded.
+- Readers see nothing before the commit. A job that fails or is interrupted leaves no commit.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from deltalog._internal import SparkWrite, __version__
+from deltalog.arguments import TableOptions
+from deltalog.spark import schema
+from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.compile import PACKAGE
+from deltalog.spark.location import path_of, uri_of
+from deltalog.spark.options import Options
+from deltalog.spark.write import fit
+from deltalog.spark.write.interrupts import RunningWrite, running_write
+
+_MODES = {"Append": "append", "Overwrite": "overwrite", "Ignore": "ignore", "ErrorIfExists": "errorifexists"}
+
+
+def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> None:
+    """`df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`."""
+    options.check_write()
+    partition_by = options.partition_by()
+    schema_json = schema.of_data(data.schema().json())
+    uri = uri_of(jvm, session, options.path)
+    pending = SparkWrite.begin(
+        uri, schema_json, _MODES[mode], TableOptions(partition_by, options.table_configuration())
+    )
+    if pending is not None:
+        parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
+        run(jvm, session, data, pending, uri, options, "WRITE", parameters)
+
+
+def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool) -> None:
+    """`INSERT INTO` and `INSERT OVERWRITE` (of the whole table); Spark has put the columns into the table's
+    order already.
+    """
+    if {"versionasof", "timestampasof", "timestampasofmicros"} & options.values.keys():
+        raise InvalidArgumentError("a table at an older version cannot be written to")
+    if options.wants_changes:
+        raise InvalidArgumentError("a change data feed cannot be written to")
+    if session.sessionState().conf().partitionOverwriteMode().toString() == "DYNAMIC" and overwrite:
+        raise UnsupportedFeatureError(
+            "partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table"
+        )
+    uri = uri_of(jvm, session, options.path)
+    mode = "Overwrite" if overwrite else "Append"
+    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), _MODES[mode], TableOptions())
+    if pending is not None:
+        run(jvm, session, data, pending, uri, options, "WRITE", {"mode": mode, "partitionBy": "[]"})
+
+
+def run(
+    jvm: Jvm,
+    session: Any,
+    data: Any,
+    pending: SparkWrite,
+    uri: str,
+    options: Options,
+    operation: str,
+    parameters: Mapping[str, str],
+) -> int:
+    """Writes `data` and commits it. On any failure before the commit, what was written is deleted."""
+    with running_write(session.sparkContext()) as running:
+        try:
+            _check_calendar(session)
+            _write_files(jvm, session, data, pending, uri, options, running)
+            running.begin_commit()
+        except BaseException:
+            pending.abort()
+            raise
+    return pending.commit(operation, parameters, engine_info(session))
+
+
+def _write_files(
+    jvm: Jvm, session: Any, data: Any, pending: SparkWrite, uri: str, options: Options, running: RunningWrite
+) -> None:
+    if pending.table_schema_json is not None:
+        data = fit.to_table(jvm, session, data, pending.table_schema_json, uri)
+    partition_columns = list(pending.partition_columns)
+    data = fit.partition_text(jvm, data, partition_columns)
+    writer = data.write().format(f"{PACKAGE}.TableParquetFormat").mode("append")
+    writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    for name, value in options.for_parquet_writer().items():
+        writer = writer.option(name, value)
+    if partition_columns:
+        writer = writer.partitionBy(jvm.seq(partition_columns))
+    running.check()
+    writer.save(path_of(jvm, pending.directory))
+
+
+def engine_info(session: Any) -> str:
+    return f"Apache-Spark/{session.version()} deltalog/{__version__}"
+
+
+def _check_calendar(session: Any) -> None:
+    """Dates in the hybrid Julian calendar mean other days to every other reader."""
+    name = "spark.sql.parquet.datetimeRebaseModeInWrite"
+    if session.conf().get(name).upper() == "LEGACY":
+        raise InvalidArgumentError(
+            f"a Delta table holds dates in the Gregorian calendar only: set {name} to CORRECTED"
+        )
