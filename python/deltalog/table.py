@@ -54,20 +54,27 @@ class Protocol:
 class DeltaTable:
     """A table at a version. The version stays until `update()`; threads may share a table.
 
-    Args: table_uri: a path or a `file://` URL. version: the version to open; the newest if neither this nor
-    `timestamp` is given. timestamp: open the version that was the newest then; a `datetime` (without a zone:
-    UTC), or ISO 8601 text. A time before the first commit or after the last is refused. storage_options:
-    options of the store; local files have none. staged_commits: of a table that a catalog manages (table
-    feature `catalogManaged`): the commits that the catalog has accepted and not published yet, perhaps none;
-    each the name or path of a file in `_delta_log/_staged_commits`, or its version and its bytes. Such a
-    table cannot be opened by its path alone. allowed_roots: paths or URLs below which data files and deletion
-    vectors may lie, beside the table's own location. Those of a shallow clone lie in the table that it was
-    cloned from; a file outside of all roots is refused.
+    Args:
+        table_uri: a path or a `file://` URL.
+        version: the version to open; the newest if neither this nor `timestamp` is given.
+        timestamp: open the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
+            text. A time before the first commit or after the last is refused.
+        storage_options: options of the store; local files have none.
+        staged_commits: of a table that a catalog manages (table feature `catalogManaged`): the commits that
+            the catalog has accepted and not published yet, perhaps none; each the name or path of a file in
+            `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened by its
+            path alone.
+        allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's
+            own location. Those of a shallow clone lie in the table that it was cloned from; a file outside of
+            all roots is refused.
 
-    Raises: NotATableError: there is no table. VersionNotFoundError: there is a table, but not that version or
-    time; the message tells which there are. InvalidArgumentError: what was passed is no location, version or
-    time. CorruptLogError: the log breaks the protocol; the message tells file and line.
-    UnsupportedFeatureError: the table has a feature that deltalog cannot read yet.
+    Raises:
+        NotATableError: there is no table.
+        VersionNotFoundError: there is a table, but not that version or time; the message tells which there
+            are.
+        InvalidArgumentError: what was passed is no location, version or time.
+        CorruptLogError: the log breaks the protocol; the message tells file and line.
+        UnsupportedFeatureError: the table has a feature that deltalog cannot read yet.
     """
 
     def __init__(
@@ -214,8 +221,10 @@ class DeltaTable:
         `data_change`, `modification_time` (of a `remove`, when it was removed) and `deletion_vector` (its
         unique id), and `json`: the action's content as it stands in the log.
 
-        Raises: VersionNotFoundError: a commit was cleaned up, or is not there yet; the message tells which
-        there are. CorruptLogError: a commit is missing among others, or damaged.
+        Raises:
+            VersionNotFoundError: a commit was cleaned up, or is not there yet; the message tells which there
+                are.
+            CorruptLogError: a commit is missing among others, or damaged.
         """
         first = version_argument(start)
         if first is None:
@@ -288,9 +297,11 @@ class DeltaTable:
         is raised by the library that takes the stream, as an exception of its own with the same words; of
         pyarrow's, an absent file is an `OSError`, a damaged one a `ValueError`.
 
-        Raises: InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the
-        rows have no ids. MissingFileError: a data file is not there. CorruptDataError: a data file cannot be
-        read.
+        Raises:
+            InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows
+                have no ids.
+            MissingFileError: a data file is not there.
+            CorruptDataError: a data file cannot be read.
         """
         return self._snapshot.scan(columns_argument(columns), predicate, row_ids, view_types)
 
@@ -339,22 +350,28 @@ class DeltaTable:
         Rows have the table's columns as of the last version of the range, then `_change_type` (`insert`,
         `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.
 
-        Args: starting_version: the first version; 0 if neither this nor `starting_timestamp` is given.
-        ending_version: the last version; the table's newest, whatever version is open, if neither this nor
-        `ending_timestamp` is given, or if it is beyond that. starting_timestamp: begin with the first version
-        committed then or later; a `datetime` (without a zone: UTC), or ISO 8601 text. ending_timestamp: end
-        with the last version committed then or earlier. columns: as of `to_arrow`; the columns of the feed
-        can be named too. predicate: as of `to_arrow`; it may name the columns of the feed. Files that cannot
-        hold such a row, by their partition values or statistics, by version, time or `_change_type`, are not
-        opened. allow_out_of_range: a range that begins after the newest version, or ends before it begins,
-        has no rows and is no error.
+        Args:
+            starting_version: the first version; 0 if neither this nor `starting_timestamp` is given.
+            ending_version: the last version; the table's newest, whatever version is open, if neither this
+                nor `ending_timestamp` is given, or if it is beyond that.
+            starting_timestamp: begin with the first version committed then or later; a `datetime` (without a
+                zone: UTC), or ISO 8601 text.
+            ending_timestamp: end with the last version committed then or earlier.
+            columns: as of `to_arrow`; the columns of the feed can be named too.
+            predicate: as of `to_arrow`; it may name the columns of the feed. Files that cannot hold such a
+                row, by their partition values or statistics, by version, time or `_change_type`, are not
+                opened.
+            allow_out_of_range: a range that begins after the newest version, or ends before it begins, has no
+                rows and is no error.
 
-        Raises: VersionNotFoundError: the commits of a version are gone, the feed was off
-        (`delta.enableChangeDataFeed`) at one, or the range begins after the newest; the message tells what
-        can be read. SchemaMismatchError: the rows of a version do not fit the schema of the last version,
-        because a column was dropped, renamed or changed. InvalidArgumentError: the range ends before it
-        begins, or a column or the predicate does not fit. MissingFileError: a data file is not there, as
-        after a vacuum.
+        Raises:
+            VersionNotFoundError: the commits of a version are gone, the feed was off
+                (`delta.enableChangeDataFeed`) at one, or the range begins after the newest; the message tells
+                what can be read.
+            SchemaMismatchError: the rows of a version do not fit the schema of the last version, because a
+                column was dropped, renamed or changed.
+            InvalidArgumentError: the range ends before it begins, or a column or the predicate does not fit.
+            MissingFileError: a data file is not there, as after a vacuum.
         """
         return self._snapshot.changes(
             ChangeRange(

@@ -26,15 +26,17 @@ def write_deltalake(
 ) -> int | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
-    Args: table_or_uri: a path, a `file://` URL, or a table; a table sees what was written after its
-    `update()`. data: anything with `__arrow_c_stream__`: a pyarrow table or reader, a polars or pandas 3
-    frame, a duckdb relation. It is read batch by batch; memory stays bounded. Columns are matched by name, in
-    any case; missing ones become null. A value either arrives as it was or is refused: nothing is rounded or
-    cut off. mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
-    partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
-    name, description, configuration: of a new table; those of an existing one stay. user_metadata: your own
-    words about the commit, shown by `history()`. storage_options: options of the store; local files have
-    none.
+    Args:
+        table_or_uri: a path, a `file://` URL, or a table; a table sees what was written after its `update()`.
+        data: anything with `__arrow_c_stream__`: a pyarrow table or reader, a polars or pandas 3 frame, a
+            duckdb relation. It is read batch by batch; memory stays bounded. Columns are matched by name, in
+            any case; missing ones become null. A value either arrives as it was or is refused: nothing is
+            rounded or cut off.
+        mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
+        partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
+        name, description, configuration: of a new table; those of an existing one stay.
+        user_metadata: your own words about the commit, shown by `history()`.
+        storage_options: options of the store; local files have none.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
     far are deleted.
@@ -42,11 +44,14 @@ def write_deltalake(
     Returns:
         The version that was committed; None if the mode is `ignore` and there is a table.
 
-    Raises: TableAlreadyExistsError: with the mode `error`. SchemaMismatchError: the data do not fit the
-    table. InvalidArgumentError: an argument cannot be right, the data stream failed, or the table is
-    append-only and was to be overwritten. CommitConflictError: another writer was faster and the two exclude
-    each other. Nothing was committed. CommitStateUnknownError: it is not known whether the commit stands.
-    UnsupportedFeatureError: the table has a feature that cannot be written yet.
+    Raises:
+        TableAlreadyExistsError: with the mode `error`.
+        SchemaMismatchError: the data do not fit the table.
+        InvalidArgumentError: an argument cannot be right, the data stream failed, or the table is append-only
+            and was to be overwritten.
+        CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed.
+        CommitStateUnknownError: it is not known whether the commit stands.
+        UnsupportedFeatureError: the table has a feature that cannot be written yet.
     """
     if not hasattr(data, "__arrow_c_stream__"):
         kind = type(data).__name__
