@@ -73,8 +73,15 @@ develop: .venv/.deps ## a quick debug build in .venv; the Python files are used 
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
 	rm -f .venv/.wheel
 
+TESTS := test-rust test-python test-matrix
+
 .PHONY: test
-test: test-rust test-python test-matrix ## all tests: Rust, Python, every Spark
+test: ## all tests: Rust, Python, every Spark; says at the end what ran and how long it took
+	@MAKE=$(MAKE) scripts/stages.sh $(TESTS)
+
+.PHONY: stages
+stages: # the targets in STAGES, with the same closing summary
+	@MAKE=$(MAKE) scripts/stages.sh $(STAGES)
 
 .PHONY: test-rust
 test-rust: .venv/.deps ## cargo test
@@ -94,13 +101,23 @@ test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## pyt
 test-spark: .venv/.wheel ## the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
+# How many Sparks are tested at the same time: a driver mostly waits, and rarely keeps two cores busy.
+MATRIX_JOBS ?= 2
+
 .PHONY: test-matrix
-test-matrix: $(SPARKS:%=test-spark-%) ## the Spark layer on the newest patch of every minor
+test-matrix: spark-environments ## the Spark layer on the newest patch of every minor
+	$(MAKE) --no-print-directory -j$(MATRIX_JOBS) --output-sync=target $(SPARKS:%=test-spark-%)
+
+.PHONY: spark-environments
+spark-environments: $(SPARKS:%=.venvs/%/.wheel)
+
+# The oldest and the newest Spark run everything, those between only what depends on Spark's internals.
+SPARK_TESTS = $(if $(filter $*,$(firstword $(SPARKS)) $(lastword $(SPARKS))),,-m every_spark)
 
 .PHONY: $(SPARKS:%=test-spark-%)
 $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel
 	@echo "== Spark $$(.venvs/$*/bin/python -c 'import pyspark; print(pyspark.__version__)')"
-	.venvs/$*/bin/python -m pytest tests/spark $(PYTEST_ARGS)
+	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: .venv/.deps ## formatters, clippy, ruff, mypy; warnings are errors

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -81,3 +82,45 @@ def test_the_connector_without_pyspark_says_so(root: Path, tmp_path: Path) -> No
     assert ran.returncode != 0
     assert "no PySpark" in ran.stderr
     assert not (tmp_path / "jars").exists()
+
+
+def stages(root: Path, directory: Path, script: str) -> subprocess.CompletedProcess[str]:
+    """Runs the stages `first` and `second`; `script` stands in for make and gets the target as its last argument."""
+    (directory / "scripts").mkdir()
+    shutil.copy(root / "scripts" / "stages.sh", directory / "scripts")
+    make = directory / "make"
+    make.write_text(f"#!/bin/bash\ntarget=${{@: -1}}\n{script}\n")
+    make.chmod(0o755)
+    return subprocess.run(
+        [directory / "scripts" / "stages.sh", "first", "second"],
+        env={**os.environ, "MAKE": str(make)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_stages_add_up_what_ran(root: Path, tmp_path: Path) -> None:
+    ran = stages(
+        root,
+        tmp_path,
+        "echo 'test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out'\n"
+        "echo '==== 3 passed, 2 skipped, 1 warning in 2.22s ===='",
+    )
+    assert ran.returncode == 0, ran.stderr
+    first, second, total = ran.stdout.splitlines()[-3:]
+    assert first.split()[0] == "first"
+    assert first.endswith("15 passed, 3 skipped")
+    assert second.endswith("15 passed, 3 skipped")
+    assert total.endswith("all stages passed")
+    assert "3 passed" in (tmp_path / ".cache" / "stages" / "first.log").read_text()
+
+
+def test_stages_stop_at_the_first_failure(root: Path, tmp_path: Path) -> None:
+    ran = stages(root, tmp_path, "echo '= 1 failed, 2 passed in 0.10s ='; exit 3")
+    assert ran.returncode == 3
+    assert "== second" not in ran.stdout
+    first, total = ran.stdout.splitlines()[-2:]
+    assert first.endswith("2 passed, 1 failed   FAILED")
+    assert total.endswith("exit 3")

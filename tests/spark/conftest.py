@@ -8,6 +8,27 @@ from pyspark.sql import SparkSession
 
 import deltalog.spark
 
+# What depends on the internals of a Spark release. The oldest and the newest Spark run everything, those
+# between only these modules (`make test-matrix`).
+EVERY_SPARK = {
+    "test_column_mapping",
+    "test_connect",
+    "test_deleted_rows",
+    "test_log_answers",
+    "test_read",
+    "test_row_tracking",
+    "test_session",
+    "test_sql",
+    "test_type_widening",
+    "test_write",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.stem in EVERY_SPARK:
+            item.add_marker(pytest.mark.every_spark)
+
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:

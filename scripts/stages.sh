@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Runs make targets one after another, stops at the first that fails, and prints at the end what ran, how long
+# it took and how many tests passed. The output of each stage is kept in .cache/stages/.
+#
+#   scripts/stages.sh TARGET...
+set -uo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+logs=.cache/stages
+mkdir -p "$logs"
+
+# Prints the closing lines of pytest and of cargo test, added up: "532 passed, 2 skipped".
+counts() { # counts LOG
+    awk '
+        /^test result: / { passed += $4; failed += $6; skipped += $8 }
+        /^=+ .*[0-9]+ (passed|failed|skipped|error).* in [0-9.]+s/ || /^[0-9]+ (passed|failed).* in [0-9.]+s/ {
+            for (i = 2; i <= NF; i++) {
+                word = $i; sub(/,$/, "", word)
+                if (word == "passed") passed += $(i - 1)
+                if (word == "failed" || word ~ /^errors?$/) failed += $(i - 1)
+                if (word == "skipped" || word == "xfailed") skipped += $(i - 1)
+            }
+        }
+        END {
+            if (passed + failed + skipped == 0) exit
+            printf "%d passed", passed
+            if (failed) printf ", %d failed", failed
+            if (skipped) printf ", %d skipped", skipped
+        }' "$1"
+}
+
+summary=()
+code=0
+for target in "$@"; do
+    log=$logs/${target//\//_}.log
+    start=$SECONDS
+    printf '\n== %s\n' "$target"
+    "${MAKE:-make}" --no-print-directory "$target" 2>&1 | tee "$log" || code=$?
+    # shellcheck disable=SC2310
+    summary+=("$(printf '%-24s %5d s   %s' "$target" $((SECONDS - start)) "$(counts "$log")")")
+    if ((code)); then
+        summary[-1]+="   FAILED"
+        break
+    fi
+done
+
+printf '\n== what ran\n'
+printf '%s\n' "${summary[@]}"
+printf '%-24s %5d s   %s\n' "in all" "$SECONDS" "$( ((code == 0)) && echo "all stages passed" || echo "exit $code")"
+exit "$code"
