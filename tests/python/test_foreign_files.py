@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 import deltalog
 from deltalog.schema import Schema
+from tests.crafted import CraftedTable
 
 UTC = dt.timezone.utc
 ROWS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -79,34 +79,10 @@ Write = Callable[[pa.Table, Path], None]
 
 def foreign(path: Path, schema: pa.Schema, write: Callable[[Path], None]) -> deltalog.DeltaTable:
     """A table of one file that `write` makes."""
-    (path / "_delta_log").mkdir(parents=True)
+    crafted = CraftedTable(path, Schema.from_arrow(schema).to_json(), features=["timestampNtz"])
     write(path / "0.parquet")
-    ntz = {"readerFeatures": ["timestampNtz"], "writerFeatures": ["timestampNtz"]}
-    actions: list[dict[str, Any]] = [
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **ntz}},
-        {
-            "metaData": {
-                "id": "t",
-                "format": {"provider": "parquet", "options": {}},
-                "schemaString": Schema.from_arrow(schema).to_json(),
-                "partitionColumns": [],
-                "configuration": {},
-            }
-        },
-        {
-            "add": {
-                "path": "0.parquet",
-                "partitionValues": {},
-                "size": (path / "0.parquet").stat().st_size,
-                "modificationTime": 0,
-                "dataChange": True,
-            }
-        },
-    ]
-    (path / "_delta_log" / f"{0:020}.json").write_text(
-        "".join(json.dumps(action) + "\n" for action in actions)
-    )
-    return deltalog.DeltaTable(path)
+    crafted.add("0.parquet")
+    return deltalog.DeltaTable(crafted.commit())
 
 
 def arrow(**options: Any) -> Write:

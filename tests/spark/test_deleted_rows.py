@@ -3,20 +3,19 @@
 which rows are left depends on nothing but file and vector.
 """
 
-import json
 import re
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 import deltalog
 from benches.tables import vectors
+from tests.crafted import CraftedTable, field
 
 ROWS = 70_000
 SCHEMA = [
@@ -62,42 +61,28 @@ def deleted_rows() -> list[Any]:
 def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
     """Five files of many row groups, and the numbers that are left."""
     path = tmp_path_factory.mktemp("vectors") / "a table"
-    (path / "_delta_log").mkdir(parents=True)
+    crafted = CraftedTable(path, [field(name, kind) for name, kind in SCHEMA], features=["deletionVectors"])
     deleted = deleted_rows()
     descriptors = iter(vectors.write(path, [rows for rows in deleted if rows is not None]))
-    fields = [{"name": name, "type": kind, "nullable": True, "metadata": {}} for name, kind in SCHEMA]
-    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
-    metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
-    actions: list[dict[str, Any]] = [
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
-        {"metaData": {**metadata, "schemaString": json.dumps({"type": "struct", "fields": fields})}},
-    ]
     left: list[int] = []
     for number, rows in enumerate(deleted):
-        file = path / f"part-{number}.parquet"
         first = number * ROWS
-        pq.write_table(
+        file = crafted.write(
+            f"part-{number}.parquet",
             data(first),
-            file,
             row_group_size=6_000 + number,
             data_page_size=4096,
             write_page_index=number % 2 == 1,
         )
         bounds = {"minValues": {"n": first}, "maxValues": {"n": first + ROWS - 1}}
-        statistics = {"numRecords": ROWS, "tightBounds": False, **bounds}
-        add = {
-            "path": file.name,
-            "partitionValues": {},
-            "size": file.stat().st_size,
-            "modificationTime": 0,
-            "dataChange": True,
-        }
-        actions.append({"add": {**add, "stats": json.dumps(statistics)}})
-        if rows is not None:
-            actions[-1]["add"]["deletionVector"] = next(descriptors)
+        crafted.add(
+            file.name,
+            stats={"numRecords": ROWS, "tightBounds": False, **bounds},
+            vector=None if rows is None else next(descriptors),
+        )
         gone = set() if rows is None else set(rows.tolist())
         left += [first + row for row in range(ROWS) if row not in gone]
-    (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    crafted.commit()
     return str(path), left
 
 

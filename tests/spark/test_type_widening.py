@@ -3,30 +3,21 @@
 (PROTOCOL, "Type Widening".)
 """
 
-import json
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 import deltalog
+from tests.crafted import CraftedTable, field, struct
 
 
 def change(before: str, now: str, path: str | None = None) -> dict[str, Any]:
     entry = {"fromType": before, "toType": now}
     return {"delta.typeChanges": [entry if path is None else {**entry, "fieldPath": path}]}
-
-
-def field(name: str, kind: Any, metadata: dict[str, Any] | None = None) -> dict[str, Any]:
-    return {"name": name, "type": kind, "nullable": True, "metadata": metadata or {}}
-
-
-def struct(*fields: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "struct", "fields": list(fields)}
 
 
 def array(element: Any) -> dict[str, Any]:
@@ -89,33 +80,18 @@ def table(path: Path, spark_reads: str = "decimal(5,2)") -> str:
             ("deep", pa.list_(pa.struct([("x", pa.map_(pa.string(), pa.decimal128(5, 2)))]))),
         ]
     )
-    (path / "_delta_log").mkdir(parents=True)
-    fields = [field if field["name"] != "plain" else {**field, "type": spark_reads} for field in FIELDS]
-    features = {"readerFeatures": ["typeWidening"], "writerFeatures": ["typeWidening"]}
-    metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
-    actions: list[dict[str, Any]] = [
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
-        {"metaData": {**metadata, "schemaString": json.dumps(struct(*fields))}},
-    ]
+    fields = [each if each["name"] != "plain" else {**each, "type": spark_reads} for each in FIELDS]
+    crafted = CraftedTable(path, fields, features=["typeWidening"])
     for name, schema, number, first in (("old", old, int, 0), ("new", new, Decimal, 10)):
-        file = path / f"{name}.parquet"
         data = [rows(n, number) for n in range(first, first + 5)]
-        pq.write_table(
+        file = crafted.write(
+            f"{name}.parquet",
             pa.Table.from_pylist([*data, {"n": first + 5}], schema),
-            file,
             row_group_size=2,
             store_decimal_as_integer=True,
         )
-        add = {
-            "path": file.name,
-            "partitionValues": {},
-            "size": file.stat().st_size,
-            "modificationTime": 0,
-            "dataChange": True,
-        }
-        actions.append({"add": add})
-    (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
-    return str(path)
+        crafted.add(file.name)
+    return str(crafted.commit())
 
 
 @pytest.mark.parametrize("batched", ["true", "false"])

@@ -4,7 +4,6 @@ Whatever the bytes: the two readers find the same rows, or both refuse them.
 """
 
 import bisect
-import json
 import struct
 import zlib
 from pathlib import Path
@@ -20,6 +19,7 @@ from pyspark.sql import SparkSession
 import deltalog
 from benches.tables import vectors
 from deltalog.spark.jvm import Jvm
+from tests.crafted import CraftedTable, field
 
 ROWS = 140_000
 MAGIC = 1681511377
@@ -77,7 +77,7 @@ class Readers:
     def __init__(self, spark: SparkSession, path: Path) -> None:
         self._jvm = Jvm(spark.sparkContext._gateway)
         self._path = path
-        (path / "_delta_log").mkdir(parents=True)
+        path.mkdir(parents=True)
         pq.write_table(
             pa.table({"n": pa.array(range(ROWS), pa.int64())}), path / "part.parquet", compression="none"
         )
@@ -123,21 +123,9 @@ class Readers:
 
 
 def write_log(path: Path, descriptor: dict[str, Any]) -> None:
-    features = {"readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}
-    field = {"name": "n", "type": "long", "nullable": True, "metadata": {}}
-    metadata = {"id": "t", "format": {"provider": "parquet"}, "partitionColumns": [], "configuration": {}}
-    add = {
-        "path": "part.parquet",
-        "partitionValues": {},
-        "size": (path / "part.parquet").stat().st_size,
-        "modificationTime": 0,
-    }
-    actions: list[dict[str, Any]] = [
-        {"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, **features}},
-        {"metaData": {**metadata, "schemaString": json.dumps({"type": "struct", "fields": [field]})}},
-        {"add": {**add, "dataChange": True, "deletionVector": descriptor}},
-    ]
-    (path / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    table = CraftedTable(path, [field("n", "long")], features=["deletionVectors"])
+    table.add("part.parquet", vector=descriptor)
+    table.commit()
 
 
 @pytest.fixture
@@ -197,7 +185,7 @@ def test_keys_beyond_32_bits(readers: Readers) -> None:
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
     path = tmp_path / "a table"
-    (path / "_delta_log").mkdir(parents=True)
+    path.mkdir(parents=True)
     pq.write_table(pa.table({"n": pa.array(range(1000), pa.int64())}), path / "part.parquet")
     return path
 
