@@ -86,3 +86,8 @@ pub use error::{Error, ErrorKind, Result};
 pub use pending_write::{PendingWrite, WriteRequest};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;
+
+/// Compiles the Rust example of the README.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
