@@ -193,8 +193,9 @@ def write_stream(
     options: TableOptions,
     user_metadata: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    base: Snapshot | None = None,
 ) -> int | None:
-    """Writes an Arrow stream and commits it; see `write_deltalake`."""
+    """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
 
 def create_table(
     uri: str,
@@ -267,10 +268,22 @@ class SparkWrite:
         mode: str,
         options: TableOptions,
         storage_options: Mapping[str, str] | None = None,
+        base: Snapshot | None = None,
     ) -> SparkWrite | None:
-        """`schema_json` is the schema of the data that the caller has. A table that is created gets it; of an existing table it is only checked for
+        """Checks a write before any file is written. Returns None if there is nothing to do (the mode is
+        `ignore` and the table exists).
+
+        `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several
+        versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version:
+        if another commit has since added or removed files, or changed the protocol or the metadata, the
+        overwrite raises `CommitConflictError`. An append does not depend on what was read: it goes on top of the
+        newest version. Without a base, an overwrite replaces the version that is the newest when `begin` is
+        called. The write uses the storage options and the allowed roots of the base. A base that is a snapshot
+        of another table raises `InvalidArgumentError`.
+
+        `schema_json` is the schema of the data that the caller has. A table that is created gets it; of an existing table it is only checked for
         what can never be stored (void, intervals, names that differ in case only): the caller then fits the data to `table_schema_json`.
-        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. None: nothing is to be done (`ignore` and the table exists)."""
+        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`."""
     @property
     def directory(self) -> str:
         """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""

@@ -27,7 +27,10 @@ def write_deltalake(
     """Writes `data` as one commit, and makes the table if there is none.
 
     Args:
-        table_or_uri: a path, a `file://` URL, or a table; a table sees what was written after its `update()`.
+        table_or_uri: a path, a `file://` URL, or a table. A table passes on the version it is at, its storage
+            options, its allowed roots and its staged commits. An overwrite replaces exactly that version: if
+            another commit has added or removed files since then, it raises `CommitConflictError`. An append
+            goes on top of the newest version. The table itself stays at its version until its `update()`.
         data: anything with `__arrow_c_stream__`: a pyarrow table or reader, a polars or pandas 3 frame, a
             duckdb relation. It is read batch by batch; memory stays bounded. Columns are matched by name, in
             any case; missing ones become null. A value either arrives as it was or is refused: nothing is
@@ -36,7 +39,7 @@ def write_deltalake(
         partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
         name, description, configuration: of a new table; those of an existing one stay.
         user_metadata: your own words about the commit, shown by `history()`.
-        storage_options: options of the store; local files have none.
+        storage_options: options of the store; local files have none. A table brings its own.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
     far are deleted.
@@ -57,11 +60,20 @@ def write_deltalake(
         kind = type(data).__name__
         message = f"data of the type {kind} cannot be written: it has no __arrow_c_stream__; pass a pyarrow table, a polars or pandas 3 frame, or alike"
         raise InvalidArgumentError(message)
+    if isinstance(table_or_uri, DeltaTable):
+        uri, base = table_or_uri.table_uri, table_or_uri._snapshot
+    else:
+        uri, base = location_argument(table_or_uri), None
+    if base is not None and storage_options:
+        raise InvalidArgumentError(
+            "storage_options cannot be passed with a table, which has its own; pass them where the table is opened"
+        )
     return _internal.write_stream(
-        table_or_uri.table_uri if isinstance(table_or_uri, DeltaTable) else location_argument(table_or_uri),
+        uri,
         data,
         mode,
         table_options(partition_by, configuration, name, description),
         user_metadata=user_metadata,
         storage_options=options_argument(storage_options, "a storage option"),
+        base=base,
     )

@@ -232,3 +232,36 @@ def test_a_place_below_a_file(tmp_path: Path) -> None:
         with pytest.raises(deltalog.UnavailableError, match="could not be created"):
             make()
     assert file.read_text() == "x"
+
+
+def test_an_overwrite_through_a_table_replaces_the_version_of_the_table(tmp_path: Path) -> None:
+    """Rows that were committed after the table was opened must not disappear without a conflict."""
+    write_deltalake(tmp_path, ONE)
+    table = DeltaTable(tmp_path)
+    write_deltalake(tmp_path, TWO, mode="append")
+    files = data_files(tmp_path)
+    with pytest.raises(deltalog.CommitConflictError, match="version 1") as caught:
+        write_deltalake(table, pa.table(table.to_arrow(predicate="id = 1")), mode="overwrite")
+    assert caught.value.version == 1
+    assert ids(tmp_path) == [1, 2]
+    assert data_files(tmp_path) == files
+    with pytest.raises(deltalog.CommitConflictError):
+        write_deltalake(DeltaTable(tmp_path, version=0), ONE, mode="overwrite")
+    table.update()
+    assert write_deltalake(table, ONE, mode="overwrite") == 2
+    assert ids(tmp_path) == [1]
+
+
+def test_an_append_through_a_table_goes_on_top_of_the_newest_version(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, ONE)
+    table = DeltaTable(tmp_path)
+    write_deltalake(tmp_path, TWO, mode="overwrite")
+    assert write_deltalake(table, ONE, mode="append") == 2
+    assert (table.version(), ids(tmp_path)) == (0, [1, 2])
+
+
+def test_a_table_brings_its_own_storage_options(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, ONE)
+    table = DeltaTable(tmp_path)
+    with pytest.raises(deltalog.InvalidArgumentError, match="storage_options"):
+        write_deltalake(table, ONE, mode="append", storage_options={"key": "value"})

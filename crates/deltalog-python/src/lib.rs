@@ -9,6 +9,7 @@
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
+//! | `write_target` | where a write goes, and what it is based on |
 //! | `table_options` | what a new table is to be |
 //! | `answers` | what the log answers, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
@@ -31,6 +32,7 @@ mod spark_write;
 mod stream;
 mod table_options;
 mod write;
+mod write_target;
 
 use pyo3::prelude::*;
 

@@ -1,27 +1,32 @@
-//! `SparkWrite`: a write that Spark carries out, checked before and committed after, if need be in another
-//! process.
+//! `SparkWrite`: a write that Spark carries out. It is checked before Spark writes and committed afterwards,
+//! possibly in another process.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use deltalog::protocol::{Add, StructType};
 use deltalog::transaction::{Operation, SaveMode};
-use deltalog::{Environment, Error, PendingWrite, Result, Snapshot, Storage, WriteRequest};
+use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
 use crate::error::IntoPython;
-use crate::snapshot::open_storage;
+use crate::snapshot::{Snapshot as PySnapshot, open_storage};
 use crate::table_options::TableOptions;
+use crate::write_target::WriteTarget;
 
-/// Everything that makes a write, for other processes. Holds no credentials.
+/// A write in a form that other processes can read. Holds no credentials.
 #[derive(Clone, Serialize, Deserialize)]
 pub(crate) struct Token {
     uri: String,
-    /// The version that the write is based on; `None`: the table is to be made.
+    /// The version that the write is based on; `None` if the table is to be created.
     base: Option<u64>,
+    /// The `id` in the metadata of that version.
+    table_id: Option<String>,
+    /// The roots that the base was opened with, as URLs.
+    allowed_roots: Vec<String>,
     schema: String,
     mode: String,
     options: TableOptions,
@@ -34,10 +39,33 @@ impl Token {
         Ok(self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?))
     }
 
-    /// The write that this stands for.
+    /// Records what the write is based on.
+    fn set_base(&mut self, base: &Snapshot) {
+        self.base = Some(base.version());
+        self.table_id = Some(base.metadata().id.clone());
+        self.allowed_roots = base.resolver().allowed_roots().collect();
+    }
+
+    /// Opens the snapshot that the write is based on.
+    fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
+        let Some(version) = self.base else { return Ok(None) };
+        let builder = Snapshot::builder(storage).version(version);
+        let base = self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?.open()?;
+        if self.table_id.as_ref() != Some(&base.metadata().id) {
+            return Err(Error::new(
+                ErrorKind::CommitConflict,
+                "the table was dropped and created again since the write began",
+            )
+            .in_table(storage.url())
+            .with_hint("nothing was committed; read the table again and repeat the write"));
+        }
+        Ok(Some(base))
+    }
+
+    /// Opens the write that this token stands for.
     pub(crate) fn open(&self) -> Result<PendingWrite> {
         let storage = open_storage(&self.uri, None)?;
-        let base = self.base.map(|version| Snapshot::open(&storage, Some(version))).transpose()?;
+        let base = self.open_base(&storage)?;
         PendingWrite::on(&storage, base, self.request()?, &Environment::system())?
             .ok_or_else(|| Error::invalid_argument("the write has nothing to do").in_table(storage.url()))
     }
@@ -103,7 +131,7 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
 #[pymethods]
 impl SparkWrite {
     #[staticmethod]
-    #[pyo3(signature = (uri, schema_json, mode, options, storage_options = None))]
+    #[pyo3(signature = (uri, schema_json, mode, options, storage_options = None, base = None))]
     fn begin(
         py: Python<'_>,
         uri: &str,
@@ -111,23 +139,29 @@ impl SparkWrite {
         mode: &str,
         options: TableOptions,
         storage_options: Option<HashMap<String, String>>,
+        base: Option<Bound<'_, PySnapshot>>,
     ) -> PyResult<Option<Self>> {
+        let base = base.map(|base| base.get().0.clone());
         call(py, || {
             let environment = Environment::system();
-            let storage = open_storage(uri, storage_options)?;
+            let target = WriteTarget::new(uri, storage_options, base)?;
             let mut token = Token {
-                uri: storage.url(),
+                uri: target.storage().url(),
                 base: None,
+                table_id: None,
+                allowed_roots: Vec::new(),
                 schema: schema_json.to_owned(),
                 mode: mode.to_owned(),
                 options: options.of_spark(),
                 directory: environment.uuid().to_string(),
             };
-            let Some(pending) = PendingWrite::begin(&storage, token.request()?, &environment)? else {
+            let Some(pending) = target.begin(token.request()?, &environment)? else {
                 return Ok(None);
             };
-            token.base = pending.base().map(Snapshot::version);
-            Ok(Some(Self::new(token, storage, pending)))
+            if let Some(base) = pending.base() {
+                token.set_base(base);
+            }
+            Ok(Some(Self::new(token, target.storage().clone(), pending)))
         })
     }
 

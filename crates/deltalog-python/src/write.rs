@@ -14,12 +14,14 @@ use pyo3_arrow::PyRecordBatchReader;
 
 use crate::call::call;
 use crate::error::{is_ours, to_python};
-use crate::snapshot::open_storage;
+use crate::snapshot::{Snapshot, open_storage};
 use crate::table_options::TableOptions;
+use crate::write_target::WriteTarget;
 
-/// Writes an Arrow stream and commits it; `None` if the mode is `ignore` and the table is there.
+/// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists.
 #[pyfunction]
-#[pyo3(signature = (uri, stream, mode, options, user_metadata = None, storage_options = None))]
+#[pyo3(signature = (uri, stream, mode, options, user_metadata = None, storage_options = None, base = None))]
+#[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn write_stream(
     py: Python<'_>,
     uri: &str,
@@ -28,15 +30,17 @@ pub(crate) fn write_stream(
     options: TableOptions,
     user_metadata: Option<String>,
     storage_options: Option<HashMap<String, String>>,
+    base: Option<Bound<'_, Snapshot>>,
 ) -> PyResult<Option<u64>> {
     let reader = reader_of(stream)?;
+    let base = base.map(|base| base.get().0.clone());
     call(py, || {
-        let storage = open_storage(uri, storage_options)?;
+        let target = WriteTarget::new(uri, storage_options, base)?;
         let mode = SaveMode::parse(mode)?;
         let schema =
-            StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(storage.url()))?;
+            StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(target.storage().url()))?;
         let request = options.request(schema, mode);
-        let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else {
+        let Some(pending) = target.begin(request, &Environment::system())? else {
             return Ok(None);
         };
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
@@ -108,7 +112,7 @@ fn stream_error(error: ArrowError) -> Error {
     Error::invalid_argument("the data stream failed, nothing was committed").with_source(error)
 }
 
-/// Makes a table without data; the version it has.
+/// Creates a table without data and returns its version.
 #[pyfunction]
 #[pyo3(signature = (uri, schema_json, mode, options, storage_options = None))]
 pub(crate) fn create_table(

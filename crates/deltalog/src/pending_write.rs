@@ -56,7 +56,11 @@ pub struct PendingWrite {
 }
 
 impl PendingWrite {
-    /// Checks the request against the table. `None`: the mode is `Ignore` and the table is there.
+    /// Checks the request against the newest version of the table. Returns `None` if the mode is `Ignore` and
+    /// the table exists.
+    ///
+    /// The write is based on that version. If the data were computed from an older one, an overwrite must say
+    /// so through [`PendingWrite::begin_on`], or commits in between are lost without a conflict.
     ///
     /// # Errors
     /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written,
@@ -74,7 +78,25 @@ impl PendingWrite {
         Self::on(storage, base, request, environment)
     }
 
-    /// As [`PendingWrite::begin`] on the snapshot `base`; `None` is a table that is to be made.
+    /// Checks the request of a writer that has read the table at `read`. Returns `None` if the mode is
+    /// `Ignore`.
+    ///
+    /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files
+    ///   since then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`.
+    /// - An append does not depend on any file of the table: it is based on the newest version.
+    ///
+    /// # Errors
+    /// As [`PendingWrite::begin`].
+    pub fn begin_on(
+        read: &Snapshot,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        let base = if request.mode == SaveMode::Overwrite { read.clone() } else { read.refresh()? };
+        Self::on(read.storage(), Some(base), request, environment)
+    }
+
+    /// Checks the request against exactly `base`; `None` stands for a table that is to be created.
     ///
     /// # Errors
     /// As [`PendingWrite::begin`].

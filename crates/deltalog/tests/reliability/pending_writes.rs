@@ -1,24 +1,37 @@
-//! What becomes of the data files of a write that does not become a commit.
+//! What a pending write is based on, and what happens to its data files if it is not committed.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use deltalog::transaction::{Operation, SaveMode};
-use deltalog::{ErrorKind, PendingWrite, Storage, WriteRequest};
+use deltalog::{Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 
 use crate::common::store::{Fault, Op};
-use crate::common::{creation, empty, environment, schema};
+use crate::common::{creation, empty, environment, metadata_line, paths, schema, write_commit};
 
-fn begin(storage: &Storage, mode: SaveMode) -> PendingWrite {
-    let request = WriteRequest {
+fn request(mode: SaveMode) -> WriteRequest {
+    WriteRequest {
         schema: schema(),
         mode,
         partition_by: None,
         configuration: [].into(),
         name: None,
         description: None,
-    };
-    PendingWrite::begin(storage, request, &deltalog::Environment::system()).unwrap().unwrap()
+    }
+}
+
+fn begin(storage: &Storage, mode: SaveMode) -> PendingWrite {
+    PendingWrite::begin(storage, request(mode), &Environment::system()).unwrap().unwrap()
+}
+
+fn begin_on(read: &Snapshot, mode: SaveMode) -> Result<PendingWrite> {
+    Ok(PendingWrite::begin_on(read, request(mode), &Environment::system())?.unwrap())
+}
+
+/// Writes one row and commits it.
+fn write_row(write: PendingWrite) -> Result<u64> {
+    let files = files(&write);
+    Ok(write.commit(files, Operation::new("WRITE"))?.version)
 }
 
 fn files(write: &PendingWrite) -> Vec<deltalog::protocol::Add> {
@@ -43,7 +56,7 @@ fn data_files(storage: &Storage) -> usize {
 }
 
 #[test]
-fn a_write_that_lost_takes_its_files_away() {
+fn a_write_that_lost_deletes_its_files() {
     let (_, storage) = empty();
     creation(&storage, &environment()).commit_or_fail().unwrap();
     let loser = begin(&storage, SaveMode::Overwrite);
@@ -57,7 +70,7 @@ fn a_write_that_lost_takes_its_files_away() {
     assert_eq!(data_files(&storage), 1);
 }
 
-/// The commit may stand: then its files must be there.
+/// The commit may stand, and then its files must exist.
 #[test]
 fn while_the_state_is_unknown_the_files_stay() {
     let (store, storage) = empty();
@@ -69,4 +82,46 @@ fn while_the_state_is_unknown_the_files_stay() {
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown);
     store.heal();
     assert_eq!(data_files(&storage), 1);
+}
+
+/// The data of an overwrite were computed from the version that was read: rows that were committed since then
+/// must not disappear.
+#[test]
+fn an_overwrite_of_an_older_version_conflicts() {
+    let (_, storage) = empty();
+    creation(&storage, &environment()).commit_or_fail().unwrap();
+    let read = Snapshot::open(&storage, None).unwrap();
+    write_row(begin(&storage, SaveMode::Append)).unwrap();
+    let error = begin_on(&read, SaveMode::Overwrite).and_then(write_row).unwrap_err();
+    assert_eq!((error.kind(), error.version()), (ErrorKind::CommitConflict, Some(1)), "{error}");
+    assert_eq!(data_files(&storage), 1);
+    // The version that is there now may be replaced.
+    let read = read.refresh().unwrap();
+    assert_eq!(begin_on(&read, SaveMode::Overwrite).and_then(write_row).unwrap(), 2);
+    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 1);
+}
+
+/// An append has read nothing: not even a change of the schema since then matters, because the data are fitted
+/// to the newest schema.
+#[test]
+fn an_append_is_based_on_the_newest_version() {
+    let (_, storage) = empty();
+    creation(&storage, &environment()).commit_or_fail().unwrap();
+    let read = Snapshot::open(&storage, None).unwrap();
+    write_row(begin(&storage, SaveMode::Append)).unwrap();
+    write_commit(&storage, 2, &[metadata_line(&[("a".to_owned(), "b".to_owned())].into())]);
+    let write = begin_on(&read, SaveMode::Append).unwrap();
+    assert_eq!(write.base().unwrap().version(), 2);
+    assert_eq!(write_row(write).unwrap(), 3);
+    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 2);
+}
+
+#[test]
+fn other_modes_see_the_table_that_was_read() {
+    let (_, storage) = empty();
+    creation(&storage, &environment()).commit_or_fail().unwrap();
+    let read = Snapshot::open(&storage, None).unwrap();
+    assert!(PendingWrite::begin_on(&read, request(SaveMode::Ignore), &environment()).unwrap().is_none());
+    let error = begin_on(&read, SaveMode::ErrorIfExists).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TableAlreadyExists);
 }

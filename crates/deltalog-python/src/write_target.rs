@@ -1,0 +1,48 @@
+//! Where a write goes, and the version of the table that its data were computed from.
+
+use std::collections::HashMap;
+
+use deltalog::{Environment, Error, PendingWrite, Result, Snapshot, Storage, WriteRequest};
+
+use crate::snapshot::open_storage;
+
+/// The table that a write goes to, and the snapshot of it that the writer has read, if there is one.
+pub(crate) struct WriteTarget {
+    storage: Storage,
+    base: Option<Snapshot>,
+}
+
+impl WriteTarget {
+    /// Returns the table at `uri`. With `base`, a snapshot of that table, the write goes through the store
+    /// that the snapshot was opened with.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if `base` is a snapshot of another table, and those of opening the store.
+    pub(crate) fn new(
+        uri: &str,
+        storage_options: Option<HashMap<String, String>>,
+        base: Option<Snapshot>,
+    ) -> Result<Self> {
+        let storage = open_storage(uri, storage_options)?;
+        let Some(base) = base else { return Ok(Self { storage, base: None }) };
+        if base.storage().url() != storage.url() {
+            let message = format!("the base of the write is a snapshot of {}", base.storage().url());
+            return Err(Error::invalid_argument(message)
+                .in_table(storage.url())
+                .with_hint("pass a snapshot of the table that is written to"));
+        }
+        Ok(Self { storage: base.storage().clone(), base: Some(base) })
+    }
+
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Begins a write, see [`PendingWrite::begin`] and [`PendingWrite::begin_on`].
+    pub(crate) fn begin(&self, request: WriteRequest, environment: &Environment) -> Result<Option<PendingWrite>> {
+        match &self.base {
+            None => PendingWrite::begin(&self.storage, request, environment),
+            Some(base) => PendingWrite::begin_on(base, request, environment),
+        }
+    }
+}

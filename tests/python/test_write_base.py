@@ -1,0 +1,66 @@
+"""What a write is based on that an engine carries out: the snapshot that the engine has read."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, write_deltalake
+from deltalog._internal import SparkWrite
+from deltalog.arguments import TableOptions
+
+ONE, TWO = pa.table({"id": [1]}), pa.table({"id": [2]})
+
+
+def ids(path: Path) -> list[int]:
+    return sorted(pa.table(DeltaTable(path).to_arrow())["id"].to_pylist())
+
+
+def begin(path: Path, mode: str, base: DeltaTable | None = None) -> SparkWrite | None:
+    schema = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
+    options = TableOptions(None, None)
+    return SparkWrite.begin(str(path), schema, mode, options, base=base._snapshot if base else None)
+
+
+def test_a_write_of_an_engine_is_based_on_the_version_that_was_read(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, ONE)
+    table = DeltaTable(tmp_path)
+    write_deltalake(tmp_path, TWO, mode="append")
+    stale = begin(tmp_path, "overwrite", table)
+    assert stale is not None
+    with pytest.raises(deltalog.CommitConflictError, match="version 1"):
+        stale.commit("WRITE", {}, "")
+    write = begin(tmp_path, "append", table)
+    assert write is not None
+    assert write.commit("WRITE", {}, "") == 2
+    table.update()
+    first, second = begin(tmp_path, "overwrite", table), begin(tmp_path, "overwrite", table)
+    assert first is not None
+    assert second is not None
+    second = SparkWrite.resume(second.token())
+    assert first.commit("WRITE", {}, "") == 3
+    with pytest.raises(deltalog.CommitConflictError, match="version 3"):
+        second.commit("WRITE", {}, "")
+    assert ids(tmp_path) == []
+
+
+def test_the_base_is_a_snapshot_of_the_same_table(tmp_path: Path) -> None:
+    write_deltalake(tmp_path / "a", ONE)
+    write_deltalake(tmp_path / "b", ONE)
+    with pytest.raises(deltalog.InvalidArgumentError, match="snapshot of"):
+        begin(tmp_path / "a", "append", DeltaTable(tmp_path / "b"))
+    assert begin(Path(f"{tmp_path}/b/../a/"), "append", DeltaTable(tmp_path / "a")) is not None
+
+
+def test_a_token_of_a_table_that_was_created_again_is_refused(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, ONE)
+    write = begin(tmp_path, "append")
+    assert write is not None
+    shutil.rmtree(tmp_path)
+    write_deltalake(tmp_path, ONE)
+    with pytest.raises(deltalog.CommitConflictError, match="created again"):
+        SparkWrite.resume(write.token())
