@@ -50,7 +50,8 @@ impl Token {
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let builder = Snapshot::builder(storage).version(version);
-        let base = self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?.open()?;
+        let base =
+            self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?.open()?;
         if self.table_id.as_ref() != Some(&base.metadata().id) {
             return Err(Error::new(
                 ErrorKind::CommitConflict,

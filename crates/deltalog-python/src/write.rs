@@ -37,8 +37,8 @@ pub(crate) fn write_stream(
     call(py, || {
         let target = WriteTarget::new(uri, storage_options, base)?;
         let mode = SaveMode::parse(mode)?;
-        let schema =
-            StructType::from_arrow(&reader.schema()).map_err(|error| error.in_table(target.storage().url()))?;
+        let schema = StructType::from_arrow(&reader.schema())
+            .map_err(|error| error.in_table(target.storage().url()))?;
         let request = options.request(schema, mode);
         let Some(pending) = target.begin(request, &Environment::system())? else {
             return Ok(None);

@@ -39,7 +39,11 @@ impl WriteTarget {
     }
 
     /// Begins a write, see [`PendingWrite::begin`] and [`PendingWrite::begin_on`].
-    pub(crate) fn begin(&self, request: WriteRequest, environment: &Environment) -> Result<Option<PendingWrite>> {
+    pub(crate) fn begin(
+        &self,
+        request: WriteRequest,
+        environment: &Environment,
+    ) -> Result<Option<PendingWrite>> {
         match &self.base {
             None => PendingWrite::begin(&self.storage, request, environment),
             Some(base) => PendingWrite::begin_on(base, request, environment),
