@@ -50,11 +50,11 @@ def plan(watch: Watch, table: str, predicate: str) -> dict[str, Any]:
 def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, Any]:
     opened = deltalog.DeltaTable(table)
     with watch("no-op"):
-        opened.update()
+        opened.update_incremental()
     before = opened.version()
     os.link(commit, commit_to)
     with watch("one commit"):
-        opened.update()
+        opened.update_incremental()
     return {"before": before, "after": opened.version()}
 
 

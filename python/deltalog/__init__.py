@@ -6,8 +6,8 @@
     table = DeltaTable("/data/flights")
     rows = pyarrow.table(table.to_arrow(columns=["carrier", "delay"], predicate="month = 7"))
 
-Data goes in and out by the Arrow PyCapsule interface: pyarrow, polars, pandas, duckdb and others take it, and
-none of them is required. For PySpark see `deltalog.spark`.
+Data goes in and out through the Arrow PyCapsule interface, which pyarrow, polars, pandas, duckdb and others
+know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
 from deltalog._internal import __version__
@@ -27,13 +27,14 @@ from deltalog.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from deltalog.schema import Schema
+from deltalog.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
 from deltalog.table import DeltaTable, Metadata, Protocol
 from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
 
 __all__ = [
     "AccessDeniedError",
+    "ArrayType",
     "CommitConflictError",
     "CommitStateUnknownError",
     "CorruptDataError",
@@ -41,13 +42,17 @@ __all__ = [
     "DeltaError",
     "DeltaTable",
     "Difference",
+    "Field",
     "InvalidArgumentError",
+    "MapType",
     "Metadata",
     "MissingFileError",
     "NotATableError",
+    "PrimitiveType",
     "Protocol",
     "Schema",
     "SchemaMismatchError",
+    "StructType",
     "TableAlreadyExistsError",
     "UnavailableError",
     "UnsupportedFeatureError",

@@ -126,7 +126,11 @@ class Snapshot:
     @property
     def writer_features(self) -> list[str] | None: ...
     def refresh(self, staged_commits: Sequence[str | tuple[int, bytes]] | None = None) -> Snapshot:
-        """The newest version; costs the new commits only. Returns itself when there is nothing new."""
+        """Returns the newest version, and reads only the new commits; returns itself when there is none."""
+    def at(self, version: int | None = None, timestamp_ms: int | None = None) -> Snapshot:
+        """Returns another version of the same table, or the one that was the newest at a time."""
+    def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
+        """Returns the values of the partition columns of each partition; see `DeltaTable.partitions`."""
     def num_files(self) -> int: ...
     def size_in_bytes(self) -> int: ...
     def history_json(self, limit: int | None = None) -> list[str]:
@@ -137,7 +141,7 @@ class Snapshot:
     def history(self, limit: int | None = None) -> ArrowStream:
         """The same as Arrow; see `DeltaTable.history_arrow`."""
     def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
-        """The actions of each version; see `DeltaTable.changes`."""
+        """The actions of each version; see `DeltaTable.commit_actions`."""
     def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
         """The checksum file, the fields that were compared, and of those that differ name, checksum and
         replay; see `DeltaTable.verify`.

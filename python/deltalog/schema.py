@@ -1,43 +1,195 @@
 """The schema of a table, in the protocol's terms and in Arrow's."""
 
 import json
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeAlias
 
 from deltalog._internal import schema_from_arrow, schema_to_arrow
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import DeltaError, InvalidArgumentError
 
-__all__ = ["Schema"]
+__all__ = ["ArrayType", "DataType", "Field", "MapType", "PrimitiveType", "Schema", "StructType"]
+
+
+class _Json:
+    """A part of a schema, which is compared and hashed by its JSON form."""
+
+    def _json(self) -> Any:
+        raise NotImplementedError
+
+    def to_json(self) -> str:
+        """Returns Delta's JSON form, which is also Spark's."""
+        return json.dumps(self._json(), ensure_ascii=False, separators=(",", ":"))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self._json() == other._json()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self._json(), sort_keys=True))
+
+
+class PrimitiveType(_Json):
+    """A type without parts, such as `long`, `string` or `decimal(9,2)`."""
+
+    def __init__(self, data_type: str) -> None:
+        if not isinstance(data_type, str):
+            raise InvalidArgumentError(f"a primitive type has a name, such as 'long', not {data_type!r}")
+        self.type = data_type
+        field = {"name": "field", "type": data_type, "nullable": True, "metadata": {}}
+        _check(json.dumps({"type": "struct", "fields": [field]}))
+
+    def _json(self) -> str:
+        return self.type
+
+    def __str__(self) -> str:
+        return self.type
+
+    def __repr__(self) -> str:
+        return f'PrimitiveType("{self.type}")'
+
+
+class ArrayType(_Json):
+    """An array whose elements are all of one type."""
+
+    type = "array"
+
+    def __init__(self, element_type: "DataType | str", contains_null: bool = True) -> None:
+        self.element_type = _type_of(element_type)
+        self.contains_null = contains_null
+
+    def _json(self) -> dict[str, Any]:
+        element = self.element_type._json()
+        return {"type": self.type, "elementType": element, "containsNull": self.contains_null}
+
+    def __str__(self) -> str:
+        return f"array<{self.element_type}>"
+
+    def __repr__(self) -> str:
+        return f"ArrayType({self.element_type!r}, contains_null={self.contains_null})"
+
+
+class MapType(_Json):
+    """A map from keys of one type to values of one type."""
+
+    type = "map"
+
+    def __init__(
+        self, key_type: "DataType | str", value_type: "DataType | str", value_contains_null: bool = True
+    ) -> None:
+        self.key_type = _type_of(key_type)
+        self.value_type = _type_of(value_type)
+        self.value_contains_null = value_contains_null
+
+    def _json(self) -> dict[str, Any]:
+        return {
+            "type": self.type,
+            "keyType": self.key_type._json(),
+            "valueType": self.value_type._json(),
+            "valueContainsNull": self.value_contains_null,
+        }
+
+    def __str__(self) -> str:
+        return f"map<{self.key_type}, {self.value_type}>"
+
+    def __repr__(self) -> str:
+        nulls = self.value_contains_null
+        return f"MapType({self.key_type!r}, {self.value_type!r}, value_contains_null={nulls})"
+
+
+class StructType(_Json):
+    """Named fields, each of its own type."""
+
+    type = "struct"
+
+    def __init__(self, fields: "Sequence[Field]") -> None:
+        self.fields = list(fields)
+
+    def _json(self) -> dict[str, Any]:
+        return {"type": self.type, "fields": [field._json() for field in self.fields]}
+
+    def __str__(self) -> str:
+        return f"struct<{', '.join(f'{field.name}: {field.type}' for field in self.fields)}>"
+
+    def __repr__(self) -> str:
+        return f"StructType({self.fields!r})"
+
+
+DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
+"""The type of a field."""
+
+
+class Field(_Json):
+    """A column, or a field of a struct."""
+
+    def __init__(
+        self,
+        name: str,
+        type: DataType | str,  # noqa: A002
+        nullable: bool = True,
+        metadata: dict[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.type = _type_of(type)
+        self.nullable = nullable
+        self.metadata = dict(metadata or {})
+
+    def _json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "type": self.type._json(),
+            "nullable": self.nullable,
+            "metadata": self.metadata,
+        }
+
+    def __repr__(self) -> str:
+        metadata = f", metadata={self.metadata}" if self.metadata else ""
+        return f"Field({self.name}, {self.type!r}, nullable={self.nullable}{metadata})"
 
 
 class Schema:
-    """A table's schema. Hands itself to Arrow libraries: `pyarrow.schema(table.schema())`."""
+    """The schema of a table: `Schema([Field("id", "long", nullable=False), Field("name", "string")])`.
 
-    def __init__(self, text: str) -> None:
-        self._text = text
+    Arrow libraries take it as it is: `pyarrow.schema(table.schema())`.
+    """
+
+    def __init__(self, fields: Sequence[Field]) -> None:
+        self._text = StructType(fields).to_json()
+        _check(self._text)
 
     @classmethod
     def from_json(cls, text: str) -> "Schema":
-        """The schema in Delta's JSON form, which is also Spark's."""
+        """Returns the schema of Delta's JSON form, which is also Spark's."""
         schema_to_arrow(text)
-        return cls(text)
+        return cls._of(text)
 
     @classmethod
     def from_arrow(cls, schema: Any) -> "Schema":
-        """The schema of anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`."""
+        """Returns the schema of an object with `__arrow_c_schema__`, such as a `pyarrow.Schema`."""
         if not hasattr(schema, "__arrow_c_schema__"):
             raise InvalidArgumentError(
-                f"a schema is anything with __arrow_c_schema__, such as a pyarrow.Schema, not {schema!r}"
+                f"a schema must have __arrow_c_schema__, as a pyarrow.Schema does, and {schema!r} does not"
             )
-        return cls(schema_from_arrow(schema))
+        return cls._of(schema_from_arrow(schema))
+
+    @classmethod
+    def _of(cls, text: str) -> "Schema":
+        """Returns the schema of a text that was checked before."""
+        schema = cls.__new__(cls)
+        schema._text = text
+        return schema
 
     def to_json(self) -> str:
-        """Delta's JSON form, byte for byte as the log has it."""
+        """Returns Delta's JSON form; for the schema of a table, byte for byte as the log has it."""
         return self._text
 
     @property
+    def fields(self) -> list[Field]:
+        """The top-level columns, in order, with their types, nullability and metadata."""
+        return [_field(field) for field in json.loads(self._text).get("fields", ())]
+
+    @property
     def names(self) -> list[str]:
-        """The top-level columns, in order."""
-        return [field["name"] for field in json.loads(self._text).get("fields", ())]
+        """The names of the top-level columns, in order."""
+        return [field.name for field in self.fields]
 
     def __arrow_c_schema__(self) -> object:
         return schema_to_arrow(self._text).__arrow_c_schema__()
@@ -49,20 +201,50 @@ class Schema:
         return hash(json.dumps(json.loads(self._text), sort_keys=True))
 
     def __repr__(self) -> str:
-        fields = json.loads(self._text).get("fields", ())
         shown = ", ".join(
-            f"{field['name']}: {_type(field['type'])}{'' if field['nullable'] else ' not null'}"
-            for field in fields
+            f"{field.name}: {field.type}{'' if field.nullable else ' not null'}" for field in self.fields
         )
         return f"Schema({shown})"
 
 
-def _type(kind: Any) -> str:
-    """A type as Spark's SQL would have it."""
+def _type_of(kind: DataType | str) -> DataType:
     if isinstance(kind, str):
+        return PrimitiveType(kind)
+    if isinstance(kind, (PrimitiveType, ArrayType, MapType, StructType)):
         return kind
-    if kind["type"] == "struct":
-        return f"struct<{', '.join(field['name'] + ': ' + _type(field['type']) for field in kind['fields'])}>"
-    if kind["type"] == "array":
-        return f"array<{_type(kind['elementType'])}>"
-    return f"map<{_type(kind['keyType'])}, {_type(kind['valueType'])}>"
+    raise InvalidArgumentError(
+        f"a type is the name of a primitive type, a PrimitiveType, ArrayType, MapType or StructType, not {kind!r}"
+    )
+
+
+def _check(text: str) -> None:
+    """Raises if there is no such schema."""
+    try:
+        schema_to_arrow(text)
+    except DeltaError as error:
+        raise InvalidArgumentError(str(error)) from error
+
+
+def _field(read: dict[str, Any]) -> Field:
+    return Field(read["name"], _type(read["type"]), read.get("nullable", True), read.get("metadata"))
+
+
+def _type(read: Any) -> DataType:
+    """Returns a type from its JSON form, which was checked when the schema was made."""
+    if isinstance(read, str):
+        return _primitive(read)
+    if read["type"] == "struct":
+        return StructType([_field(field) for field in read["fields"]])
+    if read["type"] == "array":
+        return ArrayType(_type(read["elementType"]), read.get("containsNull", True))
+    if read["type"] == "map":
+        contains_null = read.get("valueContainsNull", True)
+        return MapType(_type(read["keyType"]), _type(read["valueType"]), contains_null)
+    return _primitive(read["type"])
+
+
+def _primitive(name: str) -> PrimitiveType:
+    """Returns a primitive type without checking its name again."""
+    kind = PrimitiveType.__new__(PrimitiveType)
+    kind.type = name
+    return kind

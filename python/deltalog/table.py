@@ -2,10 +2,11 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from deltalog import _internal
 from deltalog.arguments import (
@@ -21,11 +22,26 @@ from deltalog.arguments import (
     timestamp_argument,
     version_argument,
 )
-from deltalog.errors import InvalidArgumentError, NotATableError
+from deltalog.errors import (
+    InvalidArgumentError,
+    NotATableError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
+from deltalog.filters import Filter, filter_argument
 from deltalog.schema import Schema
 from deltalog.verification import Verification
 
+if TYPE_CHECKING:
+    import pandas
+    import pyarrow
+
 __all__ = ["DeltaTable", "Metadata", "Protocol"]
+
+# Held only while a table goes from one snapshot to another, never during I/O; a forked child gets it free.
+_swap = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_swap.acquire, after_in_parent=_swap.release, after_in_child=_swap.release)
 
 
 @dataclass(frozen=True)
@@ -52,27 +68,30 @@ class Protocol:
 
 
 class DeltaTable:
-    """A table at a version. The version stays until `update()`; threads may share a table.
+    """A table at a version, which stays until `update_incremental()` or `load_as_version()`.
+
+    Threads may share a table. It can be pickled: location, version and allowed roots are, storage options are
+    not, so that no secret leaves the process.
 
     Args:
         table_uri: a path or a `file://` URL.
         version: the version to open; the newest if neither this nor `timestamp` is given.
-        timestamp: open the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
+        timestamp: opens the version that was the newest then; a `datetime` (without a zone: UTC), or ISO 8601
             text. A time before the first commit or after the last is refused.
         storage_options: options of the store; local files have none.
-        staged_commits: of a table that a catalog manages (table feature `catalogManaged`): the commits that
-            the catalog has accepted and not published yet, perhaps none; each the name or path of a file in
-            `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened by its
-            path alone.
+        staged_commits: for a table that a catalog manages (table feature `catalogManaged`), the commits that
+            the catalog has accepted and not published yet, or an empty list. Each is the name or path of a
+            file in `_delta_log/_staged_commits`, or its version and its bytes. Such a table cannot be opened
+            by its path alone.
         allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's
-            own location. Those of a shallow clone lie in the table that it was cloned from; a file outside of
-            all roots is refused.
+            own location. Those of a shallow clone lie in the table that it was cloned from. A file outside all
+            roots is refused.
 
     Raises:
         NotATableError: there is no table.
-        VersionNotFoundError: there is a table, but not that version or time; the message tells which there
-            are.
-        InvalidArgumentError: what was passed is no location, version or time.
+        VersionNotFoundError: there is a table, but not that version or time; the message lists the readable
+            ones.
+        InvalidArgumentError: an argument is not a location, version or time.
         CorruptLogError: the log breaks the protocol; the message tells file and line.
         UnsupportedFeatureError: the table has a feature that deltalog cannot read yet.
     """
@@ -95,12 +114,13 @@ class DeltaTable:
             staged_argument(staged_commits),
             roots_argument(allowed_roots),
         )
+        self._has_catalog = staged_commits is not None
 
     @staticmethod
     def is_deltatable(
         table_uri: "str | os.PathLike[str]", storage_options: Mapping[str, str] | None = None
     ) -> bool:
-        """Whether there is a Delta table, readable or not. A store that does not answer raises."""
+        """Returns whether there is a Delta table, readable or not. A store that does not answer raises."""
         try:
             _internal.Snapshot.open(
                 location_argument(table_uri),
@@ -127,20 +147,22 @@ class DeltaTable:
         configuration: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
     ) -> "DeltaTable":
-        """Makes a table without rows and opens it.
+        """Creates a table without rows and opens it.
 
         Args:
             table_uri: a path or a `file://` URL.
             schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
-            mode: if there is a table: fail, or open it as it is.
+            mode: what to do if there is a table: fail, or open it as it is.
             partition_by: columns to partition by.
-            name, description, configuration: of the new table.
+            name: name of the new table.
+            description: description of the new table.
+            configuration: properties of the new table.
             storage_options: options of the store; local files have none.
 
         Raises:
-            TableAlreadyExistsError: with the mode `error`.
-            SchemaMismatchError: there can be no such table.
-            UnsupportedFeatureError: a property or a type asks for what cannot be written yet.
+            TableAlreadyExistsError: there is a table, and the mode is `error`.
+            SchemaMismatchError: a table cannot have this schema or partitioning.
+            UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
         wanted = schema if isinstance(schema, Schema) else Schema.from_arrow(schema)
         options = options_argument(storage_options, "a storage option")
@@ -155,19 +177,19 @@ class DeltaTable:
 
     @property
     def table_uri(self) -> str:
-        """Where the table lies, as a URL."""
+        """The location of the table, as a URL."""
         return self._snapshot.uri
 
     def version(self) -> int:
-        """The version that is open."""
+        """Returns the version that is open."""
         return self._snapshot.version
 
     def schema(self) -> Schema:
-        """The table's schema."""
-        return Schema(self._snapshot.schema_json)
+        """Returns the table's schema."""
+        return Schema._of(self._snapshot.schema_json)
 
     def metadata(self) -> Metadata:
-        """Name, partitioning, configuration."""
+        """Returns the table's id, name, partitioning and configuration."""
         snapshot = self._snapshot
         return Metadata(
             id=snapshot.table_id,
@@ -179,13 +201,14 @@ class DeltaTable:
         )
 
     def clustering_columns(self) -> list[str]:
-        """The columns that the table is clustered by, in order, those in structs as `struct.field`; none if
-        it is not clustered.
+        """Returns the columns that the table is clustered by, in order; those in structs as `struct.field`.
+
+        The list is empty if the table is not clustered.
         """
         return [".".join(path) for path in self._snapshot.clustering_columns()]
 
     def protocol(self) -> Protocol:
-        """What readers and writers must support."""
+        """Returns what readers and writers must support."""
         snapshot = self._snapshot
         return Protocol(
             snapshot.min_reader_version,
@@ -195,35 +218,35 @@ class DeltaTable:
         )
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
-        """The commits up to this version, newest first, at most `limit`.
+        """Returns the commits up to this version, newest first, at most `limit`.
 
-        Each is a dictionary of `version`, `timestamp` (milliseconds since the epoch) and what its writer
-        said, such as `operation`, `operationParameters`, `operationMetrics`, `engineInfo` and `userMetadata`.
-        Commits that were cleaned up are left out.
+        Each is a dictionary with `version`, `timestamp` (milliseconds since the epoch) and the fields that its
+        writer recorded, such as `operation`, `operationParameters`, `operationMetrics`, `engineInfo` and
+        `userMetadata`. Commits that were cleaned up are left out.
         """
         return [json.loads(entry) for entry in self._snapshot.history_json(limit_argument(limit))]
 
     def history_arrow(self, limit: int | None = None) -> _internal.ArrowStream:
-        """The same as an Arrow stream, a row a commit.
+        """Returns the history as an Arrow stream with one row per commit.
 
         Columns: `version`, `timestamp`, `operation`, `operation_parameters` and `operation_metrics` (maps of
         text), `user_id`, `user_name`, `user_metadata`, `engine_info`, `txn_id`, `read_version`,
-        `isolation_level`, `is_blind_append`, `in_commit_timestamp`, `commit_timestamp` (what the writer's
-        clock said), and `other`: a JSON object of all further fields. What a writer did not say is null.
+        `isolation_level`, `is_blind_append`, `in_commit_timestamp`, `commit_timestamp` (the writer's clock),
+        and `other`: a JSON object with all further fields. A field that a writer did not record is null.
         """
         return self._snapshot.history(limit_argument(limit))
 
-    def changes(self, start: int, end: int | None = None) -> _internal.ArrowStream:
-        """The actions of the versions from `start` to `end` (both included; to this version if None) as an Arrow stream, a row an action, in the log's order.
+    def commit_actions(self, start: int, end: int | None = None) -> _internal.ArrowStream:
+        """Returns the actions of the versions `start` to `end`, both included, as an Arrow stream.
 
-        Columns: `version`, `timestamp` (when it was committed), `action` (its name in the log, such as
-        `add`), of file actions `path` (as in `files`), `size`, `partition_values` (a map of text),
-        `data_change`, `modification_time` (of a `remove`, when it was removed) and `deletion_vector` (its
-        unique id), and `json`: the action's content as it stands in the log.
+        `end` is this version if it is None. There is one row per action, in the order of the log. Columns: `version`, `timestamp` (when it was committed), `action` (its name in the log, such as
+        `add`), for file actions `path` (as in `files`), `size`, `partition_values` (a map of text),
+        `data_change`, `modification_time` (for a `remove`, when the file was removed) and `deletion_vector`
+        (its unique id), and `json`: the action's content as it stands in the log.
 
         Raises:
-            VersionNotFoundError: a commit was cleaned up, or is not there yet; the message tells which there
-                are.
+            VersionNotFoundError: a commit was cleaned up, or is not there yet; the message lists the readable
+                versions.
             CorruptLogError: a commit is missing among others, or damaged.
         """
         first = version_argument(start)
@@ -234,25 +257,43 @@ class DeltaTable:
     def verify(self) -> Verification:
         """Compares this version, replayed from the log, with its checksum file, if there is one.
 
-        What differs is in the result, not raised.
+        Differences are part of the result; they are not raised.
         """
         return Verification.of(self._snapshot)
 
     def domain_metadata(self) -> dict[str, str]:
-        """The configuration of each metadata domain (protocol: "Domain Metadata")."""
+        """Returns the configuration of each metadata domain (protocol: "Domain Metadata")."""
         return self._snapshot.domain_metadata()
 
     def transaction_versions(self) -> dict[str, int]:
-        """How far each application got that records its progress in the table (protocol:
-
-        "Transaction Identifiers").
-        """
+        """Returns the newest version that each application has recorded (protocol: "Transaction Identifiers")."""
         return self._snapshot.transaction_versions()
 
+    def transaction_version(self, app_id: str) -> int | None:
+        """Returns the newest version that the application has recorded; None if it has recorded none.
+
+        An application records its version with a write: `CommitProperties(app_transactions=[...])`.
+        """
+        return self._snapshot.transaction_versions().get(app_id)
+
+    def partitions(self, predicate: Filter | None = None) -> list[dict[str, str | None]]:
+        """Returns the partitions that have files, one dictionary per partition, in the order of their values.
+
+        Values are text in the form of the log, such as `2024-01-31` or `true`; NULL is None. A table without
+        partition columns has no partitions. With a `predicate`, only partitions with a file that may hold a
+        matching row are returned.
+        """
+        snapshot = self._snapshot
+        columns = snapshot.partition_columns
+        found = snapshot.partitions(self._filter(predicate))
+        return [dict(zip(columns, values, strict=True)) for values in found]
+
     def files(
-        self, predicate: str | None = None, columns: Sequence[str] | None = None
+        self, predicate: Filter | None = None, columns: Sequence[str] | None = None
     ) -> _internal.ArrowStream:
-        """The live data files as an Arrow stream, a row a file; only the columns asked for are decoded, and come in the order given.
+        """Returns the live data files as an Arrow stream with one row per file.
+
+        Only the columns asked for are decoded. They come in the order given.
 
         Columns: `path` (decoded, relative to the table), `size` (bytes), `modification_time`,
         `partition_values` (a typed struct), `num_records` (of the data file: rows that its deletion vector
@@ -260,42 +301,44 @@ class DeltaTable:
         nullCount`), `deletion_vector` (a struct of `storage_type, path_or_inline_dv, offset, size_in_bytes,
         cardinality`), `base_row_id` and `default_row_commit_version` (of row tracking).
 
-        With a `predicate` (SQL, such as `"month = 7 AND delay > 60"`) files that cannot hold a matching row
+        With a `predicate` (SQL, such as `"month = 7 AND delay > 60"`), files that cannot hold a matching row
         are left out, by their partition values and statistics.
         """
-        return self._snapshot.files(columns_argument(columns), predicate)
+        return self._snapshot.files(columns_argument(columns), self._filter(predicate))
 
-    def file_uris(self, predicate: str | None = None) -> list[str]:
-        """The URLs of the live data files; with a `predicate`, of those that may hold a matching row."""
-        return self._snapshot.file_uris(predicate)
+    def file_uris(self, predicate: Filter | None = None) -> list[str]:
+        """Returns the URLs of the live data files; with a `predicate`, of those that may hold a matching row."""
+        return self._snapshot.file_uris(self._filter(predicate))
 
     def to_arrow(
         self,
         columns: Sequence[str] | None = None,
-        predicate: str | None = None,
+        predicate: Filter | None = None,
         *,
         row_ids: bool = False,
         view_types: bool = False,
     ) -> _internal.ArrowStream:
-        """The rows as an Arrow stream, read file by file: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
+        """Returns the rows as an Arrow stream: `pyarrow.table(table.to_arrow())`, `polars.DataFrame(table.to_arrow())`.
 
-        Columns come in the order given; none at all is a stream of row counts. With a `predicate` (SQL, in
-        Spark's spelling: times without a zone are of UTC, a backslash in a text is doubled) only rows for
-        which it is true; files, row groups and pages that cannot hold one are not read.
+        Columns come in the order given. An empty list of columns gives a stream of row counts. With a
+        `predicate`, only rows for which it is true are returned; files, row groups and pages that cannot hold
+        one are not read. The predicate is SQL as Spark spells it: times without a zone are in UTC, and a
+        backslash in a text is doubled. Tuples such as `[("month", "=", 7)]` are taken as well.
 
-        With `row_ids` the columns `_row_id` and `_row_commit_version` follow: a row keeps its id when it is
-        updated or moved to another file, and its commit version is that of the last change to it. Only tables
-        with row tracking enabled have them. The predicate may name them, too.
+        With `row_ids`, the columns `_row_id` and `_row_commit_version` follow. A row keeps its id when it is
+        updated or moved to another file; its commit version is that of the last change to it. Only tables with
+        row tracking enabled have them. The predicate may name them, too.
 
-        With `view_types` strings and bytes are Arrow's `string_view` and `binary_view`, which need not be
-        copied: faster, for Polars, DuckDB and all who take them. (Many functions of pyarrow do not yet.)
+        With `view_types`, strings and bytes are Arrow's `string_view` and `binary_view`, which are not copied.
+        This is faster for Polars, DuckDB and other libraries that know them. (Many functions of pyarrow do not
+        yet.)
 
-        The rows of a file come in its order, files in any: several are read at once. (A handful of small
-        files is read in the order of the list.)
+        The rows of a file come in their order. Files come in any order, because several are read at once. (A
+        handful of small files is read in the order of the list.)
 
-        The first batch is read here, so that most failures are a `DeltaError` of this call. What fails later
-        is raised by the library that takes the stream, as an exception of its own with the same words; of
-        pyarrow's, an absent file is an `OSError`, a damaged one a `ValueError`.
+        The first batch is read here, so that most failures are a `DeltaError` of this call. A later failure is
+        raised by the library that consumes the stream, as its own exception with the same words; with pyarrow
+        a missing file is an `OSError`, a damaged file a `ValueError`.
 
         Raises:
             InvalidArgumentError: there is no such column, the predicate does not fit the schema, or the rows
@@ -303,37 +346,92 @@ class DeltaTable:
             MissingFileError: a data file is not there.
             CorruptDataError: a data file cannot be read.
         """
-        return self._snapshot.scan(columns_argument(columns), predicate, row_ids, view_types)
+        return self._snapshot.scan(columns_argument(columns), self._filter(predicate), row_ids, view_types)
 
-    def count(self, predicate: str | None = None) -> int:
-        """How many rows there are; with a `predicate` (SQL), how many it is true for. Always exact.
+    def scan(
+        self, columns: Sequence[str] | None = None, predicate: Filter | None = None
+    ) -> _internal.ArrowStream:
+        """Returns the rows as an Arrow stream; `deltalake`'s name for `to_arrow`."""
+        return self.to_arrow(columns, predicate)
 
-        The log answers: the files' record counts less their deleted rows. Footers are opened only of files
-        whose statistics do not count. So it is with a predicate on partition columns; one on other columns
-        makes rows be read, of that predicate's columns and of the files that may match.
+    def to_pyarrow_table(
+        self,
+        partitions: Filter | None = None,
+        columns: Sequence[str] | None = None,
+        filesystem: None = None,
+        filters: Filter | None = None,
+    ) -> "pyarrow.Table":
+        """Returns the rows as a `pyarrow.Table`. Needs pyarrow.
+
+        Args:
+            partitions: a filter as `filters`; rows must meet both. `deltalake` has it for filters on
+                partition columns.
+            columns: the columns to read, in this order; all if None.
+            filesystem: refused unless None, because deltalog reads files by itself.
+            filters: the rows to read, as SQL text or tuples such as `[("month", "=", 7)]`; a
+                `pyarrow.dataset.Expression` is refused.
+
+        Raises:
+            UnsupportedFeatureError: a `filesystem` or an `Expression` was given.
+            DeltaError: as `to_arrow`, and for what is read after the first batch an exception of pyarrow.
         """
-        return self._snapshot.count(predicate)
+        import pyarrow
 
-    def count_by_partition(self, predicate: str | None = None) -> _internal.ArrowStream:
-        """How many rows each partition has, as an Arrow stream of the partition columns and `count`: `pyarrow.table(table.count_by_partition())`.
+        if filesystem is not None:
+            raise UnsupportedFeatureError(
+                "a filesystem of pyarrow is not supported: deltalog reads the files of a table by itself"
+            )
+        conditions = [text for text in map(self._filter, (partitions, filters)) if text is not None]
+        predicate = " AND ".join(f"({text})" for text in conditions) or None
+        return pyarrow.table(self.to_arrow(columns, predicate))
 
-        Partitions are in the order of their values, null first; those without rows are not there. A table
-        without partition columns has one row. Exact, and as cheap as `count`.
+    def to_pandas(
+        self,
+        partitions: Filter | None = None,
+        columns: Sequence[str] | None = None,
+        filesystem: None = None,
+        filters: Filter | None = None,
+        types_mapper: "Callable[[pyarrow.DataType], Any] | None" = None,
+    ) -> "pandas.DataFrame":
+        """Returns the rows as a pandas frame. Needs pandas and pyarrow.
+
+        `types_mapper` is that of `pyarrow.Table.to_pandas`; the other arguments are those of
+        `to_pyarrow_table`.
         """
-        return self._snapshot.count_by_partition(predicate)
+        rows = self.to_pyarrow_table(partitions, columns, filesystem, filters)
+        frame: pandas.DataFrame = rows.to_pandas(types_mapper=types_mapper)
+        return frame
 
-    def min_max(self, column: str, predicate: str | None = None) -> tuple[Any, Any] | None:
-        """The least and the greatest value of a column (struct fields separated by `.`), or None if the log does not tell them exactly.
+    def count(self, predicate: Filter | None = None) -> int:
+        """Returns how many rows there are; with a `predicate`, for how many it is true. The count is exact.
 
-        It tells them of partition columns, and of whole numbers, decimals, dates and booleans whose
-        statistics are complete and tight. It never does of strings and timestamps, whose bounds are cut off,
-        and of floating-point numbers, among which a NaN may hide; nor with a `predicate` on other than
-        partition columns. `(None, None)` says that there is no value. Rows are never read.
+        It comes from the log: the record counts of the files less their deleted rows. Only the footers of
+        files whose statistics have no count are opened. A predicate on partition columns is answered in the
+        same way. For a predicate on other columns, those columns are read from the files that may match.
+        """
+        return self._snapshot.count(self._filter(predicate))
+
+    def count_by_partition(self, predicate: Filter | None = None) -> _internal.ArrowStream:
+        """Returns how many rows each partition has, as an Arrow stream of the partition columns and `count`.
+
+        Partitions are in the order of their values, null first; those without rows are left out. A table
+        without partition columns has one row. The counts are exact, and as cheap as `count`.
+        """
+        return self._snapshot.count_by_partition(self._filter(predicate))
+
+    def min_max(self, column: str, predicate: Filter | None = None) -> tuple[Any, Any] | None:
+        """Returns the least and the greatest value of a column, or None if the log does not tell them exactly.
+
+        Struct fields are separated by `.`. The log tells the bounds of partition columns, and of whole
+        numbers, decimals, dates and booleans whose statistics are complete and tight. It does not tell those
+        of strings and timestamps, which are cut off, those of floating-point numbers, which do not count NaN,
+        nor any with a `predicate` on other than partition columns. `(None, None)` says that there is no value.
+        Rows are never read.
 
         Raises:
             InvalidArgumentError: there is no such column.
         """
-        return self._snapshot.min_max(column, predicate)
+        return self._snapshot.min_max(column, self._filter(predicate))
 
     def load_cdf(
         self,
@@ -342,10 +440,10 @@ class DeltaTable:
         starting_timestamp: datetime | str | None = None,
         ending_timestamp: datetime | str | None = None,
         columns: Sequence[str] | None = None,
-        predicate: str | None = None,
+        predicate: Filter | None = None,
         allow_out_of_range: bool = False,
     ) -> _internal.ArrowStream:
-        """The change data feed as an Arrow stream: the rows that versions inserted, updated and deleted, in the order of the versions.
+        """Returns the change data feed as an Arrow stream: rows inserted, updated and deleted, in the order of versions.
 
         Rows have the table's columns as of the last version of the range, then `_change_type` (`insert`,
         `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.
@@ -357,17 +455,17 @@ class DeltaTable:
             starting_timestamp: begin with the first version committed then or later; a `datetime` (without a
                 zone: UTC), or ISO 8601 text.
             ending_timestamp: end with the last version committed then or earlier.
-            columns: as of `to_arrow`; the columns of the feed can be named too.
-            predicate: as of `to_arrow`; it may name the columns of the feed. Files that cannot hold such a
+            columns: as in `to_arrow`; the columns of the feed can be named too.
+            predicate: as in `to_arrow`; it may name the columns of the feed. Files that cannot hold such a
                 row, by their partition values or statistics, by version, time or `_change_type`, are not
                 opened.
-            allow_out_of_range: a range that begins after the newest version, or ends before it begins, has no
-                rows and is no error.
+            allow_out_of_range: return no rows, instead of raising, for a range that begins after the newest
+                version or ends before it begins.
 
         Raises:
             VersionNotFoundError: the commits of a version are gone, the feed was off
-                (`delta.enableChangeDataFeed`) at one, or the range begins after the newest; the message tells
-                what can be read.
+                (`delta.enableChangeDataFeed`) at one, or the range begins after the newest; the message lists
+                the readable versions.
             SchemaMismatchError: the rows of a version do not fit the schema of the last version, because a
                 column was dropped, renamed or changed.
             InvalidArgumentError: the range ends before it begins, or a column or the predicate does not fit.
@@ -381,19 +479,84 @@ class DeltaTable:
                 timestamp_argument(ending_timestamp),
             ),
             columns_argument(columns),
-            predicate,
+            self._filter(predicate),
             allow_out_of_range,
         )
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
-    def update(self, *, staged_commits: Iterable[StagedCommit] | None = None) -> None:
-        """Goes to the newest version; costs the new commits only.
+    def update_incremental(self, *, staged_commits: Iterable[StagedCommit] | None = None) -> None:
+        """Goes to the newest version; reads only the commits that are new.
 
-        `staged_commits` is what the table's catalog says by now, if one manages it.
+        Threads may call it at once: one that is slow never puts the table back to an older version than
+        another has opened meanwhile.
+
+        Args:
+            staged_commits: what the table's catalog lists by now, if one manages the table.
+
+        Raises:
+            DeltaError: as opening the table; the version that is open stays open.
         """
-        self._snapshot = self._snapshot.refresh(staged_argument(staged_commits))
+        staged = staged_argument(staged_commits)
+        self._move(lambda snapshot: snapshot.refresh(staged))
+
+    def load_as_version(self, version: int | str | datetime) -> None:
+        """Goes to another version of the table, older or newer.
+
+        Args:
+            version: the version, or a time as in `DeltaTable(timestamp=...)`.
+
+        Raises:
+            VersionNotFoundError: there is no such version or time; the version that is open stays open.
+        """
+        if isinstance(version, (str, datetime)):
+            timestamp = timestamp_argument(version)
+            self._move(lambda snapshot: snapshot.at(None, timestamp))
+            return
+        number = version_argument(version)
+        if number is None:
+            raise InvalidArgumentError("the version to load is missing")
+        self._move(lambda snapshot: snapshot.at(number, None))
+
+    def _filter(self, filters: Filter | None) -> str | None:
+        return (
+            filters
+            if filters is None or isinstance(filters, str)
+            else filter_argument(filters, self.schema())
+        )
+
+    def _move(self, to: Callable[[_internal.Snapshot], _internal.Snapshot]) -> None:
+        """Opens what `to` makes of the open snapshot; again, if another thread has opened one meanwhile."""
+        while True:
+            before = self._snapshot
+            after = to(before)
+            with _swap:
+                if self._snapshot is before:
+                    self._snapshot = after
+                    return
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._has_catalog:
+            raise UnsupportedFeatureError(
+                "a table that was opened with staged commits cannot be pickled; "
+                "open it in the other process with what the catalog lists then"
+            )
+        snapshot = self._snapshot
+        return _reopen, (snapshot.uri, snapshot.version, snapshot.allowed_roots, snapshot.table_id)
 
     def __repr__(self) -> str:
         return f"DeltaTable('{self.table_uri}', version={self.version()})"
+
+
+def _reopen(table_uri: str, version: int, allowed_roots: list[str], table_id: str) -> DeltaTable:
+    """Opens a table that was pickled."""
+    table = DeltaTable(table_uri, version=version, allowed_roots=allowed_roots)
+    if table.metadata().id != table_id:
+        error = VersionNotFoundError(
+            f"the table that was pickled, with the id {table_id}, was replaced by one with the id "
+            f"{table.metadata().id} (table {table_uri})"
+        )
+        error.table, error.version = table_uri, version
+        raise error
+    return table

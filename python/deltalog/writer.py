@@ -30,7 +30,8 @@ def write_deltalake(
         table_or_uri: a path, a `file://` URL, or a table. A table passes on the version it is at, its storage
             options, its allowed roots and its staged commits. An overwrite replaces exactly that version: if
             another commit has added or removed files since then, it raises `CommitConflictError`. An append
-            goes on top of the newest version. The table itself stays at its version until its `update()`.
+            goes on top of the newest version. The table itself stays at its version until
+            `update_incremental()`.
         data: anything with `__arrow_c_stream__`: a pyarrow table or reader, a polars or pandas 3 frame, a
             duckdb relation. It is read batch by batch; memory stays bounded. Columns are matched by name, in
             any case; missing ones become null. A value either arrives as it was or is refused: nothing is

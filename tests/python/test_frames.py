@@ -79,7 +79,7 @@ def test_a_table_is_overwritten_by_its_own_rows(tmp_path: Path) -> None:
     write_deltalake(tmp_path, DATA)
     table = DeltaTable(tmp_path)
     write_deltalake(table, table.to_arrow(predicate="id = 2"), mode="overwrite")
-    table.update()
+    table.update_incremental()
     assert pa.table(table)["id"].to_pylist() == [2]
 
 

@@ -34,9 +34,9 @@ def rewritten(table: Path, version: int, change: Any) -> None:
     commit_file(table, version).write_text("\n".join(lines) + "\n")
 
 
-def test_changes_are_the_actions_of_each_version(table: Path) -> None:
+def test_commit_actions_are_those_of_each_version(table: Path) -> None:
     opened = DeltaTable(table)
-    changes = pa.table(opened.changes(3, 5))
+    changes = pa.table(opened.commit_actions(3, 5))
     rows = changes.to_pylist()
     expected = [
         (version, name) for version in (3, 4, 5) for action in actions(table, version) for name in action
@@ -49,18 +49,20 @@ def test_changes_are_the_actions_of_each_version(table: Path) -> None:
         assert json.loads(row["json"]) == action
         if row["action"] == "add":
             assert (row["path"], row["size"], row["data_change"]) == (action["path"], action["size"], True)
-    assert set(pa.table(opened.changes(11))["version"].to_pylist()) == {11}
+    assert set(pa.table(opened.commit_actions(11))["version"].to_pylist()) == {11}
 
 
 @pytest.mark.parametrize(
     ("start", "end", "error"),
     [(12, None, deltalog.InvalidArgumentError), (3, 40, deltalog.VersionNotFoundError)],
 )
-def test_changes_of_no_version(table: Path, start: int, end: int | None, error: type[Exception]) -> None:
+def test_commit_actions_of_no_version(
+    table: Path, start: int, end: int | None, error: type[Exception]
+) -> None:
     with pytest.raises(error):
-        DeltaTable(table).changes(start, end)
+        DeltaTable(table).commit_actions(start, end)
     with pytest.raises(deltalog.InvalidArgumentError):
-        DeltaTable(table).changes(None)  # type: ignore[arg-type]
+        DeltaTable(table).commit_actions(None)  # type: ignore[arg-type]
 
 
 def test_the_history_is_arrow_too(table: Path) -> None:
@@ -149,7 +151,7 @@ def test_a_table_that_a_catalog_manages(table: Path) -> None:
     staged.parent.mkdir()
     text = json.dumps({"commitInfo": {}}).encode()
     staged.write_bytes(text)
-    opened.update(staged_commits=[staged, (13, text)])
+    opened.update_incremental(staged_commits=[staged, (13, text)])
     assert (opened.version(), ids(opened)) == (13, list(range(12)))
     assert DeltaTable(table, 12, staged_commits=[staged.name]).version() == 12
     for wrong in (str(staged), [b"x"], [(1, "x")], ["x.json"], [(12, text), staged]):
@@ -165,7 +167,7 @@ def test_a_log_that_was_cleaned_up_says_what_is_left(table: Path) -> None:
     with pytest.raises(deltalog.VersionNotFoundError, match=r"10 to 11.*cleaned up"):
         DeltaTable(table, timestamp="2001-01-01")
     with pytest.raises(deltalog.VersionNotFoundError, match="10 to 11"):
-        DeltaTable(table).changes(3)
+        DeltaTable(table).commit_actions(3)
     shutil.copy(commit_file(table, 11), commit_file(table, 13))
     with pytest.raises(deltalog.CorruptLogError, match="version 12 is missing"):
         DeltaTable(table)

@@ -131,9 +131,9 @@ def test_update_goes_to_the_newest(table: Path) -> None:
     opened, other = DeltaTable(table, version=0), DeltaTable(table)
     write_deltalake(opened, pa.table({"id": [3]}), mode="append")
     assert (opened.version(), rows(opened)) == (0, 1)
-    opened.update()
+    opened.update_incremental()
     assert (opened.version(), rows(opened)) == (3, 4)
-    opened.update()
+    opened.update_incremental()
     assert opened.version() == 3
     assert other.version() == 2
 
@@ -244,7 +244,7 @@ def test_files_outside_of_the_table_are_read_below_allowed_roots(tmp_path: Path)
     table = deltalog.DeltaTable(clone, allowed_roots=[source])
     assert pa.table(table.to_arrow())["n"].to_pylist() == [1, 2]
     deltalog.write_deltalake(clone, pa.table({"n": [3]}), mode="append")
-    table.update()
+    table.update_incremental()
     assert sorted(pa.table(table.to_arrow())["n"].to_pylist()) == [1, 2, 3]
     with pytest.raises(deltalog.UnsupportedFeatureError, match="allowed_roots"):
         deltalog.DeltaTable(clone, version=0, allowed_roots=[tmp_path / "a"]).to_arrow()

@@ -28,7 +28,7 @@ def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
         return write_deltalake(tmp_path, data, mode="append")
 
     def read(_: int) -> int:
-        shared.update()
+        shared.update_incremental()
         return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(shared.to_arrow()))
 
     with ThreadPoolExecutor(8) as pool:
@@ -37,7 +37,7 @@ def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
         assert sorted(version.result(120) or 0 for version in versions) == list(range(1, 25))
         # A read sees whole commits only.
         assert all(count.result(120) % 100 == 0 for count in counts)
-    shared.update()
+    shared.update_incremental()
     found = Counter(pa.table(shared.to_arrow())["id"].to_pylist())
     assert found == dict.fromkeys(range(24), 100)
 
@@ -108,14 +108,14 @@ if child == 0:
         assert rows(table.to_arrow(predicate="id < 10")) == 40
         assert rows(deltalog.DeltaTable(path).to_arrow()) == 4000
         assert deltalog.write_deltalake(path, data, mode="append") == 4
-        table.update()
+        table.update_incremental()
         assert rows(table.to_arrow()) == 5000
         status = 0
     finally:
         os._exit(status)
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 assert rows(begun) == 4000
-table.update()
+table.update_incremental()
 assert rows(table.to_arrow()) == 5000
 """
     ran = subprocess.run(
@@ -147,6 +147,7 @@ def test_the_package_says_what_it_has() -> None:
     assert set(deltalog.__all__) == {name for name in vars(deltalog) if not name.startswith("_")} - {
         "arguments",
         "errors",
+        "filters",
         "schema",
         "table",
         "verification",

@@ -247,7 +247,7 @@ def test_an_overwrite_through_a_table_replaces_the_version_of_the_table(tmp_path
     assert data_files(tmp_path) == files
     with pytest.raises(deltalog.CommitConflictError):
         write_deltalake(DeltaTable(tmp_path, version=0), ONE, mode="overwrite")
-    table.update()
+    table.update_incremental()
     assert write_deltalake(table, ONE, mode="overwrite") == 2
     assert ids(tmp_path) == [1]
 

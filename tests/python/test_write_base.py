@@ -37,7 +37,7 @@ def test_a_write_of_an_engine_is_based_on_the_version_that_was_read(tmp_path: Pa
     write = begin(tmp_path, "append", table)
     assert write is not None
     assert write.commit("WRITE", {}, "") == 2
-    table.update()
+    table.update_incremental()
     first, second = begin(tmp_path, "overwrite", table), begin(tmp_path, "overwrite", table)
     assert first is not None
     assert second is not None

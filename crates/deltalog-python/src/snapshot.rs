@@ -7,7 +7,7 @@ use deltalog::commit_actions::commit_actions_schema;
 use deltalog::history::{history_batch, history_schema};
 use deltalog::log::StagedCommit;
 use deltalog::predicate::{ParseMode, Predicate, parse};
-use deltalog::protocol::{LogPath, MaterializedRowTracking};
+use deltalog::protocol::{LogPath, MaterializedRowTracking, to_log_string};
 use deltalog::scan::{FileListing, ListColumn, TableScan};
 use deltalog::{Snapshot as CoreSnapshot, SnapshotBuilder, Storage};
 use pyo3::prelude::*;
@@ -247,6 +247,17 @@ impl Snapshot {
         }
     }
 
+    /// The version `version`, or the newest at the time `timestamp_ms`.
+    #[pyo3(signature = (version = None, timestamp_ms = None))]
+    fn at(&self, py: Python<'_>, version: Option<u64>, timestamp_ms: Option<i64>) -> PyResult<Self> {
+        let found = call(py, || match (version, timestamp_ms) {
+            (Some(version), None) => self.0.at_version(version),
+            (None, Some(timestamp_ms)) => self.0.at_timestamp_ms(timestamp_ms),
+            _ => Err(deltalog::Error::invalid_argument("a table is read at a version or at a time")),
+        });
+        found.map(Self)
+    }
+
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {
         call(py, || self.0.totals()).map(|totals| totals.files)
     }
@@ -296,6 +307,25 @@ impl Snapshot {
     fn transaction_versions(&self, py: Python<'_>) -> PyResult<BTreeMap<String, i64>> {
         let transactions = call(py, || self.0.app_transactions())?;
         Ok(transactions.into_iter().map(|transaction| (transaction.app_id, transaction.version)).collect())
+    }
+
+    #[pyo3(signature = (predicate = None))]
+    fn partitions(
+        &self,
+        py: Python<'_>,
+        predicate: Option<&str>,
+    ) -> PyResult<Vec<Vec<Option<String>>>> {
+        call(py, || {
+            let columns = self.0.metadata().partition_columns.len();
+            if columns == 0 {
+                return Ok(Vec::new());
+            }
+            let found = answers::of(&self.0, predicate, "UTC")?.files_by_partition()?;
+            let values = |row| {
+                found.columns().iter().take(columns).map(|column| to_log_string(column, row)).collect()
+            };
+            (0..found.num_rows()).map(values).collect()
+        })
     }
 
     #[pyo3(signature = (columns = None, predicate = None))]

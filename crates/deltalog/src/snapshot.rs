@@ -94,6 +94,15 @@ impl Snapshot {
         }
     }
 
+    /// Returns the version that was the newest at `timestamp_ms`, milliseconds since the epoch, of the same
+    /// table; of one that a catalog manages, with what the catalog listed.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open_at`].
+    pub fn at_timestamp_ms(&self, timestamp_ms: i64) -> Result<Self> {
+        Self::load_at(&self.0.source, timestamp_ms)
+    }
+
     /// The newest version; costs one listing and the new commits. A clone of `self` if there is nothing new.
     ///
     /// Of a table that a catalog manages, these are the versions that are published, and those that the

@@ -133,6 +133,30 @@ impl Answers {
         counts.finish()
     }
 
+    /// Returns the partition columns, then `count: Int64`: one row for each partition that has files which may
+    /// hold rows of the predicate, with the number of those files, in the order of the values, NULL first.
+    /// Nothing but the log is read. A table without partition columns has one row.
+    ///
+    /// # Errors
+    /// As [`Answers::count`].
+    pub fn files_by_partition(&self) -> Result<RecordBatch> {
+        let partitions = PartitionColumns::of(&self.snapshot)?;
+        let mut counts = PartitionCounts::new(&partitions)?;
+        let mut listing = FileListing::new(&self.snapshot).columns([ListColumn::PartitionValues]);
+        if let Some(condition) = &self.condition {
+            listing = listing.predicate(&condition.whole)?;
+        }
+        let mut list = listing.read()?;
+        while let Some(batch) = list.next_kept() {
+            let batch = batch?;
+            let added = partition_map(&batch)
+                .and_then(|map| partitions.parse(map))
+                .and_then(|values| counts.add(values.columns(), &vec![1; batch.num_rows()]));
+            added.map_err(|error| list.located(error))?;
+        }
+        counts.finish()
+    }
+
     /// What the log alone says of each partition that has rows: the partition columns, `count: Int64`, and of
     /// each of `columns` the least and the greatest value, in the order of their values. A table without
     /// partition columns has one row, or none. None: the log does not say all of it exactly, because a file's

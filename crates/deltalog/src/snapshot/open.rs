@@ -80,18 +80,7 @@ impl SnapshotBuilder {
         let Some(timestamp_ms) = self.timestamp_ms else {
             return Snapshot::load(&source, source.find(self.version)?, None);
         };
-        // Whether commits carry their time is for the newest version to say, whether it can be read or not.
-        let newest = source.find(None)?;
-        let state = source.state(newest, None)?;
-        let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None))
-            .map_err(|error| source.located(error, &state))?;
-        let version = commit_times(&source, &state, &protocol, &metadata, None)?.version_at(timestamp_ms)?;
-        let segment = if version == state.segment().version {
-            state.segment().clone()
-        } else {
-            source.find(Some(version))?
-        };
-        Snapshot::load(&source, segment, Some((&state, None)))
+        Snapshot::load_at(&source, timestamp_ms)
     }
 }
 
@@ -156,6 +145,22 @@ impl Source {
 }
 
 impl Snapshot {
+    /// Opens the version of `source` that was the newest at `timestamp_ms`.
+    pub(super) fn load_at(source: &Source, timestamp_ms: i64) -> Result<Self> {
+        // The newest version tells whether commits carry their time, even if it cannot be read itself.
+        let newest = source.find(None)?;
+        let state = source.state(newest, None)?;
+        let (protocol, metadata) = find_table_actions(&state, None, &mut || Ok(None))
+            .map_err(|error| source.located(error, &state))?;
+        let version = commit_times(source, &state, &protocol, &metadata, None)?.version_at(timestamp_ms)?;
+        let segment = if version == state.segment().version {
+            state.segment().clone()
+        } else {
+            source.find(Some(version))?
+        };
+        Self::load(source, segment, Some((&state, None)))
+    }
+
     /// Builds the snapshot of `segment`; what `older` has read is not read again, and the protocol and
     /// metadata of the older snapshot count if nothing newer says otherwise.
     pub(super) fn load(

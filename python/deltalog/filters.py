@@ -1,0 +1,104 @@
+"""Filters as lists of tuples, which pyarrow and `deltalake` know, as SQL."""
+
+import math
+from collections.abc import Iterable, Sequence
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any, TypeAlias
+
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.schema import PrimitiveType, Schema
+
+__all__ = ["Filter", "filter_argument"]
+
+Condition: TypeAlias = tuple[str, str, Any]
+
+Filter: TypeAlias = str | Sequence[Condition] | Sequence[Sequence[Condition]]
+"""A condition on rows: SQL text, or tuples of a column, an operator and a value.
+
+All tuples of a list must hold; of a list of lists, all tuples of at least one list. The operators are `=` (or
+`==`), `!=`, `<`, `<=`, `>`, `>=`, `in` and `not in`. A text that is compared with a column of another type is
+read as a value of that type, as in `("year", "=", "2021")`.
+"""
+
+_COMPARISONS = {"=": "=", "==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
+
+
+def filter_argument(filters: Filter | None, schema: Schema) -> str | None:
+    """Returns a filter of a table with `schema` as SQL; None for no filter or an empty list."""
+    if filters is None or isinstance(filters, str):
+        return filters
+    if not isinstance(filters, (list, tuple)):
+        raise UnsupportedFeatureError(
+            f'a filter of the type {type(filters).__name__} is not supported: pass SQL text such as "month = 7", '
+            "or a list of tuples such as [('month', '=', 7)]"
+        )
+    if not filters:
+        return None
+    groups = filters if all(isinstance(group, list) for group in filters) else [filters]
+    return " OR ".join(f"({_all_of(group, schema)})" for group in groups)
+
+
+def _all_of(conditions: Sequence[Any], schema: Schema) -> str:
+    return " AND ".join(_condition(condition, schema) for condition in conditions) or "true"
+
+
+def _condition(condition: Any, schema: Schema) -> str:
+    if not isinstance(condition, tuple) or len(condition) != 3 or not isinstance(condition[0], str):
+        raise InvalidArgumentError(
+            f"a filter is a tuple of column, operator and value, such as ('month', '=', 7), not {condition!r}"
+        )
+    name, operator, value = condition
+    column = "`" + name.replace("`", "``") + "`"
+    if operator in _COMPARISONS:
+        return f"{column} {_COMPARISONS[operator]} {_literal(value, condition, schema)}"
+    if operator not in ("in", "not in"):
+        known = ", ".join([*_COMPARISONS, "in", "not in"])
+        raise InvalidArgumentError(f"the operator of {condition!r} is none of {known}")
+    if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
+        raise InvalidArgumentError(f"the operator '{operator}' takes a list of values, not {value!r}")
+    values = ", ".join(_literal(one, condition, schema) for one in value)
+    if operator == "in":
+        return f"{column} IN ({values})" if values else "false"
+    # As pyarrow has it: NULL is none of the values.
+    return f"({column} IS NULL OR {column} NOT IN ({values}))" if values else "true"
+
+
+def _literal(value: Any, condition: Any, schema: Schema) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) or (isinstance(value, Decimal) and value.is_finite()):
+        return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    if isinstance(value, float) and math.isfinite(value):
+        return f"{value!r}D"
+    if isinstance(value, str):
+        kind = next((field.type for field in schema.fields if field.name == condition[0]), None)
+        return _text(value, kind.type if isinstance(kind, PrimitiveType) else "string", condition)
+    if isinstance(value, bytes):
+        return f"X'{value.hex()}'"
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            return f"TIMESTAMP_NTZ '{value.isoformat(' ')}'"
+        return f"TIMESTAMP '{value.astimezone(timezone.utc).replace(tzinfo=None).isoformat(' ')}Z'"
+    if isinstance(value, date):
+        return f"DATE '{value.isoformat()}'"
+    raise InvalidArgumentError(
+        f'the value of {condition!r} has no SQL form; write the condition as SQL, such as "month IS NULL"'
+    )
+
+
+def _text(text: str, kind: str, condition: Any) -> str:
+    """Returns the SQL of a text as a value of a primitive type."""
+    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    try:
+        if kind in ("byte", "short", "integer", "long"):
+            return str(int(text))
+        if kind in ("float", "double"):
+            return f"{float(text)!r}D"
+        if kind.startswith("decimal"):
+            return f"{Decimal(text):f}"
+    except (ValueError, ArithmeticError) as error:
+        raise InvalidArgumentError(f"the text of {condition!r} is not a value of the type {kind}") from error
+    if kind == "boolean":
+        return text if text.lower() in ("true", "false") else quoted
+    return f"{kind.upper()} {quoted}" if kind in ("date", "timestamp", "timestamp_ntz") else quoted
