@@ -310,20 +310,15 @@ impl Snapshot {
     }
 
     #[pyo3(signature = (predicate = None))]
-    fn partitions(
-        &self,
-        py: Python<'_>,
-        predicate: Option<&str>,
-    ) -> PyResult<Vec<Vec<Option<String>>>> {
+    fn partitions(&self, py: Python<'_>, predicate: Option<&str>) -> PyResult<Vec<Vec<Option<String>>>> {
         call(py, || {
             let columns = self.0.metadata().partition_columns.len();
             if columns == 0 {
                 return Ok(Vec::new());
             }
             let found = answers::of(&self.0, predicate, "UTC")?.files_by_partition()?;
-            let values = |row| {
-                found.columns().iter().take(columns).map(|column| to_log_string(column, row)).collect()
-            };
+            let values =
+                |row| found.columns().iter().take(columns).map(|column| to_log_string(column, row)).collect();
             (0..found.num_rows()).map(values).collect()
         })
     }
