@@ -192,7 +192,7 @@ def test_a_table_that_cannot_be(data: Any, partition_by: Any, said: str, tmp_pat
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("delta.checkpointInterval", "0", "a whole number, at least 1"),
+        ("delta.checkpointInterval", "0", "a whole number of at least 1"),
         ("delta.appendOnly", "maybe", "true or false"),
         ("delta.appendonly", "true", "spelled 'delta.appendOnly'"),
         ("delta.frobnicate", "1", "no table property 'delta.frobnicate'"),

@@ -3,23 +3,23 @@
 use super::function::Function;
 use std::fmt;
 
-/// The path of a column: one name, or the names of the struct fields that lead to it.
+/// The path of a column: its name, or the names of the struct fields that lead to it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ColumnPath(Vec<String>);
 
 impl ColumnPath {
-    /// The path made of `parts`, outermost first.
+    /// Creates a path from `parts`, outermost first.
     pub fn new<S: Into<String>>(parts: impl IntoIterator<Item = S>) -> Self {
         Self(parts.into_iter().map(Into::into).collect())
     }
 
-    /// The names, outermost first.
+    /// Returns the names, outermost first.
     pub fn parts(&self) -> &[String] {
         &self.0
     }
 }
 
-/// A comparison of two values.
+/// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CompareOp {
     /// `=`
@@ -34,12 +34,12 @@ pub enum CompareOp {
     Gt,
     /// `>=`
     GtEq,
-    /// `<=>`: equality where NULL equals NULL; never NULL itself.
+    /// `<=>`: equality in which NULL equals NULL; never NULL itself.
     NullSafeEq,
 }
 
 impl CompareOp {
-    /// The operator that says the same with the sides exchanged.
+    /// Returns the operator that has the same meaning with the sides exchanged.
     pub fn flipped(self) -> Self {
         match self {
             Self::Lt => Self::Gt,
@@ -50,7 +50,7 @@ impl CompareOp {
         }
     }
 
-    /// As in SQL.
+    /// Returns the operator as in SQL.
     pub fn as_sql(self) -> &'static str {
         match self {
             Self::Eq => "=",
@@ -85,7 +85,7 @@ pub enum Literal {
     Decimal {
         /// The digits as a whole number.
         unscaled: i128,
-        /// How many of the digits are behind the point.
+        /// Number of digits after the decimal point.
         scale: u8,
     },
     /// A binary floating-point number.
@@ -98,12 +98,12 @@ pub enum Literal {
     Date(i32),
     /// Microseconds since 1970-01-01 00:00:00 UTC.
     Timestamp(i64),
-    /// Microseconds since 1970-01-01 00:00:00 of no time zone.
+    /// Microseconds since 1970-01-01 00:00:00, without a time zone.
     TimestampNtz(i64),
 }
 
 impl PartialEq for Literal {
-    /// Equal as trees: a NaN equals itself, and -0.0 differs from 0.0.
+    /// Compares as trees: a NaN equals itself, and -0.0 differs from 0.0.
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Null, Self::Null) => true,
@@ -131,19 +131,19 @@ pub enum Expr {
     Column(ColumnPath),
     /// A constant.
     Literal(Literal),
-    /// A function that keeps the order of its argument.
+    /// A function that preserves the order of its argument.
     Call(Function, Box<Expr>),
-    /// Something this crate cannot compute, with its text. It may have any value.
+    /// A value that this crate cannot compute, with its text. It may have any value.
     Unknown(String),
 }
 
 /// A condition on a row: true, false or NULL.
 ///
-/// `AND`s and `OR`s that the builder and the parser make are flat: an `And` holds no `And`, an `Or` no `Or`,
-/// and both at least two conditions.
+/// The `AND`s and `OR`s that the builder and the parser create are flat: an `And` contains no `And` and an
+/// `Or` no `Or`, and each contains at least two conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Predicate {
-    /// A boolean column, constant, or a condition this crate cannot compute.
+    /// A boolean column, a constant, or a condition that this crate cannot compute.
     Value(Expr),
     /// `left op right`
     Compare {
@@ -158,39 +158,39 @@ pub enum Predicate {
     IsNull(Expr),
     /// `value IN (list)`
     In {
-        /// What is looked for.
+        /// The value to look for.
         value: Expr,
-        /// Where it is looked for.
+        /// The values to look among.
         list: Vec<Expr>,
     },
-    /// `value LIKE pattern ESCAPE escape`: `%` is any string, `_` any character, `escape` makes the next
-    /// character stand for itself.
+    /// `value LIKE pattern ESCAPE escape`: `%` matches any string, `_` matches any character, and `escape`
+    /// makes the next character literal.
     Like {
         /// The string to test.
         value: Expr,
         /// The pattern.
         pattern: String,
-        /// The escape character, in Spark `\` unless said otherwise.
+        /// The escape character; by default `\`, as in Spark.
         escape: char,
     },
     /// `startswith(value, prefix)`
     StartsWith {
         /// The string to test.
         value: Expr,
-        /// What it starts with.
+        /// The required start of the string.
         prefix: String,
     },
     /// `condition IS TRUE`, `IS FALSE`, or with `None` `IS UNKNOWN` (that is, NULL); never NULL itself.
     Is {
-        /// The condition tested.
+        /// The condition to test.
         condition: Box<Predicate>,
-        /// What it is tested for.
+        /// The truth value to test for.
         truth: Option<bool>,
     },
-    /// All of them.
+    /// True if all conditions are.
     And(Vec<Predicate>),
-    /// At least one of them.
+    /// True if at least one condition is.
     Or(Vec<Predicate>),
-    /// The opposite; NULL stays NULL.
+    /// The negation; NULL stays NULL.
     Not(Box<Predicate>),
 }

@@ -1,10 +1,10 @@
 //! Binding a predicate to a schema.
 //!
-//! - Names resolve as in Spark: regardless of case; among columns that differ only in case the one written
-//!   the same way, else it is ambiguous.
-//! - A comparison that is the same for all values of a column's type becomes [`Bound::UnlessNull`]; one with
-//!   NULL becomes NULL.
-//! - [`Predicate::bind_for_pruning`] turns every part that it would otherwise refuse into [`Bound::Unknown`].
+//! - Names resolve as in Spark, ignoring case. Among columns that differ only in case, the one with the same
+//!   spelling is used; if there is none, the name is ambiguous.
+//! - A comparison with the same result for all values of a column's type becomes [`Bound::UnlessNull`]; a
+//!   comparison with NULL becomes NULL.
+//! - [`Predicate::bind_for_pruning`] turns each part that `bind` refuses into [`Bound::Unknown`].
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 use super::bound::{Bound, BoundColumn, BoundPredicate, Term};
@@ -16,15 +16,15 @@ use crate::protocol::schema::is_variant;
 use arrow::datatypes::{DataType, Field, Schema};
 use std::cmp::Ordering;
 
-/// How deep conditions may nest.
+/// The maximum nesting depth of conditions.
 const MAX_DEPTH: usize = 300;
 
 impl Predicate {
     /// Binds to `schema`, for pruning and for [`super::filter_mask`].
     ///
     /// # Errors
-    /// InvalidArgument if a column is not there or ambiguous, if a literal cannot be compared with its column
-    /// exactly, or if a part was not understood.
+    /// InvalidArgument if a column does not exist or is ambiguous, if a literal cannot be compared exactly
+    /// with its column, or if a part of the predicate was not understood.
     pub fn bind(&self, schema: &Schema) -> Result<BoundPredicate> {
         let mut binder = Binder {
             schema,
@@ -38,7 +38,7 @@ impl Predicate {
         Ok(BoundPredicate { source: self.clone(), columns: binder.columns, terms: binder.terms, root })
     }
 
-    /// Binds to `schema`, for pruning only: what cannot be bound may be anything.
+    /// Binds to `schema`, for pruning only: a part that cannot be bound may have any value.
     pub fn bind_for_pruning(&self, schema: &Schema) -> BoundPredicate {
         // Spark writes the name of a column called `null` without backticks.
         let is_keyword = |f: &arrow::datatypes::FieldRef| {
@@ -63,7 +63,7 @@ struct Binder<'a> {
     lenient: bool,
     keyword_columns: bool,
     columns: Vec<BoundColumn>,
-    /// Those of `columns` that are variants.
+    /// The variants among `columns`.
     variants: Vec<(usize, ColumnPath)>,
     terms: Vec<Term>,
 }
@@ -73,7 +73,7 @@ impl Binder<'_> {
         let bound = if depth < MAX_DEPTH {
             self.strict_condition(predicate, depth + 1)
         } else {
-            Err(Error::invalid_argument(format!("the predicate nests deeper than {MAX_DEPTH} levels")))
+            Err(Error::invalid_argument(format!("the predicate is nested deeper than {MAX_DEPTH} levels")))
         };
         match bound {
             Err(error) if self.lenient => Ok(Bound::Unknown(error.to_string())),
@@ -113,22 +113,24 @@ impl Binder<'_> {
         match value {
             Expr::Literal(Literal::Boolean(truth)) => Ok(Bound::Constant(Some(*truth))),
             Expr::Literal(Literal::Null) => Ok(Bound::Constant(None)),
-            Expr::Literal(other) => Err(Error::invalid_argument(format!("{other} is not a condition"))),
+            Expr::Literal(other) => {
+                Err(Error::invalid_argument(format!("{other} is not a condition: it is not boolean")))
+            }
             Expr::Column(path) => {
                 let column = self.column(value)?;
                 match self.value_type(column)? {
                     DataType::Boolean => Ok(Bound::Boolean(column)),
                     other => Err(Error::invalid_argument(format!(
-                        "the column {path} is not a condition, it is of type {other}"
+                        "column {path} is not a condition: it has the type {other}"
                     ))),
                 }
             }
-            Expr::Call(function, _) => {
+            Expr::Call(..) => {
                 let term = self.column(value)?;
                 match self.value_type(term)? {
                     DataType::Boolean => Ok(Bound::Boolean(term)),
                     other => Err(Error::invalid_argument(format!(
-                        "{function:?} is not a condition, it is of type {other}"
+                        "{value} is not a condition: it has the type {other}"
                     ))),
                 }
             }
@@ -267,7 +269,9 @@ impl Binder<'_> {
         let column = self.column(value)?;
         match self.value_type(column)? {
             DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(Bound::Like { column, pattern }),
-            other => Err(Error::invalid_argument(format!("{value} is not a string, it is of type {other}"))),
+            other => {
+                Err(Error::invalid_argument(format!("{value} is not a string: it has the type {other}")))
+            }
         }
     }
 
@@ -281,7 +285,7 @@ impl Binder<'_> {
                 .map(|c| c.path.to_string())
                 .unwrap_or_default();
             let error = Error::invalid_argument(format!(
-                "the column {path} of type {data_type} cannot be compared with {literal}"
+                "column {path} of type {data_type} cannot be compared with {literal}"
             ));
             match (literal, data_type) {
                 (Literal::String(_), DataType::Timestamp(..)) => error.with_hint("write TIMESTAMP '…'"),
@@ -294,17 +298,17 @@ impl Binder<'_> {
         Error::invalid_argument(format!("values of type {} cannot be compared", self.data_type(column)))
     }
 
-    /// Refuses TRUE, FALSE and NULL where they could be the names of columns.
+    /// Refuses TRUE, FALSE and NULL if they could be the names of columns.
     fn check_keyword(&self, literal: &Literal) -> Result<()> {
         match literal {
-            Literal::Boolean(_) | Literal::Null if self.keyword_columns => {
-                Err(Error::invalid_argument(format!("{literal} may be a column of that name")))
-            }
+            Literal::Boolean(_) | Literal::Null if self.keyword_columns => Err(Error::invalid_argument(
+                format!("{literal} is ambiguous: it could be the column of that name"),
+            )),
             _ => Ok(()),
         }
     }
 
-    /// The type of a term whose values are looked at.
+    /// Returns the type of a term whose values are read.
     fn value_type(&self, term: usize) -> Result<&DataType> {
         match self
             .terms
@@ -316,12 +320,12 @@ impl Binder<'_> {
         }
     }
 
-    /// The type of a term.
+    /// Returns the type of a term.
     fn data_type(&self, term: usize) -> &DataType {
         self.terms.get(term).map_or(&DataType::Null, |term| &term.data_type)
     }
 
-    /// The number of the term that `value` is.
+    /// Returns the index of the term for `value`, adding it if it is new.
     fn column(&mut self, value: &Expr) -> Result<usize> {
         let mut functions = Vec::new();
         let mut inner = value;
@@ -349,7 +353,7 @@ impl Binder<'_> {
             data_type = function.result_type(&data_type).ok_or_else(|| {
                 let of = Expr::Call(function.clone(), Box::new(Expr::Column(path.clone())));
                 Error::invalid_argument(format!(
-                    "{of}, of values of type {data_type}, is not supported in a predicate"
+                    "{of} is not supported in a predicate for values of type {data_type}"
                 ))
             })?;
         }
@@ -368,19 +372,20 @@ impl Binder<'_> {
     }
 }
 
-/// A variant's values are of any type, and in files its parts are not those of its Arrow form.
+/// Returns the error for a use of a variant's value: values have any type, and files store the parts of a
+/// variant differently from its Arrow form.
 fn variant_value(path: &ColumnPath) -> Error {
     Error::invalid_argument(format!(
-        "the column {path} is a variant: a predicate can only ask whether it IS NULL or IS NOT NULL"
+        "column {path} is a variant: a predicate can only test it with IS NULL or IS NOT NULL"
     ))
-    .with_hint("read the column, and filter afterwards")
+    .with_hint("read the column and filter afterwards")
 }
 
 fn not_understood(text: &str) -> Error {
     Error::invalid_argument(format!("this part of the predicate is not understood: {text}"))
 }
 
-/// `equal`, with NULL for false.
+/// Returns `equal` with NULL replaced by false.
 fn null_safe(equal: Bound) -> Bound {
     match equal {
         Bound::Constant(truth) => Bound::Constant(truth),
@@ -388,7 +393,7 @@ fn null_safe(equal: Bound) -> Bound {
     }
 }
 
-/// The column at `path`, and whether it is a variant.
+/// Returns the column at `path`, and whether it is a variant.
 fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
     let mut fields = schema.fields();
     let mut names = Vec::with_capacity(path.parts().len());
@@ -400,7 +405,7 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
                 DataType::Struct(children) => fields = children,
                 other => {
                     return Err(Error::invalid_argument(format!(
-                        "{path} is not a column: {} is of type {other}",
+                        "{path} is not a column: {} has the type {other}",
                         ColumnPath::new(names)
                     )));
                 }
@@ -412,7 +417,7 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
             (Some(exact), _, _) => exact,
             (None, Some(one), None) => one,
             (None, Some(_), Some(_)) => {
-                return Err(Error::invalid_argument(format!("the column {path} is ambiguous")));
+                return Err(Error::invalid_argument(format!("column {path} is ambiguous")));
             }
             (None, None, _) => return Err(Error::invalid_argument(format!("there is no column {path}"))),
         };
@@ -428,7 +433,7 @@ fn resolve(schema: &Schema, path: &ColumnPath) -> Result<(BoundColumn, bool)> {
     }
 }
 
-/// A comparison of constants.
+/// Compares two constants.
 fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bound> {
     let null = |l: &Literal| *l == Literal::Null;
     if null(left) || null(right) {
@@ -462,7 +467,7 @@ fn compare_literals(op: CompareOp, left: &Literal, right: &Literal) -> Result<Bo
     Ok(Bound::Constant(Some(holds(op, ordering))))
 }
 
-/// Whether `op` holds for values that compare as `ordering`.
+/// Returns whether `op` holds for values that compare as `ordering`.
 pub(super) fn holds(op: CompareOp, ordering: Ordering) -> bool {
     match op {
         CompareOp::Eq | CompareOp::NullSafeEq => ordering.is_eq(),

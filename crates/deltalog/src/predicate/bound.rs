@@ -1,4 +1,4 @@
-//! A predicate whose columns and literals are those of a table's schema.
+//! Predicates bound to the columns and types of a schema.
 
 use super::ast::{ColumnPath, CompareOp, Predicate};
 use super::function::{Function, Purpose};
@@ -8,29 +8,30 @@ use crate::error::Result;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
 
-/// A column that a predicate reads, by the names the schema has for it.
+/// A column that a predicate reads, spelled as in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoundColumn {
-    /// Where it is.
+    /// The path of the column.
     pub path: ColumnPath,
-    /// Its type.
+    /// The type of the column.
     pub data_type: DataType,
 }
 
-/// A column, or functions of it, the innermost first. Its `data_type` is that of the outermost.
+/// A column, or nested functions of a column, innermost first. `data_type` is the type of the outermost
+/// result.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Term {
-    /// A number into [`BoundPredicate::columns`].
+    /// Index into [`BoundPredicate::columns`].
     pub(super) column: usize,
     pub(super) functions: Vec<Function>,
     pub(super) data_type: DataType,
 }
 
 impl Term {
-    /// The term's values for those of its column.
+    /// Computes the term's values from those of its column.
     ///
     /// # Errors
-    /// If `array` is not of the column's type.
+    /// If `array` does not have the column's type.
     pub(super) fn apply(&self, array: ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
         self.functions.iter().try_fold(array, |array, function| function.apply(&array, purpose))
     }
@@ -45,15 +46,15 @@ pub struct BoundPredicate {
     pub(super) root: Bound,
 }
 
-/// A condition on terms, with every literal in the domain of its comparison. A `column` is a number into
-/// [`BoundPredicate::terms`].
+/// A condition on terms, with every literal converted to the domain of its comparison. A `column` is an index
+/// into [`BoundPredicate::terms`].
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     /// The same for all rows.
     Constant(Option<bool>),
-    /// May be anything.
+    /// Any value.
     Unknown(String),
-    /// The same for all rows where the column is not NULL, and NULL where it is.
+    /// The same for all rows where the column is not NULL; NULL where it is.
     UnlessNull {
         column: usize,
         value: bool,
@@ -73,7 +74,7 @@ pub(super) enum Bound {
         right: usize,
         domain: Domain,
     },
-    /// `values` are of one domain, sorted.
+    /// `values` have one domain and are sorted.
     In {
         column: usize,
         domain: Domain,
@@ -94,21 +95,21 @@ pub(super) enum Bound {
 }
 
 impl BoundPredicate {
-    /// What was bound.
+    /// Returns the predicate that was bound.
     pub fn predicate(&self) -> &Predicate {
         &self.source
     }
 
-    /// The columns that the predicate reads, each once.
+    /// Returns the columns that the predicate reads, without duplicates.
     pub fn columns(&self) -> &[BoundColumn] {
         &self.columns
     }
 
-    /// The conditions joined by AND at the top, in two: those that only read columns for which `is_partition`
-    /// holds, and the others.
+    /// Splits the conditions joined by AND at the top level into those that only read columns for which
+    /// `is_partition` holds, and all others.
     ///
-    /// Both together say what `self` says; `None` is a condition that is always true. The parts keep all of
-    /// `self`'s [`Self::predicate`], and know only the columns that they read.
+    /// Both parts together are equivalent to `self`; `None` is a condition that is always true. Each part
+    /// keeps the whole [`Self::predicate`] of `self`, but only the columns that it reads.
     pub fn split(&self, is_partition: impl Fn(&BoundColumn) -> bool) -> (Option<Self>, Option<Self>) {
         let conjuncts = match &self.root {
             Bound::And(all) => all.as_slice(),
@@ -148,12 +149,12 @@ impl BoundPredicate {
         Some(Self { source: self.source.clone(), columns, terms, root })
     }
 
-    /// The column that a term is of.
+    /// Returns the column of a term.
     pub(super) fn column_of(&self, term: usize) -> Option<&BoundColumn> {
         self.columns.get(self.terms.get(term)?.column)
     }
 
-    /// Whether part of the predicate was not understood, so that it can only be used for pruning.
+    /// Returns whether a part of the predicate was not understood, so that it can only be used for pruning.
     pub fn has_unknown(&self) -> bool {
         self.root.has_unknown()
     }

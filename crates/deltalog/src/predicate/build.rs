@@ -1,8 +1,8 @@
-//! Predicates without SQL: `col("a").gt(lit(5)).and(col("b").is_null())`.
+//! A builder for predicates without SQL: `col("a").gt(lit(5)).and(col("b").is_null())`.
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 
-/// The column `name`; struct fields are separated by `.`, and a name that has a dot itself is put in
+/// Returns the column `name`. Separate struct fields with `.`, and put a name that contains a dot in
 /// backticks.
 ///
 /// ```
@@ -35,7 +35,7 @@ fn push(parts: &mut [String], c: char) {
     }
 }
 
-/// The constant `value`.
+/// Returns the constant `value`.
 pub fn lit(value: impl Into<Literal>) -> Expr {
     Expr::Literal(value.into())
 }
@@ -154,7 +154,7 @@ impl Expr {
         Predicate::StartsWith { value: self, prefix: prefix.into() }
     }
 
-    /// The boolean value as a condition.
+    /// Uses the boolean value as a condition.
     #[must_use]
     pub fn is_true(self) -> Predicate {
         Predicate::Value(self)
@@ -162,26 +162,26 @@ impl Expr {
 }
 
 impl Predicate {
-    /// Both.
+    /// Combines two conditions with `AND`.
     #[must_use]
     pub fn and(self, other: Predicate) -> Self {
         Self::And(joined(self, other, |p| if let Self::And(all) = p { Ok(all) } else { Err(p) }))
     }
 
-    /// At least one of the two.
+    /// Combines two conditions with `OR`.
     #[must_use]
     pub fn or(self, other: Predicate) -> Self {
         Self::Or(joined(self, other, |p| if let Self::Or(all) = p { Ok(all) } else { Err(p) }))
     }
 
-    /// The opposite.
+    /// Negates the condition.
     #[must_use]
     #[allow(clippy::should_implement_trait)] // reads like `and` and `or`
     pub fn not(self) -> Self {
         Self::Not(Box::new(self))
     }
 
-    /// A condition that may be anything, with the text it stands for.
+    /// Returns a condition that may have any value, with the text it stands for.
     pub(crate) fn unknown(text: impl Into<String>) -> Self {
         Self::Value(Expr::Unknown(text.into()))
     }

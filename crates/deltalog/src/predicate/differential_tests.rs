@@ -1,7 +1,8 @@
-//! Pruning against the exact filter: no file is dropped that has a row for which the predicate is true.
+//! Pruning checked against the exact filter: no file is dropped that has a row for which the predicate is
+//! true.
 //!
-//! The values of each type come from a small pool in Spark's order, so that the order of a value is its place
-//! in the pool.
+//! The values of each type come from a small pool in Spark's order, so that the order of two values is the
+//! order of their positions in the pool.
 
 use super::{BoundPredicate, ColumnPath, Expr, FileBounds, Literal, Predicate, col, filter_mask, lit, prune};
 use arrow::array::*;
@@ -10,7 +11,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// Name, values in order, number of values that are no NaN.
+/// Name, ordered values, and number of values other than NaN.
 fn pools() -> Vec<(ColumnPath, ArrayRef, u32)> {
     let pool = |path: &[&str], array: ArrayRef| {
         let ordered = match array.data_type() {
@@ -78,7 +79,7 @@ fn schema() -> Schema {
     Schema::new(fields)
 }
 
-/// How good the statistics of a column of a file are.
+/// The quality of a column's statistics in one file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Quality {
     Exact,
@@ -127,7 +128,7 @@ impl File {
                 let array = values(pool, self.column(i));
                 match path.parts() {
                     [_, inner] => {
-                        // Some NULLs are NULLs of the struct, over any value inside.
+                        // Some NULLs are NULLs of the struct, with any value inside.
                         let nulls: Vec<bool> = self
                             .column(i)
                             .enumerate()
@@ -311,7 +312,7 @@ proptest! {
     }
 
     #[test]
-    fn the_parts_of_a_split_say_the_same(files in files(), predicate in predicates()) {
+    fn the_parts_of_a_split_are_equivalent_to_the_whole(files in files(), predicate in predicates()) {
         let whole = bound(&predicate);
         let (partition, other) = whole.split(|column| matches!(column.path.parts()[0].as_str(), "i8" | "s"));
         for file in files {
@@ -322,13 +323,14 @@ proptest! {
             });
             let expected = filter_mask(&whole, &batch).unwrap();
             for row in 0..batch.num_rows() {
-                prop_assert_eq!(mask(&partition, row) && mask(&other, row), expected.is_valid(row) && expected.value(row));
+            let both = mask(&partition, row) && mask(&other, row);
+            prop_assert_eq!(both, expected.is_valid(row) && expected.value(row));
             }
         }
     }
 }
 
-/// Exact statistics must drop what they prove, or pruning would be safe and useless.
+/// Exact statistics must lead to dropped files; otherwise pruning would be safe but useless.
 #[test]
 fn pruning_drops_what_bounds_disprove() {
     let file = |places: &[Option<u32>]| File {
@@ -347,7 +349,7 @@ fn pruning_drops_what_bounds_disprove() {
         (col("i8").is_in([lit(0), lit(1)]).not(), [true, false]),
         (col("d").gt(lit(0)), [false, false]),
         (col("f64").eq(lit(1.0)), [false, false]),
-        // A NaN may hide, and would be greater.
+        // A hidden NaN would be greater.
         (col("f64").gt(lit(1.0)), [true, false]),
         (col("f64").lt(lit(-1)), [false, false]),
         (col("s").starts_with("ab").not(), [false, false]),
@@ -369,7 +371,7 @@ fn pruning_drops_what_bounds_disprove() {
 }
 
 #[test]
-fn the_filter_is_spark_s() {
+fn the_filter_compares_as_spark_does() {
     let batch = RecordBatch::try_from_iter([
         ("f64", Arc::new(Float64Array::from(vec![Some(f64::NAN), Some(-0.0), None, Some(1.0)])) as ArrayRef),
         ("i8", Arc::new(Int8Array::from(vec![Some(1), Some(2), None, Some(3)])) as ArrayRef),

@@ -1,8 +1,9 @@
-//! Predicates as SQL text.
+//! Formatting of predicates as SQL text.
 //!
-//! - [`super::parse`] of the text gives the same tree, whatever the session's time zone: instants are written
-//!   in UTC with a `Z`. Only a function of the session's clock is one of another clock in another zone.
-//! - Strings are escaped with backslashes, as Spark's own `Literal.sql` does.
+//! - [`super::parse`] of the text gives the same tree in any session time zone, because instants are written
+//!   in UTC with a `Z`. The exception are functions that use the session's time zone: their zone is not part
+//!   of the text.
+//! - Strings are escaped with backslashes, as in Spark's own `Literal.sql`.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::function::Function;
@@ -30,7 +31,7 @@ impl Display for ColumnPath {
     }
 }
 
-/// `text` as a string literal.
+/// Writes `text` as a string literal.
 fn quoted(f: &mut Formatter<'_>, text: &str) -> fmt::Result {
     f.write_char('\'')?;
     for c in text.chars() {
@@ -86,7 +87,8 @@ impl Display for Expr {
     }
 }
 
-/// The text holds no time zone: it means the same in a session of the same zone.
+/// Writes a function call. The text contains no time zone, so it has the same meaning only in a session with
+/// the same zone.
 fn call(f: &mut Formatter<'_>, function: &Function, of: &Expr) -> fmt::Result {
     match function {
         Function::Cast(to, _) => write!(f, "CAST({of} AS {to})"),
@@ -149,7 +151,7 @@ impl Display for Predicate {
     }
 }
 
-/// The conditions with `between` them; those that bind less tightly in parentheses.
+/// Writes conditions with `between` them; conditions that bind less tightly are put in parentheses.
 fn write_all(f: &mut Formatter<'_>, conditions: &[Predicate], between: &str) -> fmt::Result {
     for (i, condition) in conditions.iter().enumerate() {
         if i > 0 {

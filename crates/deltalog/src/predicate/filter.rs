@@ -1,23 +1,23 @@
-//! Which rows a predicate is true for, in SQL's three-valued logic.
+//! Exact evaluation of a predicate on rows, in SQL's three-valued logic.
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Bound, BoundPredicate};
 use super::function::Purpose;
-use super::values::{Datum, Domain, Values, of_type};
+use super::values::{Datum, Domain, Values, as_type};
 use crate::error::{Error, Result};
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructArray, make_array};
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{and_kleene, or_kleene};
 use std::cmp::Ordering;
 
-/// For each row of `batch` whether the predicate is true, false or NULL. A row is selected only if it is
-/// true.
+/// Returns for each row of `batch` whether the predicate is true, false or NULL. Only rows with true are
+/// selected.
 ///
 /// The columns are found in `batch` by name.
 ///
 /// # Errors
-/// InvalidArgument if part of the predicate was not understood; SchemaMismatch if a column is not in `batch`,
-/// or of a type that cannot be cast to the one the predicate was bound with.
+/// InvalidArgument if a part of the predicate was not understood. SchemaMismatch if `batch` lacks a column,
+/// or if the column's type cannot be cast to the type that the predicate was bound with.
 pub fn filter_mask(predicate: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
     Filter { predicate, batch }.mask(&predicate.root)
 }
@@ -64,7 +64,7 @@ impl Filter<'_> {
                     !values.is_null(row) && list.binary_search_by(order).is_ok()
                 };
                 let mask = rows_where(&values, found);
-                if *has_null { found_or_null(&mask) } else { mask }
+                if *has_null { false_as_null(&mask) } else { mask }
             }
             Bound::Like { column, pattern } => {
                 let values = self.values(*column, Domain::Bytes)?;
@@ -105,42 +105,42 @@ impl Filter<'_> {
         let array = self.column(term)?;
         let (Some(bound), Some(term)) = (self.predicate.column_of(term), self.predicate.terms.get(term))
         else {
-            return Err(Error::invalid_argument("a column of the predicate is not known"));
+            return Err(Error::invalid_argument("the predicate refers to a column that was not bound"));
         };
         if term.functions.is_empty() {
             return Values::new(&array, &bound.data_type, domain);
         }
-        let values = term.apply(of_type(&array, &bound.data_type)?, Purpose::Value)?;
+        let values = term.apply(as_type(&array, &bound.data_type)?, Purpose::Value)?;
         if values.null_count() > array.logical_null_count() {
             return Err(Error::invalid_argument(format!(
-                "a value of the column {} is out of the range of its function",
+                "a value of column {} is out of range for the predicate's function",
                 bound.path
             )));
         }
         Values::new(&values, &term.data_type, domain)
     }
 
-    /// The column of a term.
+    /// Returns the column of a term.
     fn column(&self, term: usize) -> Result<ArrayRef> {
         match self.predicate.column_of(term) {
             Some(bound) => leaf(self.batch, &bound.path),
-            None => Err(Error::invalid_argument("a column of the predicate is not known")),
+            None => Err(Error::invalid_argument("the predicate refers to a column that was not bound")),
         }
     }
 }
 
-/// A mask that is NULL where `values` are.
+/// Returns a mask that is NULL where `values` are NULL.
 fn rows_where(values: &Values, truth: impl FnMut(usize) -> bool) -> BooleanArray {
     BooleanArray::new(BooleanBuffer::collect_bool(values.len(), truth), values.nulls().cloned())
 }
 
-/// `mask` with NULL for false.
-fn found_or_null(mask: &BooleanArray) -> BooleanArray {
+/// Returns `mask` with false replaced by NULL.
+fn false_as_null(mask: &BooleanArray) -> BooleanArray {
     let found = BooleanBuffer::collect_bool(mask.len(), |row| mask.is_valid(row) && mask.value(row));
     BooleanArray::new(found.clone(), Some(NullBuffer::new(found)))
 }
 
-/// The column at `path`, NULL wherever a struct around it is.
+/// Returns the column at `path`, which is NULL wherever an enclosing struct is.
 fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
     let missing = || Error::schema_mismatch(format!("the data has no column {path}"));
     let (first, inner) = path.parts().split_first().ok_or_else(missing)?;
@@ -150,10 +150,9 @@ fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
         let child = parent.column_by_name(name).ok_or_else(missing)?;
         let nulls = NullBuffer::union(parent.nulls(), child.logical_nulls().as_ref());
         let data = child.to_data().into_builder().nulls(nulls).build();
-        array =
-            make_array(data.map_err(|e| {
-                Error::schema_mismatch(format!("the column {path} is malformed")).with_source(e)
-            })?);
+        array = make_array(
+            data.map_err(|e| Error::schema_mismatch(format!("column {path} is malformed")).with_source(e))?,
+        );
     }
     Ok(array)
 }

@@ -1,11 +1,11 @@
-//! Functions of one value that keep its order: if `a <= b` then `f(a) <= f(b)`.
+//! Functions of one value that preserve its order: if `a <= b` then `f(a) <= f(b)`.
 //!
-//! - So a column's bounds become bounds of the function's values, and files are skipped for `year(t) = 2024`
-//!   as for a condition on `t` itself.
-//! - Each is NULL for NULL and for nothing else. A value that the result's type does not hold has no result;
-//!   which ones do is the same for all between two that do.
-//! - The meaning is Spark's: dates and times of the proleptic Gregorian calendar, clocks of the session's
-//!   time zone.
+//! - A column's bounds therefore become bounds of the function's values: files are skipped for `year(t) =
+//!   2024` as they are for a condition on `t` itself.
+//! - Each function is NULL for NULL and for nothing else. A value that the result type cannot represent has
+//!   no result; such values lie only below or above all values that have one.
+//! - The semantics are Spark's: dates and times in the proleptic Gregorian calendar, in the session's time
+//!   zone.
 
 use super::values::decimals_to_floats;
 use super::zone::Clock;
@@ -18,29 +18,29 @@ use chrono_tz::Tz;
 use std::fmt;
 use std::sync::Arc;
 
-/// A function of one value that keeps its order.
+/// A function of one value that preserves its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Function {
     /// `CAST(value AS type)`.
     Cast(CastType, Tz),
-    /// `year(value)`, of a date or timestamp.
+    /// `year(value)`, for a date or timestamp.
     Year(Tz),
-    /// `trunc(value, 'unit')`, of a date, or of a timestamp's date: the first day of its year, quarter, month
-    /// or week.
+    /// `trunc(value, 'unit')`, for a date or a timestamp's date: the first day of its year, quarter, month or
+    /// week.
     Trunc(TruncUnit, Tz),
-    /// `date_trunc('unit', value)`, of a timestamp.
+    /// `date_trunc('unit', value)`, for a timestamp.
     DateTrunc(TruncUnit, Tz),
-    /// `date_add(value, days)`, of a date, or of a timestamp's date.
+    /// `date_add(value, days)`, for a date or a timestamp's date.
     DateAdd(i32, Tz),
-    /// `add_months(value, months)`: the same day of the month, or its last.
+    /// `add_months(value, months)`: the same day of the month, or the last day of a shorter month.
     AddMonths(i32, Tz),
     /// `last_day(value)`: the last day of its month.
     LastDay(Tz),
-    /// `substring(value, 1, length)`: so many characters at the start of a string.
+    /// `substring(value, 1, length)`: the first characters of a string.
     Left(u32),
 }
 
-/// The type that a value is cast to.
+/// The target type of a cast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum CastType {
@@ -59,7 +59,7 @@ pub enum CastType {
     TimestampNtz,
 }
 
-/// What a date or time is cut off to.
+/// The unit to which a date or time is truncated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "Spark's names")]
 pub enum TruncUnit {
@@ -75,14 +75,14 @@ pub enum TruncUnit {
     Microsecond,
 }
 
-/// What a result is for.
+/// The purpose of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// To be the value itself.
+    /// The value itself.
     Value,
-    /// To be at most the result of every greater argument.
+    /// A lower bound: at most the result of every greater argument.
     Min,
-    /// To be at least the result of every smaller argument.
+    /// An upper bound: at least the result of every smaller argument.
     Max,
 }
 
@@ -105,7 +105,7 @@ impl CastType {
         }
     }
 
-    /// The type that `name`, in upper case and without blanks, stands for.
+    /// Returns the type for `name`, which is in upper case and without blanks.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name {
             "TINYINT" | "BYTE" => Self::TinyInt,
@@ -156,7 +156,7 @@ impl fmt::Display for CastType {
 }
 
 impl TruncUnit {
-    /// The unit that a text names, in any case.
+    /// Returns the unit for a name, ignoring case.
     pub(super) fn parse(name: &str) -> Option<Self> {
         Some(match name.to_ascii_uppercase().as_str() {
             "YEAR" | "YYYY" | "YY" => Self::Year,
@@ -173,12 +173,12 @@ impl TruncUnit {
         })
     }
 
-    /// Whether dates can be cut off to it, which else are NULL.
+    /// Returns whether dates can be truncated to this unit; otherwise the result is NULL.
     pub(super) fn is_of_dates(self) -> bool {
         matches!(self, Self::Year | Self::Quarter | Self::Month | Self::Week)
     }
 
-    /// As Spark writes it.
+    /// Returns the name that Spark writes.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Year => "YEAR",
@@ -194,20 +194,20 @@ impl TruncUnit {
         }
     }
 
-    /// A day cut off to a year, quarter, month or week, or left as it is.
-    fn of_days(self, days: i64) -> i64 {
+    /// Truncates a day to a year, quarter, month or week; returns it unchanged for other units.
+    fn truncate_day(self, days: i64) -> i64 {
         let (year, month, _) = calendar_date(days);
         match self {
             Self::Year => days_since_epoch(year, 1, 1),
             Self::Quarter => days_since_epoch(year, (month - 1) / 3 * 3 + 1, 1),
             Self::Month => days_since_epoch(year, month, 1),
-            // Weeks begin on Mondays, as 1969-12-29 was one.
+            // Weeks begin on Mondays; 1969-12-29 was a Monday.
             Self::Week => days - (days + 3).rem_euclid(7),
             _ => days,
         }
     }
 
-    /// The microseconds of a unit of the clock.
+    /// Returns the length of a unit of the clock in microseconds.
     fn micros(self) -> Option<i64> {
         Some(match self {
             Self::Hour => 3_600_000_000,
@@ -224,7 +224,7 @@ fn utc() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
 }
 
-/// The most digits of a whole number.
+/// Returns the maximum number of digits of a whole number.
 fn digits(data_type: &DataType) -> Option<i16> {
     match data_type {
         DataType::Int8 => Some(3),
@@ -240,8 +240,8 @@ fn is_timestamp(data_type: &DataType) -> bool {
 }
 
 impl Function {
-    /// The type of the results for arguments of type `from`; `None` if there are none, or they do not keep
-    /// the order.
+    /// Returns the result type for arguments of type `from`; `None` if there are no results or they do not
+    /// preserve the order.
     pub(super) fn result_type(&self, from: &DataType) -> Option<DataType> {
         use DataType as T;
         let dated = *from == T::Date32 || is_timestamp(from);
@@ -253,7 +253,7 @@ impl Function {
                     | (T::Boolean, T::Boolean)
                     | (T::Binary, T::Binary)
                     | (T::Date32, T::Date32) => true,
-                    // Where a value may not fit, it depends on the session whether that is NULL, an error, or
+                    // For a value that may not fit, the session's settings decide between NULL, an error and
                     // another value.
                     (whole, T::Float32 | T::Float64) if whole.is_signed_integer() => true,
                     (whole, T::Decimal128(precision, scale)) if whole.is_signed_integer() => digits(whole)
@@ -279,31 +279,32 @@ impl Function {
         }
     }
 
-    /// The results for `array`, whose type has a [`Self::result_type`]. NULL also where there is no result.
+    /// Computes the results for `array`, whose type must have a [`Self::result_type`]. A value without a
+    /// result becomes NULL.
     ///
     /// # Errors
-    /// If `array` is of another type.
+    /// If `array` has another type.
     pub(super) fn apply(&self, array: &ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
         let from = array.data_type();
         let Some(to) = self.result_type(from) else {
-            return Err(Error::schema_mismatch(format!("there is no {self:?} of values of type {from}")));
+            return Err(Error::schema_mismatch(format!("{self:?} is not defined for values of type {from}")));
         };
         match self {
             Self::Cast(_, zone) => cast_values(array, &to, Clock::new(*zone), purpose),
             Self::Left(length) => {
-                let texts = array
-                    .as_string_opt::<i32>()
-                    .ok_or_else(|| Error::schema_mismatch("strings of another form"))?;
+                let texts = array.as_string_opt::<i32>().ok_or_else(|| {
+                    Error::schema_mismatch("strings are not in the expected Arrow type Utf8")
+                })?;
                 let left = |text: &str| text.chars().take(*length as usize).collect::<String>();
                 Ok(Arc::new(texts.iter().map(|text| text.map(left)).collect::<StringArray>()))
             }
             Self::DateTrunc(unit, zone) => {
                 let clock = Clock::new(*zone);
                 let instants = as_numbers(&cast_values(array, &utc(), clock, purpose)?)?;
-                of_numbers(&instants.unary_opt(|instant| date_trunc(instant, *unit, clock, purpose)), &to)
+                from_numbers(&instants.unary_opt(|instant| date_trunc(instant, *unit, clock, purpose)), &to)
             }
             Self::Year(zone) => days(array, *zone, purpose, &to, |days| Some(calendar_date(days).0)),
-            Self::Trunc(unit, zone) => days(array, *zone, purpose, &to, |days| Some(unit.of_days(days))),
+            Self::Trunc(unit, zone) => days(array, *zone, purpose, &to, |days| Some(unit.truncate_day(days))),
             Self::DateAdd(more, zone) => {
                 days(array, *zone, purpose, &to, |days| days.checked_add(i64::from(*more)))
             }
@@ -315,7 +316,7 @@ impl Function {
     }
 }
 
-/// `of` the days of dates, or of timestamps as the clocks of `zone` show them.
+/// Applies `of` to the days of dates, or to the local days of timestamps in `zone`.
 fn days(
     array: &ArrayRef,
     zone: Tz,
@@ -324,7 +325,7 @@ fn days(
     of: impl Fn(i64) -> Option<i64>,
 ) -> Result<ArrayRef> {
     let dates = cast_values(array, &DataType::Date32, Clock::new(zone), purpose)?;
-    of_numbers(&as_numbers(&dates)?.unary_opt(of), to)
+    from_numbers(&as_numbers(&dates)?.unary_opt(of), to)
 }
 
 fn add_months(days: i64, more: i64) -> i64 {
@@ -355,10 +356,10 @@ fn date_trunc(instant: i64, unit: TruncUnit, clock: Clock, purpose: Purpose) -> 
     };
     let cut = match unit.micros() {
         Some(micros) => local.checked_sub(local.rem_euclid(micros))?,
-        None => unit.of_days(local.div_euclid(MICROS_PER_DAY)).checked_mul(MICROS_PER_DAY)?,
+        None => unit.truncate_day(local.div_euclid(MICROS_PER_DAY)).checked_mul(MICROS_PER_DAY)?,
     };
     match (purpose, unit.micros()) {
-        // The hour or minute begins on the clock as it is set now, unless it was set in between.
+        // The hour or minute begins in the clock's current setting, unless the clock was set in between.
         (Purpose::Value, Some(_)) => {
             let same_setting = instant.checked_sub(local.checked_sub(cut)?)?;
             if clock.local(same_setting) == Some(cut) { Some(same_setting) } else { clock.instant(cut) }
@@ -388,24 +389,24 @@ fn cast_values(array: &ArrayRef, to: &DataType, clock: Clock, purpose: Purpose) 
     let numbers = || as_numbers(array);
     match (from, to) {
         (T::Timestamp(_, Some(_)), T::Date32) => {
-            of_numbers(&numbers()?.unary_opt(|v| Some(local(v)?.div_euclid(MICROS_PER_DAY))), to)
+            from_numbers(&numbers()?.unary_opt(|v| Some(local(v)?.div_euclid(MICROS_PER_DAY))), to)
         }
         (T::Timestamp(_, None), T::Date32) => {
-            of_numbers(&numbers()?.unary_opt(|v| Some(v.div_euclid(MICROS_PER_DAY))), to)
+            from_numbers(&numbers()?.unary_opt(|v| Some(v.div_euclid(MICROS_PER_DAY))), to)
         }
-        (T::Timestamp(_, Some(_)), T::Timestamp(_, None)) => of_numbers(&numbers()?.unary_opt(local), to),
-        (T::Timestamp(_, None), T::Timestamp(_, Some(_))) => of_numbers(&numbers()?.unary_opt(instant), to),
-        (T::Timestamp(_, Some(_)), T::Timestamp(_, Some(_))) => of_numbers(&numbers()?, to),
+        (T::Timestamp(_, Some(_)), T::Timestamp(_, None)) => from_numbers(&numbers()?.unary_opt(local), to),
+        (T::Timestamp(_, None), T::Timestamp(_, Some(_))) => from_numbers(&numbers()?.unary_opt(instant), to),
+        (T::Timestamp(_, Some(_)), T::Timestamp(_, Some(_))) => from_numbers(&numbers()?, to),
         (T::Date32, T::Timestamp(_, None)) => {
-            of_numbers(&numbers()?.unary_opt(|v| v.checked_mul(MICROS_PER_DAY)), to)
+            from_numbers(&numbers()?.unary_opt(|v| v.checked_mul(MICROS_PER_DAY)), to)
         }
         (T::Date32, T::Timestamp(_, Some(_))) => {
-            of_numbers(&numbers()?.unary_opt(|v| instant(v.checked_mul(MICROS_PER_DAY)?)), to)
+            from_numbers(&numbers()?.unary_opt(|v| instant(v.checked_mul(MICROS_PER_DAY)?)), to)
         }
         (T::Decimal128(..), T::Float64) => {
-            let decimals = array
-                .as_primitive_opt::<Decimal128Type>()
-                .ok_or_else(|| Error::schema_mismatch("decimals of another form"))?;
+            let decimals = array.as_primitive_opt::<Decimal128Type>().ok_or_else(|| {
+                Error::schema_mismatch("decimals are not in the expected Arrow type Decimal128")
+            })?;
             Ok(Arc::new(decimals_to_floats(decimals)))
         }
         _ => cast(array, to).map_err(|error| {
@@ -414,9 +415,9 @@ fn cast_values(array: &ArrayRef, to: &DataType, clock: Clock, purpose: Purpose) 
     }
 }
 
-/// Whole numbers, days or microseconds as numbers.
+/// Converts whole numbers, days or microseconds to numbers.
 fn as_numbers(array: &ArrayRef) -> Result<Int64Array> {
-    let failed = || Error::schema_mismatch(format!("values of type {} are no numbers", array.data_type()));
+    let failed = || Error::schema_mismatch(format!("values of type {} are not numbers", array.data_type()));
     let through = match array.data_type() {
         DataType::Date32 => cast(array, &DataType::Int32).map_err(|error| failed().with_source(error))?,
         _ => Arc::clone(array),
@@ -425,8 +426,8 @@ fn as_numbers(array: &ArrayRef) -> Result<Int64Array> {
     numbers.as_primitive_opt::<Int64Type>().cloned().ok_or_else(failed)
 }
 
-/// The inverse of [`as_numbers`]; NULL for numbers that `to` does not hold.
-fn of_numbers(numbers: &Int64Array, to: &DataType) -> Result<ArrayRef> {
+/// Computes the inverse of [`as_numbers`]; numbers that `to` cannot represent become NULL.
+fn from_numbers(numbers: &Int64Array, to: &DataType) -> Result<ArrayRef> {
     let failed = |error| Error::schema_mismatch(format!("numbers cannot be cast to {to}")).with_source(error);
     match to {
         DataType::Date32 => cast(&cast(numbers, &DataType::Int32).map_err(failed)?, to).map_err(failed),

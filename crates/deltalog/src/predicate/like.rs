@@ -1,11 +1,11 @@
-//! `LIKE` patterns, on UTF-8 bytes.
+//! Matching of `LIKE` patterns on UTF-8 bytes.
 
 use crate::error::{Error, Result};
 
-/// A pattern, taken apart.
+/// A parsed pattern.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Pattern {
-    /// What every match starts with.
+    /// The prefix of every match.
     prefix: Vec<u8>,
     rest: Vec<Piece>,
 }
@@ -21,9 +21,10 @@ enum Piece {
 }
 
 impl Pattern {
+    /// Parses a pattern.
+    ///
     /// # Errors
-    /// InvalidArgument if the escape character does not stand before a wildcard or itself, which Spark
-    /// refuses too.
+    /// InvalidArgument if the escape character does not precede a wildcard or itself, as in Spark.
     pub(super) fn new(pattern: &str, escape: char) -> Result<Self> {
         let mut pieces: Vec<Piece> = Vec::new();
         let mut chars = pattern.chars();
@@ -33,7 +34,8 @@ impl Pattern {
                     Some(next) if next == escape || next == '%' || next == '_' => next,
                     _ => {
                         let message = format!(
-                            "in the LIKE pattern '{pattern}' the escape character '{escape}' escapes nothing"
+                            "in the LIKE pattern '{pattern}', an escape character '{escape}' does not precede a \
+                             wildcard or itself"
                         );
                         return Err(Error::invalid_argument(message));
                     }
@@ -68,31 +70,31 @@ impl Pattern {
         Ok(Self { prefix, rest: pieces })
     }
 
-    /// The pattern of `startswith`.
+    /// Returns the pattern of `startswith`.
     pub(super) fn starts_with(prefix: &str) -> Self {
         Self { prefix: prefix.as_bytes().to_vec(), rest: vec![Piece::Any] }
     }
 
-    /// What every match starts with.
+    /// Returns the prefix of every match.
     pub(super) fn prefix(&self) -> &[u8] {
         &self.prefix
     }
 
-    /// Whether whatever starts with the prefix matches.
+    /// Returns whether every string with the prefix matches.
     pub(super) fn is_prefix(&self) -> bool {
         self.rest == [Piece::Any]
     }
 
-    /// The only string that matches, if there is only one.
+    /// Returns the only string that matches, if there is only one.
     pub(super) fn as_exact(&self) -> Option<&[u8]> {
         self.rest.is_empty().then_some(self.prefix.as_slice())
     }
 
-    /// Whether `text`, which is UTF-8, matches.
+    /// Returns whether `text`, which is UTF-8, matches.
     pub(super) fn matches(&self, text: &[u8]) -> bool {
         let Some(mut text) = text.strip_prefix(self.prefix.as_slice()) else { return false };
         let mut pieces = self.rest.as_slice();
-        // Where to go on if the pieces after the last `%` do not match: one character further.
+        // The state to resume from, one character later, if the pieces after the last `%` do not match.
         let mut retry: Option<(&[Piece], &[u8])> = None;
         loop {
             let matched = match pieces.split_first() {
@@ -123,7 +125,7 @@ impl Pattern {
     }
 }
 
-/// `text` without its first character.
+/// Removes the first character of `text`.
 fn skip_character(text: &[u8]) -> Option<&[u8]> {
     let (_, rest) = text.split_first()?;
     let continuation = rest.iter().take_while(|byte| *byte & 0xC0 == 0x80).count();
@@ -148,7 +150,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn like_is_its_definition(pattern in r"([ab\u{e9}%_]|\\%|\\_|\\\\){0,7}", text in r"[ab\u{e9}%_\\]{0,8}") {
+        fn like_agrees_with_its_definition(pattern in r"([ab\u{e9}%_]|\\%|\\_|\\\\){0,7}", text in r"[ab\u{e9}%_\\]{0,8}") {
             let p: Vec<char> = pattern.chars().collect();
             let t: Vec<char> = text.chars().collect();
             prop_assert_eq!(Pattern::new(&pattern, '\\').unwrap().matches(text.as_bytes()), naive(&p, &t));
@@ -156,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_that_escapes_nothing_is_refused() {
+    fn an_escape_before_an_ordinary_character_is_refused() {
         assert!(Pattern::new(r"a\b", '\\').is_err());
         assert!(Pattern::new("a\\", '\\').is_err());
     }

@@ -1,25 +1,26 @@
-//! Predicates: what a scan may leave out, and which rows it keeps.
+//! Predicates, which decide what a scan can skip and which rows it returns.
 //!
-//! A [`Predicate`] is made from SQL text ([`parse`]) or with the builder ([`col`], [`lit`]), then bound to a
-//! table's schema, and then used twice: [`prune`] says from statistics and partition values which files may
-//! hold a matching row, [`filter_mask`] says for each row whether it matches.
+//! A [`Predicate`] is created from SQL text ([`parse`]) or with the builder ([`col`], [`lit`]) and then bound
+//! to a table's schema. A bound predicate has two uses: [`prune`] decides from statistics and partition
+//! values which files may contain a matching row, and [`filter_mask`] decides for each row whether it
+//! matches.
 //!
 //! ```text
 //! SQL text ──parse──┐
-//!                   ├─> Predicate ──bind(schema)──> BoundPredicate ──prune(bounds of files)──> keep flags
-//! col("a").gt(5) ───┘                                            └──filter_mask(batch)──────> rows that match
+//!                   ├─> Predicate ──bind(schema)──> BoundPredicate ──prune(bounds)───────> files to read
+//! col("a").gt(5) ───┘                                            └──filter_mask(batch)──> rows that match
 //! ```
 //!
-//! - Pruning only ever drops what cannot match: for every file and every row in it, if `filter_mask` is true,
-//!   then `prune` keeps the file.
-//! - A [`Function`] that keeps the order of its argument carries the argument's bounds over to its own
-//!   values: `year(t) = 2024` prunes by `t`.
-//! - What is not understood is [`Expr::Unknown`]: pruning takes it as "may be true, may be false";
+//! - Pruning only drops files that cannot match: if `filter_mask` is true for any row of a file, `prune`
+//!   keeps the file.
+//! - A [`Function`] that preserves the order of its argument turns the argument's bounds into bounds of its
+//!   own values: `year(t) = 2024` prunes by `t`.
+//! - A part that is not understood is [`Expr::Unknown`]. Pruning treats it as "may be true, may be false";
 //!   [`Predicate::bind`] and `filter_mask` refuse it.
-//! - Values compare as in Spark: NaN is equal to itself and greater than every other number, -0.0 equals 0.0,
-//!   strings and binary compare byte by byte, NULL compares to nothing.
-//! - A literal never loses a digit on its way to the type of a column; a comparison that no value of that
-//!   type can decide becomes a constant.
+//! - Values compare as in Spark: NaN equals itself and is greater than all other numbers, -0.0 equals 0.0,
+//!   strings and binary compare byte by byte, and comparisons with NULL are NULL.
+//! - A literal is never rounded to the type of a column; a comparison with the same result for all values of
+//!   that type becomes a constant.
 
 mod ast;
 mod bind;

@@ -1,48 +1,49 @@
-//! SQL text to a [`Predicate`]: the part of Spark's expression grammar that says something about single
-//! columns.
+//! The parser of SQL text to a [`Predicate`]. It supports the part of Spark's expression grammar that
+//! restricts single columns.
 //!
 //! ```text
 //! or         := and (OR and)*
 //! and        := not (AND not)*
 //! not        := NOT not | condition
-//! condition  := value (op value | [NOT] IN (value, …) | [NOT] BETWEEN value AND value | [NOT] LIKE text [ESCAPE text] | IS [NOT] …)*
+//! condition  := value (op value | [NOT] IN (value, …) | [NOT] BETWEEN value AND value
+//!                      | [NOT] LIKE text [ESCAPE text] | IS [NOT] …)*
 //! value      := literal | column | CAST(…) | function(…) | (or)            see `parse_value`
 //! ```
 //!
-//! - [`ParseMode::Strict`] names the first token it does not understand. [`ParseMode::Pruning`] never fails:
-//!   what it does not understand becomes [`Expr::Unknown`], as little of the text as can be cut out safely.
-//! - What stands in parentheses is a unit whatever it says, so a group that is not understood is Unknown as a
-//!   whole. Conditions joined by `AND` before the point of confusion are kept only if no `OR` follows in the
+//! - [`ParseMode::Strict`] reports the first unexpected token. [`ParseMode::Pruning`] never fails: the
+//!   smallest part of the text that can safely be cut out becomes [`Expr::Unknown`].
+//! - Parentheses delimit a unit whatever their contents, so a group that is not understood is Unknown as a
+//!   whole. Conditions that `AND` joins before the unexpected token are kept only if no `OR` follows in the
 //!   same group, because `OR` would bind them differently.
-//! - Nesting is limited, so no text can exhaust the stack.
+//! - Nesting is limited, so that no text can exhaust the stack.
 
 use super::ast::{CompareOp, Expr, Literal, Predicate};
 use super::token::{Token, tokenize};
 use crate::error::{Error, Result};
 use chrono_tz::Tz;
 
-/// How deep parentheses and NOTs may nest.
+/// The maximum nesting depth of parentheses and NOTs.
 const MAX_DEPTH: usize = 100;
 
-/// What to do with text that is not understood.
+/// The treatment of text that is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParseMode {
-    /// Refuse it: for predicates that users write.
+    /// Refuse it. For predicates that users write.
     Strict,
-    /// Take it as something that may be true of any row: for predicates an engine offers, which it evaluates
-    /// itself as well.
+    /// Treat it as possibly true for any row. For predicates that an engine pushes down and also evaluates
+    /// itself.
     Pruning,
 }
 
-/// Reads `sql`, a condition in Spark's SQL.
+/// Parses `sql`, a condition in Spark's SQL.
 ///
-/// `time_zone` is the name of the zone that `TIMESTAMP '…'` without an offset is in, Spark's
-/// `spark.sql.session.timeZone`: a name of the IANA database such as `Europe/Berlin`. A local time that this
-/// zone skips or has twice is not understood, nor is any if the zone is not known.
+/// `time_zone` is the zone of `TIMESTAMP '…'` without an offset, as in Spark's `spark.sql.session.timeZone`:
+/// a name of the IANA database such as `Europe/Berlin`. A local time that the zone skips or repeats is not
+/// understood; if the zone is unknown, no local time is.
 ///
 /// # Errors
-/// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if part of the text is not understood; in
-/// [`ParseMode::Pruning`] never.
+/// [`crate::ErrorKind::InvalidArgument`] in [`ParseMode::Strict`] if a part of the text is not understood;
+/// never in [`ParseMode::Pruning`].
 ///
 /// ```
 /// use deltalog::predicate::{ParseMode, col, lit, parse};
@@ -58,7 +59,7 @@ pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
         let node = parser.group()?;
         match parser.peek() {
             None => parser.condition_of(node),
-            Some(_) => Err(parser.confusion()),
+            Some(_) => Err(parser.unexpected()),
         }
     });
     match (outcome, mode) {
@@ -67,7 +68,7 @@ pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
     }
 }
 
-/// What an expression turned out to be.
+/// A parsed expression.
 #[derive(Debug)]
 pub(super) enum Node {
     Value(Expr),
@@ -119,23 +120,22 @@ impl Parser<'_> {
     }
 
     pub(super) fn expect_symbol(&mut self, symbol: &str) -> Result<()> {
-        if self.symbol(symbol) { Ok(()) } else { Err(self.confusion()) }
+        if self.symbol(symbol) { Ok(()) } else { Err(self.unexpected()) }
     }
 
-    /// The error that names the token at hand.
-    pub(super) fn confusion(&self) -> Error {
-        self.confusion_at(self.at)
+    /// Returns the error for the current token.
+    pub(super) fn unexpected(&self) -> Error {
+        self.unexpected_at(self.at)
     }
 
-    /// The error that names the token at `at`.
-    pub(super) fn confusion_at(&self, at: usize) -> Error {
+    /// Returns the error for the token at `at`.
+    pub(super) fn unexpected_at(&self, at: usize) -> Error {
         let what = self.token(at).map_or_else(|| "its end".to_owned(), |token| format!("\"{token}\""));
-        Error::invalid_argument(format!("the predicate is not understood at {what} (token {})", at + 1))
+        Error::invalid_argument(format!("the predicate cannot be parsed at {what} (token {})", at + 1))
     }
 
-    /// The error, or in pruning mode the unknown value, for something that reads well but cannot be computed
-    /// here.
-    pub(super) fn cannot(&self, from: usize, why: &str) -> Result<Expr> {
+    /// Handles an expression that is valid but not supported: an error, or the unknown value in pruning mode.
+    pub(super) fn unsupported(&self, from: usize, why: &str) -> Result<Expr> {
         let text = self.text(from);
         match self.mode {
             ParseMode::Strict => Err(Error::invalid_argument(format!("{why}: {text}"))),
@@ -143,7 +143,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The text of the tokens from `from` to here, cut off where it gets long.
+    /// Returns the text of the tokens from `from` to the current one, truncated if it is long.
     fn text(&self, from: usize) -> String {
         const LONGEST: usize = 40;
         let tokens = self.tokens.get(from..self.at).unwrap_or_default();
@@ -163,18 +163,18 @@ impl Parser<'_> {
         self.at
     }
 
-    /// Everything up to the end or to the parenthesis that closes this group.
+    /// Parses up to the end or to the parenthesis that closes this group.
     pub(super) fn group(&mut self) -> Result<Node> {
         let start = self.at;
         let node = self.nested(1, Self::or);
         match node {
             Ok(node) if self.at_group_end() => Ok(node),
-            Ok(_) => self.recover(start, self.confusion()),
+            Ok(_) => self.recover(start, self.unexpected()),
             Err(error) => self.recover(start, error),
         }
     }
 
-    /// `read` with `levels` more of nesting.
+    /// Calls `read` with the nesting depth increased by `levels`.
     pub(super) fn nested<T>(
         &mut self,
         levels: usize,
@@ -182,7 +182,7 @@ impl Parser<'_> {
     ) -> Result<T> {
         if self.depth + levels > MAX_DEPTH {
             return Err(Error::invalid_argument(format!(
-                "the predicate nests deeper than {MAX_DEPTH} levels"
+                "the predicate is nested deeper than {MAX_DEPTH} levels"
             )));
         }
         self.depth += levels;
@@ -195,7 +195,7 @@ impl Parser<'_> {
         self.peek().is_none() || self.is_symbol(")") || self.is_symbol(",")
     }
 
-    /// In pruning mode, everything from `start` to the end of the group is unknown.
+    /// Makes everything from `start` to the end of the group unknown, in pruning mode.
     fn recover(&mut self, start: usize, error: Error) -> Result<Node> {
         if self.mode == ParseMode::Strict {
             return Err(error);
@@ -205,7 +205,7 @@ impl Parser<'_> {
         Ok(Node::Value(Expr::Unknown(self.text(start))))
     }
 
-    /// Goes to the end of the group and says whether an OR was passed at its own level.
+    /// Skips to the end of the group and returns whether it passed an OR at the group's own level.
     pub(super) fn skip_group(&mut self) -> bool {
         let (mut level, mut alternatives) = (0usize, false);
         while let Some(token) = self.peek() {
@@ -264,11 +264,12 @@ impl Parser<'_> {
         }
     }
 
-    /// One side of an AND, after which something must follow that can follow a condition.
+    /// Parses one operand of an AND; the next token must be one that can follow a condition.
     fn conjunct(&mut self) -> Result<Predicate> {
         let node = self.not()?;
-        let and_or = matches!(self.peek(), Some(Token::Word(w)) if w.eq_ignore_ascii_case("AND") || w.eq_ignore_ascii_case("OR"));
-        if and_or || self.at_group_end() { self.condition_of(node) } else { Err(self.confusion()) }
+        let and_or = |word: &str| word.eq_ignore_ascii_case("AND") || word.eq_ignore_ascii_case("OR");
+        let and_or = matches!(self.peek(), Some(Token::Word(word)) if and_or(word));
+        if and_or || self.at_group_end() { self.condition_of(node) } else { Err(self.unexpected()) }
     }
 
     fn not(&mut self) -> Result<Node> {
@@ -291,7 +292,7 @@ impl Parser<'_> {
         loop {
             levels += 1;
             if levels > MAX_DEPTH {
-                return Err(self.confusion());
+                return Err(self.unexpected());
             }
             let op = match self.peek() {
                 Some(Token::Symbol(s)) => match s.as_str() {
@@ -322,7 +323,7 @@ impl Parser<'_> {
         }
     }
 
-    /// IN, BETWEEN, LIKE, IS; the node itself as `Err` if none of them follows.
+    /// Parses IN, BETWEEN, LIKE or IS; returns the node itself as `Err` if none of them follows.
     fn after_value(&mut self, start: usize, node: Node) -> Result<Result<Node, Node>> {
         if self.keyword("IS") {
             return self.is(start, node).map(Ok);
@@ -335,14 +336,14 @@ impl Parser<'_> {
             let value = self.value_of(start, node)?;
             let low = self.operand()?;
             if !self.keyword("AND") {
-                return Err(self.confusion());
+                return Err(self.unexpected());
             }
             value.between(low, self.operand()?)
         } else if self.keyword("LIKE") {
             let value = self.value_of(start, node)?;
             self.like(start, value)?
         } else if negated {
-            return Err(self.confusion());
+            return Err(self.unexpected());
         } else {
             return Ok(Err(node));
         };
@@ -368,7 +369,7 @@ impl Parser<'_> {
             let same = left.null_safe_eq(self.operand()?);
             return Ok(Node::Condition(if negated { same } else { same.not() }));
         } else {
-            return Err(self.confusion());
+            return Err(self.unexpected());
         };
         let condition = Predicate::Is { condition: Box::new(self.condition_of(node)?), truth };
         Ok(Node::Condition(if negated { condition.not() } else { condition }))
@@ -405,7 +406,7 @@ impl Parser<'_> {
                 return Ok(Predicate::Like { value, pattern, escape });
             }
         }
-        self.cannot(start, "LIKE needs a constant pattern and an escape of one character")
+        self.unsupported(start, "LIKE needs a constant pattern and an escape of one character")
             .map(Predicate::Value)
     }
 
@@ -424,12 +425,12 @@ impl Parser<'_> {
         }
     }
 
-    /// The node as a value to compare, read from the token at `start` on.
+    /// Returns the node, which begins at token `start`, as a value to compare.
     fn value_of(&self, start: usize, node: Node) -> Result<Expr> {
         match node {
             Node::Value(value) => Ok(value),
             Node::Condition(Predicate::Value(value)) => Ok(value),
-            Node::Condition(_) => self.cannot(start, "a condition cannot be compared with a value"),
+            Node::Condition(_) => self.unsupported(start, "a condition cannot be compared with a value"),
         }
     }
 }

@@ -1,13 +1,13 @@
-//! Calls of the functions that keep their argument's order, in the spellings that users and Spark's own
-//! `Expression.sql` have for them.
+//! Calls of functions that preserve the order of their argument, in the spellings of users and of Spark's own
+//! `Expression.sql`.
 
 use super::ast::{Expr, Literal, Predicate};
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, Parser};
 
 impl Parser<'_> {
-    /// The call of the function `name`, in upper case, whose opening parenthesis has been read. `None`, with
-    /// nothing more read, if it is another function or has other arguments.
+    /// Parses the call of the function `name`, in upper case, after the opening parenthesis. Returns `None`
+    /// and consumes nothing if it is another function or has other arguments.
     pub(super) fn function(&mut self, name: &str) -> Option<Expr> {
         let start = self.position();
         let call = self.call(name);
@@ -53,7 +53,7 @@ impl Parser<'_> {
             ("ADD_MONTHS", [value, months]) => (Function::AddMonths(number_of(months)?, zone), value),
             ("LAST_DAY", [value]) => (Function::LastDay(zone), value),
             ("LEFT", [value, length]) => (Function::Left(length_of(length)?), value),
-            // The first character is number 1, and number 0 is taken for it.
+            // The first character is number 1; number 0 means the same.
             ("SUBSTRING" | "SUBSTR", [value, from, length]) if matches!(number_of(from)?, 0 | 1) => {
                 (Function::Left(length_of(length)?), value)
             }
@@ -63,7 +63,7 @@ impl Parser<'_> {
             .then(|| Expr::Call(function, Box::new(argument.clone())))
     }
 
-    /// Values up to the closing parenthesis, which is read too.
+    /// Parses values up to and including the closing parenthesis.
     fn arguments(&mut self) -> Option<Vec<Expr>> {
         let mut arguments = Vec::new();
         loop {
@@ -93,7 +93,7 @@ fn number_of(number: &Expr) -> Option<i32> {
     }
 }
 
-/// A length; what is less than none is none.
+/// Returns a length; negative lengths count as 0.
 fn length_of(length: &Expr) -> Option<u32> {
     number_of(length).map(|length| u32::try_from(length).unwrap_or_default())
 }

@@ -1,9 +1,9 @@
-//! Values in SQL text: literals, columns, casts of literals, functions.
+//! Parsing of values in SQL text: literals, columns, casts of literals, functions.
 //!
-//! - A value with an operator that is not known here (arithmetic, `||`, `[…]`, `COLLATE`) is unknown as a
+//! - A value with an operator that is not supported (arithmetic, `||`, `[…]`, `COLLATE`) is unknown as a
 //!   whole.
-//! - A literal means what Spark means by it: `1L`, `1S`, `1Y` are whole numbers of a certain width, `1.5` and
-//!   `1.5BD` decimals, `1.5D`, `1.5F` and `1e3` binary floating-point numbers.
+//! - Literals have their meaning in Spark: `1L`, `1S`, `1Y` are whole numbers of a certain width, `1.5` and
+//!   `1.5BD` are decimals, `1.5D`, `1.5F` and `1e3` are binary floating-point numbers.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::function::{CastType, Function};
@@ -13,11 +13,11 @@ use crate::error::Result;
 use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use chrono::{DateTime, LocalResult, TimeZone};
 
-/// The most digits a decimal has.
+/// The maximum number of digits of a decimal.
 const MAX_DIGITS: usize = 38;
 
 impl Parser<'_> {
-    /// A value and the operators that bind tighter than comparisons.
+    /// Parses a value and the operators that bind tighter than comparisons.
     pub(super) fn value(&mut self) -> Result<Node> {
         let start = self.position();
         let node = self.simple_value()?;
@@ -40,7 +40,9 @@ impl Parser<'_> {
                     self.expect_symbol("]")?;
                 }
                 _ if computed => {
-                    return self.cannot(start, "arithmetic is not supported in a predicate").map(Node::Value);
+                    return self
+                        .unsupported(start, "arithmetic is not supported in a predicate")
+                        .map(Node::Value);
                 }
                 _ => return Ok(node),
             }
@@ -58,29 +60,29 @@ impl Parser<'_> {
             }
             Some(Token::Symbol(s)) if s == "-" || s == "+" => match self.next() {
                 Some(Token::Number(digits, suffix)) => number(s == "-", &digits, &suffix),
-                _ => return Err(self.confusion_at(start)),
+                _ => return Err(self.unexpected_at(start)),
             },
             Some(Token::Number(digits, suffix)) => number(false, &digits, &suffix),
             Some(Token::Text(text)) => Some(Literal::String(text)),
             Some(Token::Hex(digits)) => bytes(&digits),
             Some(Token::Quoted(name)) => return self.column(name),
             Some(Token::Word(word)) => return self.word(start, word),
-            _ => return Err(self.confusion_at(start)),
+            _ => return Err(self.unexpected_at(start)),
         };
         match literal {
             Some(literal) => Ok(Node::Value(Expr::Literal(literal))),
-            None => self.cannot(start, "not a constant of its type").map(Node::Value),
+            None => self.unsupported(start, "not a constant of its type").map(Node::Value),
         }
     }
 
-    /// What begins with a word: a keyword literal, a typed literal, a function or a column.
+    /// Parses what begins with a word: a keyword literal, a typed literal, a function or a column.
     fn word(&mut self, start: usize, word: String) -> Result<Node> {
         let upper = word.to_ascii_uppercase();
         match upper.as_str() {
             "TRUE" => return Ok(Node::Value(Expr::Literal(Literal::Boolean(true)))),
             "FALSE" => return Ok(Node::Value(Expr::Literal(Literal::Boolean(false)))),
             "NULL" => return Ok(Node::Value(Expr::Literal(Literal::Null))),
-            _ if is_reserved(&word) => return Err(self.confusion_at(start)),
+            _ if is_reserved(&word) => return Err(self.unexpected_at(start)),
             _ => {}
         }
         if let Some(Token::Text(text)) = self.peek().cloned() {
@@ -88,7 +90,7 @@ impl Parser<'_> {
             return match self.typed(&upper, &text) {
                 Some(literal) => Ok(Node::Value(Expr::Literal(literal))),
                 None => self
-                    .cannot(start, &format!("not a constant (in time zone {})", self.zone_name))
+                    .unsupported(start, &format!("not a constant (in time zone {})", self.zone_name))
                     .map(Node::Value),
             };
         }
@@ -104,7 +106,7 @@ impl Parser<'_> {
                 }
                 self.skip_group();
                 self.expect_symbol(")")?;
-                self.cannot(start, "this function is not supported in a predicate").map(Node::Value)
+                self.unsupported(start, "this function is not supported in a predicate").map(Node::Value)
             }
         }
     }
@@ -114,17 +116,17 @@ impl Parser<'_> {
         while self.symbol(".") {
             match self.next() {
                 Some(Token::Word(part) | Token::Quoted(part)) => parts.push(part),
-                _ => return Err(self.confusion()),
+                _ => return Err(self.unexpected()),
             }
         }
         Ok(Node::Value(Expr::Column(ColumnPath::new(parts))))
     }
 
-    /// `startswith(value, 'prefix')`, after the opening parenthesis.
+    /// Parses `startswith(value, 'prefix')`, after the opening parenthesis.
     fn starts_with(&mut self, start: usize) -> Result<Node> {
         let value = match self.nested(1, Self::value)? {
             Node::Value(value) | Node::Condition(Predicate::Value(value)) => value,
-            Node::Condition(_) => return Err(self.confusion()),
+            Node::Condition(_) => return Err(self.unexpected()),
         };
         let prefix = match (self.peek(), self.peek_second()) {
             (Some(Token::Symbol(comma)), Some(Token::Text(prefix))) if comma == "," => Some(prefix.clone()),
@@ -139,10 +141,11 @@ impl Parser<'_> {
         }
         self.skip_group();
         self.expect_symbol(")")?;
-        self.cannot(start, "startswith needs a constant prefix").map(Node::Value)
+        self.unsupported(start, "startswith needs a constant prefix").map(Node::Value)
     }
 
-    /// `CAST(value AS type)`, after the opening parenthesis: of a literal a literal, of a column a function.
+    /// Parses `CAST(value AS type)`, after the opening parenthesis. The cast of a literal is a literal; the
+    /// cast of a column is a function.
     fn cast(&mut self, start: usize) -> Result<Node> {
         let inner_start = self.position();
         let value = match self.nested(1, Self::value) {
@@ -162,12 +165,12 @@ impl Parser<'_> {
         });
         match cast {
             Some(cast) => Ok(Node::Value(cast)),
-            None => self.cannot(start, "this cast is not supported in a predicate").map(Node::Value),
+            None => self.unsupported(start, "this cast is not supported in a predicate").map(Node::Value),
         }
     }
 
-    /// The digits of the number between `from` and here, with its sign: a cast to FLOAT must round them once,
-    /// not twice.
+    /// Returns the digits of the number from `from` to the current token, with its sign. A cast to FLOAT must
+    /// round them once, not twice.
     fn number_text(&self, from: usize) -> Option<String> {
         let mut text = String::new();
         for at in from..self.position() {
@@ -181,7 +184,7 @@ impl Parser<'_> {
         Some(text)
     }
 
-    /// The name of a type in upper case, with its numbers: `DECIMAL(10,2)`.
+    /// Parses the name of a type in upper case, with its numbers: `DECIMAL(10,2)`.
     fn type_name(&mut self) -> Option<String> {
         let Some(Token::Word(name)) = self.next() else { return None };
         let mut name = name.to_ascii_uppercase();
@@ -236,7 +239,7 @@ impl Parser<'_> {
         }
     }
 
-    /// `kind 'text'`
+    /// Parses the literal `kind 'text'`.
     fn typed(&self, kind: &str, text: &str) -> Option<Literal> {
         let text = text.trim();
         match kind {
@@ -259,7 +262,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The instant at which clocks of the session's time zone show `micros`, if there is exactly one.
+    /// Returns the instant whose local time in the session's zone is `micros`, if there is exactly one.
     fn instant(&self, micros: i64) -> Option<i64> {
         let local = DateTime::from_timestamp_micros(micros)?.naive_utc();
         match self.zone?.from_local_datetime(&local) {
@@ -269,7 +272,7 @@ impl Parser<'_> {
     }
 }
 
-/// The decimal if the type that `target` names holds it without rounding.
+/// Returns the decimal if the type named `target` represents it without rounding.
 fn decimal_cast(unscaled: i128, scale: u8, target: &str) -> Option<Literal> {
     let inner =
         target.strip_prefix("DECIMAL(").or_else(|| target.strip_prefix("NUMERIC("))?.strip_suffix(')')?;
@@ -292,7 +295,7 @@ fn bytes(digits: &str) -> Option<Literal> {
     pairs.map(byte).collect::<Option<Vec<u8>>>().map(Literal::Binary)
 }
 
-/// The number with its sign and suffix, if it fits the type the suffix names.
+/// Parses the number with its sign and suffix, if it fits the type of the suffix.
 fn number(negative: bool, digits: &str, suffix: &str) -> Option<Literal> {
     let text = if negative { format!("-{digits}") } else { digits.to_owned() };
     let whole =

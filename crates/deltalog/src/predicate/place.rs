@@ -1,29 +1,30 @@
-//! Where a literal lies among the values of a column's type.
+//! The position of a literal among the values of a column's type.
 //!
-//! - Never rounds: a literal that the type does not hold lies *between* two of its values, or beyond all of
-//!   them.
-//! - As in Spark, a whole number or decimal is compared with a floating-point number as floating-point
-//!   numbers.
+//! - Literals are never rounded: a literal that the type cannot represent lies *between* two of its values,
+//!   or beyond all of them.
+//! - As in Spark, a whole number or decimal is compared with a floating-point number as a floating-point
+//!   number.
 
 use super::ast::Literal;
 use super::values::{Datum, decimal_to_float};
 use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use arrow::datatypes::DataType;
 
-/// Where a literal lies.
+/// The position of a literal.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Place {
-    /// It is this value.
+    /// Equal to this value.
     At(Datum),
-    /// It is greater than this value and less than the next.
+    /// Greater than this value and less than the next.
     JustAbove(Datum),
-    /// It is less than all values.
+    /// Less than all values.
     Below,
-    /// It is greater than all values.
+    /// Greater than all values.
     Above,
 }
 
-/// Where `literal`, not NULL, lies among values of type `column`; `None` if they cannot be compared here.
+/// Returns the position of `literal`, not NULL, among values of type `column`; `None` if they cannot be
+/// compared here.
 pub(super) fn place(literal: &Literal, column: &DataType) -> Option<Place> {
     use Literal as L;
     let at = |datum| Some(Place::At(datum));
@@ -52,7 +53,7 @@ pub(super) fn place(literal: &Literal, column: &DataType) -> Option<Place> {
             at(Datum::Bytes(v.clone()))
         }
         (L::Date(v), DataType::Date32) => at(Datum::Integer((*v).into())),
-        // Spark casts the string, and so only if it is a date for certain.
+        // Spark casts the string, so it is compared only if it is certainly a date.
         (L::String(v), DataType::Date32) => at(Datum::Integer(parse_date(v)?.into())),
         (L::Timestamp(v), DataType::Timestamp(_, Some(_)))
         | (L::TimestampNtz(v), DataType::Timestamp(_, None)) => at(Datum::Integer(*v)),
@@ -67,7 +68,7 @@ pub(super) fn place(literal: &Literal, column: &DataType) -> Option<Place> {
     }
 }
 
-/// Where `unscaled / 10^scale` lies among the multiples of `1 / 10^target`.
+/// Returns the position of `unscaled / 10^scale` among the multiples of `1 / 10^target`.
 fn rescale(unscaled: i128, scale: i32, target: i32) -> Place {
     let (more, power) = (target >= scale, 10i128.checked_pow(target.abs_diff(scale)));
     let beyond = if unscaled < 0 { Place::Below } else { Place::Above };
@@ -83,7 +84,7 @@ fn rescale(unscaled: i128, scale: i32, target: i32) -> Place {
     }
 }
 
-/// The place among whole numbers as 64-bit ones.
+/// Narrows the position to 64-bit whole numbers.
 fn narrow(place: Place) -> Option<Place> {
     let (exact, value) = match place {
         Place::At(Datum::Decimal(v)) => (true, v),

@@ -1,22 +1,23 @@
-//! Which files may hold a row for which a predicate is true.
+//! Pruning: selects the files that may contain a row for which a predicate is true.
 //!
-//! For each condition and file two questions are answered: *may it be true* for some row, *may it be false*
-//! for some row. AND, OR and NOT combine the answers; a file is kept if the whole may be true.
+//! For each condition and file, two questions are answered: *may it be true* for some row, and *may it be
+//! false* for some row. AND, OR and NOT combine the answers. A file is kept if the whole predicate may be
+//! true.
 //!
-//! - "Yes" is always a safe answer, and the answer wherever something is not known.
-//! - Only NULLs in a column: a comparison with it is neither true nor false.
-//! - Bounds are bounds, nothing more: `min` is at most every value, `max` at least every value, so cut-off
+//! - "Yes" is always a safe answer, and the answer wherever something is unknown.
+//! - If a column contains only NULLs, a comparison with it is neither true nor false.
+//! - Bounds are only bounds: `min` is at most every value and `max` at least every value, so truncated
 //!   strings need no special case.
-//! - Statistics may leave out NaN, which in Spark is greater than all numbers: a floating-point `max` says
-//!   nothing about rows with NaN.
-//! - `null_count` means something only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide
+//! - Statistics may ignore NaN, which Spark orders above all numbers: a floating-point `max` does not bound
+//!   rows with NaN.
+//! - `null_count` is meaningful only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide
 //!   bounds).
 
 use super::ast::{ColumnPath, CompareOp};
 use super::bound::{Bound, BoundPredicate};
 use super::function::Purpose;
 use super::like::Pattern;
-use super::values::{Datum, Domain, Values, of_type};
+use super::values::{Datum, Domain, Values, as_type};
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
 use arrow::buffer::BooleanBuffer;
@@ -25,29 +26,30 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// What is known about the columns of a batch of files, one row per file.
+/// What is known about the columns of a batch of files, with one row per file.
 ///
-/// Columns are leaf columns by the names the table's schema has for them. An array that is `None`, and a NULL
-/// in it, says that nothing is known. A partition column has its value as `min` and `max`, and a `null_count`
-/// of 0, or of `num_records` if its value is NULL.
+/// Columns are leaf columns, named as in the table's schema. `None` instead of an array, and a NULL in an
+/// array, mean that nothing is known. A partition column has its value as `min` and `max`. Its `null_count`
+/// is 0, or `num_records` if its value is NULL.
 pub trait FileBounds {
-    /// How many files there are; the length of every array.
+    /// Returns the number of files, which is the length of every array.
     fn num_files(&self) -> usize;
 
-    /// How many rows each file has.
+    /// Returns the number of rows of each file.
     fn num_records(&self) -> Option<Int64Array>;
 
-    /// A value of the column's type that no value in the file is less than, NaN aside.
+    /// Returns a lower bound of the column's type for each file's values other than NaN.
     fn min(&self, column: &ColumnPath) -> Option<ArrayRef>;
 
-    /// A value of the column's type that no value in the file is greater than, NaN aside.
+    /// Returns an upper bound of the column's type for each file's values other than NaN.
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef>;
 
-    /// How many rows are NULL: exact only where it is 0 or the number of records.
+    /// Returns the number of NULLs, which is exact only if it is 0 or the number of records.
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array>;
 }
 
-/// For each file whether it must be read, that is, may hold a row for which `predicate` is true.
+/// Returns for each file whether it must be read, that is, whether it may contain a row for which `predicate`
+/// is true.
 ///
 /// # Errors
 /// SchemaMismatch if an array of `bounds` cannot be cast to its column's type.
@@ -62,7 +64,7 @@ pub fn prune(predicate: &BoundPredicate, bounds: &dyn FileBounds) -> Result<Bool
     Ok(BooleanArray::new(pruner.answer(&predicate.root)?.may_be_true, None))
 }
 
-/// The two answers, a bit per file.
+/// The two answers, with one bit per file.
 struct Answer {
     may_be_true: BooleanBuffer,
     may_be_false: BooleanBuffer,
@@ -195,7 +197,7 @@ impl Pruner<'_> {
                         least_to_greatest.is_none_or(Ordering::is_le)
                             && greatest_to_least.is_none_or(Ordering::is_ge)
                     }
-                    // Both are one and the same value.
+                    // Both columns have one and the same value.
                     CompareOp::NotEq => {
                         !(least_to_greatest == Some(Ordering::Equal)
                             && greatest_to_least == Some(Ordering::Equal)
@@ -212,12 +214,12 @@ impl Pruner<'_> {
             if known.only_nulls.value(file) {
                 return false;
             }
-            // The first value that is not below the file's least.
+            // The first value that is not below the file's minimum.
             let first = values.partition_point(|v| known.order_of_min(file, v).is_some_and(Ordering::is_gt));
             values.get(first).is_some_and(|v| known.may_hold(file, CompareOp::Eq, v))
                 || (known.may_be_nan && values.last().is_some_and(Datum::is_nan))
         };
-        // With NULL in the list, whatever is not found is NULL.
+        // With NULL in the list, a value that is not found compares as NULL.
         let may_be_false = |file: usize| {
             !has_null
                 && !known.only_nulls.value(file)
@@ -265,7 +267,7 @@ impl Pruner<'_> {
                 let array = if term.functions.is_empty() {
                     array
                 } else {
-                    term.apply(of_type(&array, &bound.data_type)?, purpose)?
+                    term.apply(as_type(&array, &bound.data_type)?, purpose)?
                 };
                 Values::new(&array, &term.data_type, domain).map(Some)
             };
@@ -283,7 +285,7 @@ impl Pruner<'_> {
         self.bounds.null_count(&column.path).filter(|counts| counts.len() == self.files)
     }
 
-    /// Where every row is NULL for certain.
+    /// Returns the files in which every row is certainly NULL.
     fn only_nulls(&self, column: usize) -> BooleanBuffer {
         let records = self.records.as_ref().filter(|records| records.len() == self.files);
         match (self.null_count(column), records) {
@@ -294,7 +296,7 @@ impl Pruner<'_> {
         }
     }
 
-    /// Where no row is NULL for certain.
+    /// Returns the files in which certainly no row is NULL.
     fn no_nulls(&self, column: usize) -> BooleanBuffer {
         match self.null_count(column) {
             Some(nulls) => {
@@ -306,8 +308,7 @@ impl Pruner<'_> {
 }
 
 impl Known {
-    /// How the least value compares with `value`, if known. A NaN as the least value is some writers' way to
-    /// say that they do not know it.
+    /// Compares the minimum with `value`, if known. Some writers use NaN as a minimum that they do not know.
     fn order_of_min(&self, file: usize, value: &Datum) -> Option<Ordering> {
         self.min.as_ref().filter(|min| !min.is_nan(file)).and_then(|min| min.compare(file, value))
     }
@@ -316,11 +317,11 @@ impl Known {
         self.max.as_ref().filter(|max| !max.is_nan(file)).and_then(|max| max.compare(file, value))
     }
 
-    /// Whether some value that is not NULL may stand in the relation `op` to `value`.
+    /// Returns whether some value that is not NULL may satisfy `op` with `value`.
     fn may_hold(&self, file: usize, op: CompareOp, value: &Datum) -> bool {
         let min = self.order_of_min(file, value);
         let max = self.order_of_max(file, value);
-        // A NaN that the bounds do not tell of; it equals a NaN and is greater than all else.
+        // A NaN that the bounds do not include. It equals a NaN and is greater than all other values.
         let nan =
             |of_nan: bool, of_other: bool| self.may_be_nan && if value.is_nan() { of_nan } else { of_other };
         match op {
@@ -338,7 +339,7 @@ impl Known {
     }
 }
 
-/// The operator that is true where `op` is false.
+/// Returns the operator that is true where `op` is false.
 fn opposite(op: CompareOp) -> CompareOp {
     match op {
         CompareOp::Eq | CompareOp::NullSafeEq => CompareOp::NotEq,

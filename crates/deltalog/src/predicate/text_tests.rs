@@ -1,4 +1,4 @@
-//! Texts: Spark's own, and the round trip through `Display`.
+//! Tests of Spark's own texts, and the round trip through `Display`.
 
 use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 use super::{ParseMode, col, lit, parse};
@@ -12,7 +12,7 @@ fn pruning(sql: &str) -> Predicate {
     parse(sql, "UTC", ParseMode::Pruning).unwrap()
 }
 
-/// The conjuncts, with unknown ones as `None`.
+/// Returns the conjuncts, with unknown ones as `None`.
 fn conjuncts(predicate: Predicate) -> Vec<Option<Predicate>> {
     let all = match predicate {
         Predicate::And(all) => all,
@@ -22,7 +22,7 @@ fn conjuncts(predicate: Predicate) -> Vec<Option<Predicate>> {
 }
 
 #[test]
-fn what_spark_sends() {
+fn filters_that_spark_pushes_are_parsed() {
     let sql = r"(NOT (region = 'eu')) AND (i1 IS NOT NULL) AND (i1 < 500000L) AND (s1 IN ('a', '12'))
         AND (DATE '2020-01-01' < date_add(DATE '2019-01-01', CAST(i2 AS INT))) AND startswith(s2, 'ab')";
     let date = Literal::Date(18_262);
@@ -42,7 +42,7 @@ fn what_spark_sends() {
 }
 
 #[test]
-fn functions_that_keep_the_order() {
+fn order_preserving_functions_are_parsed() {
     use arrow::datatypes::{DataType, Field, Schema, TimeUnit};
     let field = |name: &str, data_type| Field::new(name, data_type, true);
     let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
@@ -71,7 +71,7 @@ fn functions_that_keep_the_order() {
         assert_eq!(parse(&predicate.to_string(), "Europe/Berlin", ParseMode::Strict).unwrap(), predicate);
         assert!(!predicate.bind(&schema).unwrap_or_else(|e| panic!("{sql}: {e}")).has_unknown());
     }
-    // No order is kept, or it depends on the session what comes out.
+    // These preserve no order, or their result depends on the session.
     for sql in [
         "month(d) = 1",
         "CAST(i AS TINYINT) IS NULL",
@@ -89,7 +89,7 @@ fn functions_that_keep_the_order() {
             "{sql}"
         );
     }
-    // Without a known zone nobody knows which day it is.
+    // Without a known zone, the day is unknown.
     assert!(
         parse("year(t) = 2024", "Nowhere", ParseMode::Pruning)
             .unwrap()
@@ -99,7 +99,7 @@ fn functions_that_keep_the_order() {
 }
 
 #[test]
-fn literals_of_spark() {
+fn spark_literals_are_parsed() {
     let decimal = |unscaled, scale| lit(Literal::Decimal { unscaled, scale });
     for (sql, expected) in [
         ("1L", lit(1)),
@@ -143,13 +143,13 @@ fn literals_of_spark() {
 }
 
 #[test]
-fn timestamps_are_in_the_session_s_time_zone() {
+fn timestamps_use_the_session_time_zone() {
     let at = |text: &str, zone: &str| parse(&format!("t = TIMESTAMP '{text}'"), zone, ParseMode::Strict);
     let is = |micros| col("t").eq(lit(Literal::Timestamp(micros)));
     assert_eq!(at("2020-01-01 00:00:00", "UTC").unwrap(), is(1_577_836_800_000_000));
     assert_eq!(at("2020-01-01 01:00:00", "Europe/Berlin").unwrap(), is(1_577_836_800_000_000));
     assert_eq!(at("2020-01-01 01:00:00+01:00", "nowhere").unwrap(), is(1_577_836_800_000_000));
-    // Skipped, twice, unknown zone.
+    // A skipped time, a repeated time and an unknown zone.
     for (text, zone) in [
         ("2021-03-28 02:30:00", "Europe/Berlin"),
         ("2021-10-31 02:30:00", "Europe/Berlin"),
@@ -184,7 +184,7 @@ fn operators_bind_as_in_sql() {
 }
 
 #[test]
-fn what_is_not_understood_takes_only_its_group() {
+fn unknown_parts_are_limited_to_their_group() {
     let known = || Some(col("a").gt(lit(5)));
     assert_eq!(conjuncts(pruning("a > 5 AND f(x -> x + 1, b) = 3")), [known(), None]);
     assert_eq!(conjuncts(pruning("a > 5 AND (b ->> 'x' IS 7)")), [known(), None]);
@@ -192,7 +192,7 @@ fn what_is_not_understood_takes_only_its_group() {
     assert_eq!(conjuncts(pruning("a > 5 AND b ?? c")), [known(), None]);
     assert_eq!(conjuncts(pruning("a + 1 > 5 AND a > 5")), [None, known()]);
     assert_eq!(conjuncts(pruning("b[0] > 5 AND a > 5")), [None, known()]);
-    // OR after the confusion binds it all differently.
+    // An OR after the unexpected token binds everything differently.
     assert_eq!(conjuncts(pruning("a > 5 AND b ?? c OR d")), [None]);
     assert_eq!(conjuncts(pruning("a > 5 ?? AND b")), [None]);
     for sql in ["", ")", "a > 5)", "a >", "'open", "(a > 5", "a > 5 b", "AND", "a IN ()", "a, b"] {
@@ -202,7 +202,7 @@ fn what_is_not_understood_takes_only_its_group() {
 }
 
 #[test]
-fn absurd_texts_are_harmless() {
+fn extreme_texts_are_refused_without_a_panic() {
     for sql in [
         "(".repeat(100_000),
         format!("{}a{}", "(".repeat(100_000), ")".repeat(100_000)),
@@ -279,7 +279,7 @@ fn predicates() -> impl Strategy<Value = Predicate> {
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.and(b)),
             (inner.clone(), inner.clone()).prop_map(|(a, b)| a.or(b)),
             inner.clone().prop_map(Predicate::not),
-            // IS UNKNOWN of a plain value is written, and read, as any other.
+            // IS UNKNOWN of a plain value is written and read like any other.
             (inner, prop::option::of(any::<bool>()))
                 .prop_map(|(p, truth)| Predicate::Is { condition: Box::new(p), truth }),
         ]
@@ -290,13 +290,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
     #[test]
-    fn parse_undoes_display(predicate in predicates(), zone in prop::sample::select(vec!["UTC", "Asia/Tokyo", "?"])) {
+    fn parse_undoes_display(
+        predicate in predicates(), zone in prop::sample::select(vec!["UTC", "Asia/Tokyo", "?"]),
+    ) {
         let text = predicate.to_string();
-        prop_assert_eq!(parse(&text, zone, ParseMode::Strict).map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?, predicate);
+        let parsed = parse(&text, zone, ParseMode::Strict);
+        prop_assert_eq!(parsed.map_err(|e| TestCaseError::fail(format!("{text}: {e}")))?, predicate);
     }
 
     #[test]
-    fn no_text_breaks_the_parser(text in r"([ ()a1'`,.=<>]|AND|OR|NOT|IN|IS|CAST|BETWEEN|LIKE|DATE|\PC){0,30}") {
+    fn no_text_panics(text in r"([ ()a1'`,.=<>]|AND|OR|NOT|IN|IS|CAST|BETWEEN|LIKE|DATE|\PC){0,30}") {
         let _ = parse(&text, "UTC", ParseMode::Strict);
         prop_assert!(parse(&text, "UTC", ParseMode::Pruning).is_ok());
     }

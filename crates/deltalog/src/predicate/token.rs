@@ -1,16 +1,17 @@
-//! The tokens of Spark SQL: `sqlparser`'s, with what Spark writes differently put right.
+//! The tokens of Spark SQL: those of `sqlparser`, adjusted where Spark differs.
 //!
-//! - A number and the suffix that touches it (`1L`, `1S`, `1Y`, `1.5D`, `1.5F`, `1.5BD`) are one token.
-//! - String literals are unescaped as Spark's `unescapeSQLString` does, so `\%` and `\_` keep their backslash
-//!   for `LIKE`.
-//! - The number of tokens is limited, so that no text makes the parser slow.
+//! - A number and the suffix that follows it directly (`1L`, `1S`, `1Y`, `1.5D`, `1.5F`, `1.5BD`) are one
+//!   token.
+//! - String literals are unescaped as in Spark's `unescapeSQLString`: `\%` and `\_` keep their backslash for
+//!   `LIKE`.
+//! - The length of the text is limited, so that no text makes the parser slow.
 
 use crate::error::{Error, Result};
 use sqlparser::dialect::Dialect;
 use sqlparser::tokenizer::{Token as SqlToken, Tokenizer};
 use std::fmt;
 
-/// The longest text that is looked at, in bytes.
+/// The maximum length of a predicate's text, in bytes.
 const MAX_TEXT: usize = 16 << 20;
 
 /// A token of a predicate.
@@ -24,7 +25,7 @@ pub(super) enum Token {
     Text(String),
     /// The digits of `X'…'`.
     Hex(String),
-    /// A number without sign, and its suffix in upper case.
+    /// A number without its sign, and its suffix in upper case.
     Number(String, String),
     /// An operator or punctuation.
     Symbol(String),
@@ -64,7 +65,7 @@ impl Dialect for SparkTokens {
     }
 }
 
-/// Whether the word cannot be the name of a column unless in backticks.
+/// Returns whether the word needs backticks to be the name of a column.
 pub(super) fn is_reserved(word: &str) -> bool {
     const RESERVED: [&str; 16] = [
         "AND", "OR", "NOT", "IN", "IS", "LIKE", "BETWEEN", "CASE", "WHEN", "THEN", "ELSE", "END", "INTERVAL",
@@ -73,7 +74,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
     RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(word))
 }
 
-/// The tokens of `sql`, without white space and comments.
+/// Returns the tokens of `sql`, without white space and comments.
 pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
     if sql.len() > MAX_TEXT {
         return Err(Error::invalid_argument(format!("the predicate is longer than {MAX_TEXT} bytes")));
@@ -115,7 +116,7 @@ pub(super) fn tokenize(sql: &str) -> Result<Vec<Token>> {
     Ok(out)
 }
 
-/// The content of a string literal between `quote`s, as Spark reads it.
+/// Returns the contents of a string literal between `quote`s, as Spark reads it.
 fn unescape(raw: &str, quote: char) -> String {
     let mut out = String::with_capacity(raw.len());
     let mut rest = raw.chars();
@@ -151,7 +152,8 @@ fn unescape(raw: &str, quote: char) -> String {
     out
 }
 
-/// `uXXXX`, `UXXXXXXXX` or three octal digits up to 177, with the number of bytes they take.
+/// Parses `uXXXX`, `UXXXXXXXX` or three octal digits up to 177; returns the character and the number of bytes
+/// used.
 fn escape_by_number(after: &str) -> Option<(char, usize)> {
     let (digits, radix, used) = match after.chars().next()? {
         'u' => (after.get(1..5)?, 16, 5),

@@ -1,11 +1,11 @@
-//! Values in the few forms they are compared in, and Spark's order on them.
+//! The forms in which values are compared, and Spark's order on them.
 //!
 //! | domain | columns | order |
 //! | --- | --- | --- |
 //! | `Boolean` | boolean | false < true |
 //! | `Integer` | whole numbers, dates, timestamps | as numbers |
 //! | `Decimal` | decimals, unscaled, of one scale | as numbers |
-//! | `Float` | floating-point numbers; whole numbers and decimals that are compared with them | NaN = NaN above all, -0.0 = 0.0 |
+//! | `Float` | floating-point numbers; numbers that are compared with them | NaN = NaN above all, -0.0 = 0.0 |
 //! | `Bytes` | strings, binary | byte by byte, unsigned |
 
 use super::ast::CompareOp;
@@ -55,7 +55,7 @@ impl Datum {
         matches!(self, Self::Float(v) if v.is_nan())
     }
 
-    /// The order of two values of one domain.
+    /// Returns the order of two values of one domain.
     pub(super) fn compare(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => Some(a.cmp(b)),
@@ -68,7 +68,7 @@ impl Datum {
     }
 }
 
-/// Spark's order: NaN is one value above all others, and the zeros are equal.
+/// Compares in Spark's order: all NaNs are equal and above all other values, and the zeros are equal.
 pub(super) fn compare_floats(a: f64, b: f64) -> Ordering {
     match (a.is_nan(), b.is_nan()) {
         (false, false) => a.partial_cmp(&b).unwrap_or(Ordering::Equal),
@@ -86,7 +86,7 @@ pub(super) enum Values {
     Bytes(LargeBinaryArray),
 }
 
-/// The domain that values of `data_type` are compared in among themselves, if they can be.
+/// Returns the domain in which values of `data_type` are compared with each other, if there is one.
 pub(super) fn domain_of(data_type: &DataType) -> Option<Domain> {
     match data_type {
         DataType::Boolean => Some(Domain::Boolean),
@@ -107,13 +107,13 @@ pub(super) fn domain_of(data_type: &DataType) -> Option<Domain> {
 }
 
 impl Values {
-    /// The values of `array`, a column of type `column`, in `domain`.
+    /// Converts `array`, a column of type `column`, to `domain`.
     pub(super) fn new(array: &ArrayRef, column: &DataType, domain: Domain) -> Result<Self> {
-        let array = of_type(array, column)?;
+        let array = as_type(array, column)?;
         Ok(match domain {
-            Domain::Boolean => Self::Boolean(of_type(&array, &DataType::Boolean)?.as_boolean().clone()),
+            Domain::Boolean => Self::Boolean(as_type(&array, &DataType::Boolean)?.as_boolean().clone()),
             Domain::Integer => {
-                Self::Integer(of_type(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
+                Self::Integer(as_type(&array, &DataType::Int64)?.as_primitive::<Int64Type>().clone())
             }
             Domain::Decimal => match array.as_primitive_opt::<Decimal128Type>() {
                 Some(decimals) => Self::Decimal(decimals.clone()),
@@ -122,18 +122,18 @@ impl Values {
             Domain::Float => match array.as_primitive_opt::<Decimal128Type>() {
                 Some(decimals) => Self::Float(decimals_to_floats(decimals)),
                 None if matches!(column, DataType::Float32 | DataType::Float64) => Self::Float(
-                    of_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().unary(normal),
+                    as_type(&array, &DataType::Float64)?.as_primitive::<Float64Type>().unary(normal),
                 ),
                 None => {
-                    let whole = of_type(&array, &DataType::Int64)?;
+                    let whole = as_type(&array, &DataType::Int64)?;
                     Self::Float(whole.as_primitive::<Int64Type>().unary(|v| v as f64))
                 }
             },
-            Domain::Bytes => Self::Bytes(of_type(&array, &DataType::LargeBinary)?.as_binary::<i64>().clone()),
+            Domain::Bytes => Self::Bytes(as_type(&array, &DataType::LargeBinary)?.as_binary::<i64>().clone()),
         })
     }
 
-    /// How the value in row `row` compares with `other`; `None` if it is NULL.
+    /// Compares the value in row `row` with `other`; returns `None` if it is NULL.
     pub(super) fn compare(&self, row: usize, other: &Datum) -> Option<Ordering> {
         if self.is_null(row) {
             return None;
@@ -148,7 +148,7 @@ impl Values {
         }
     }
 
-    /// How the value in row `row` compares with the one of `other` in the same row; `None` if one is NULL.
+    /// Compares the value in row `row` with that of `other` in the same row; returns `None` if one is NULL.
     pub(super) fn compare_rows(&self, row: usize, other: &Self) -> Option<Ordering> {
         if self.is_null(row) || other.is_null(row) {
             return None;
@@ -163,7 +163,7 @@ impl Values {
         }
     }
 
-    /// For each row whether `op` holds for its value and `other`; NULL where the value is.
+    /// Returns for each row whether `op` holds for its value and `other`; NULL where the value is NULL.
     pub(super) fn compared(&self, op: CompareOp, other: &Datum) -> Result<BooleanArray> {
         match (self, other) {
             (Self::Boolean(a), Datum::Boolean(b)) => compared(op, a, &BooleanArray::new_scalar(*b)),
@@ -179,12 +179,13 @@ impl Values {
         }
     }
 
-    /// For each row whether `op` holds for its value and the one of `other`; NULL where one of them is.
+    /// Returns for each row whether `op` holds for its values in both columns; NULL where one of them is
+    /// NULL.
     pub(super) fn compared_rows(&self, op: CompareOp, other: &Self) -> Result<BooleanArray> {
         match (self, other) {
             (Self::Boolean(a), Self::Boolean(b)) => compared(op, a, b),
             (Self::Integer(a), Self::Integer(b)) => compared(op, a, b),
-            // Of one scale, though perhaps not of one precision.
+            // The scales are equal, but perhaps not the precisions.
             (Self::Decimal(a), Self::Decimal(b)) => {
                 compared(op, a, &b.clone().with_data_type(a.data_type().clone()))
             }
@@ -194,7 +195,7 @@ impl Values {
         }
     }
 
-    /// The bytes in row `row`, unless NULL or of another domain.
+    /// Returns the bytes in row `row`, unless they are NULL or of another domain.
     pub(super) fn bytes(&self, row: usize) -> Option<&[u8]> {
         match self {
             Self::Bytes(a) if a.is_valid(row) => Some(a.value(row)),
@@ -202,7 +203,7 @@ impl Values {
         }
     }
 
-    /// Whether the value in row `row` is a NaN.
+    /// Returns whether the value in row `row` is a NaN.
     pub(super) fn is_nan(&self, row: usize) -> bool {
         matches!(self, Self::Float(a) if a.is_valid(row) && a.value(row).is_nan())
     }
@@ -230,7 +231,7 @@ impl Values {
     }
 }
 
-/// Arrow's order is that of every domain, if floating-point numbers are [`normal`].
+/// Compares with Arrow, whose order is that of every domain if floating-point numbers are [`normal`].
 fn compared(
     op: CompareOp,
     left: &dyn arrow::array::Datum,
@@ -248,34 +249,34 @@ fn compared(
 }
 
 fn incomparable() -> Error {
-    Error::invalid_argument("the predicate compares what cannot be compared")
+    Error::invalid_argument("the predicate compares values of types that cannot be compared")
 }
 
-/// One of the many NaN for all, and one zero for both: with them the total order of IEEE 754 is Spark's.
+/// Maps all NaNs to one and both zeros to one; the total order of IEEE 754 is then Spark's order.
 fn normal(value: f64) -> f64 {
     if value.is_nan() { f64::NAN } else { value + 0.0 }
 }
 
-/// `array` as one of type `to`.
-pub(super) fn of_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+/// Casts `array` to the type `to`.
+pub(super) fn as_type(array: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
     if array.data_type() == to {
         return Ok(array.clone());
     }
     let from = array.data_type();
     cast(array, to).map_err(|e| {
-        Error::schema_mismatch(format!("a column of type {from} cannot be read as {to}")).with_source(e)
+        Error::schema_mismatch(format!("a column of type {from} cannot be cast to {to}")).with_source(e)
     })
 }
 
-/// Each decimal's nearest floating-point number: Arrow's own cast rounds twice, which may land on a
-/// neighbour.
+/// Converts each decimal to the nearest floating-point number. Arrow's own cast rounds twice, so its result
+/// may be a neighbor of that number.
 pub(super) fn decimals_to_floats(decimals: &Decimal128Array) -> Float64Array {
     let scale = decimals.scale();
     decimals.unary(|unscaled| decimal_to_float(unscaled, scale))
 }
 
-/// The floating-point number nearest to `unscaled / 10^scale`.
+/// Returns the floating-point number nearest to `unscaled / 10^scale`.
 pub(super) fn decimal_to_float(unscaled: i128, scale: i8) -> f64 {
-    // The text is always a number.
+    // The text is always a valid number.
     format!("{unscaled}e{}", -i32::from(scale)).parse().unwrap_or(f64::NAN)
 }

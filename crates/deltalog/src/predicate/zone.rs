@@ -1,9 +1,9 @@
-//! Instants and the clocks of a time zone.
+//! Conversion between instants and the local times of a zone.
 //!
-//! - A clock may be set back, so a later instant may show an earlier time. [`Clock::least`] and
-//!   [`Clock::greatest`] know how far.
-//! - A time that a clock skips or shows twice is resolved as Java does: skipped, it moves on by as much as
-//!   the clock does; twice, it is the earlier one.
+//! - A clock may be set back, so that a later instant has an earlier local time. [`Clock::least`] and
+//!   [`Clock::greatest`] account for that.
+//! - Local times that a zone skips or repeats are resolved as in Java: a skipped time moves forward by the
+//!   length of the gap, and a repeated time is the earlier instant.
 
 use chrono::{DateTime, LocalResult, Offset, TimeZone};
 use chrono_tz::Tz;
@@ -11,7 +11,7 @@ use chrono_tz::Tz;
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_HOUR: i64 = 3_600 * MICROS_PER_SECOND;
 
-/// The clocks of a time zone.
+/// The clock of a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Clock(Tz);
 
@@ -20,7 +20,7 @@ impl Clock {
         Self(zone)
     }
 
-    /// What the clock is ahead of UTC, in microseconds.
+    /// Returns the clock's offset from UTC in microseconds.
     fn offset(self, instant: i64) -> Option<i64> {
         if self.0 == Tz::UTC {
             return Some(0);
@@ -30,23 +30,23 @@ impl Clock {
         Some(i64::from(seconds) * MICROS_PER_SECOND)
     }
 
-    /// The time that the clock shows at an instant.
+    /// Returns the local time of an instant.
     pub(super) fn local(self, instant: i64) -> Option<i64> {
         instant.checked_add(self.offset(instant)?)
     }
 
-    /// A time that no clock shows a time before from `instant` on.
+    /// Returns a lower bound of the local times from `instant` on.
     pub(super) fn least(self, instant: i64) -> Option<i64> {
         self.extreme(instant, 1, Ord::min)
     }
 
-    /// A time that no clock showed a time after up to `instant`.
+    /// Returns an upper bound of the local times up to `instant`.
     pub(super) fn greatest(self, instant: i64) -> Option<i64> {
         self.extreme(instant, -1, Ord::max)
     }
 
-    /// Offsets lie within 32 hours, so what is further away than that cannot catch up; and no two changes lie
-    /// within 12 hours.
+    /// Returns the extreme local time around `instant`. Offsets differ by at most 32 hours, so later changes
+    /// cannot matter, and two changes are at least 12 hours apart.
     fn extreme(self, instant: i64, direction: i64, choose: fn(i64, i64) -> i64) -> Option<i64> {
         if self.0 == Tz::UTC {
             return Some(instant);
@@ -59,7 +59,7 @@ impl Clock {
         instant.checked_add(extreme)
     }
 
-    /// The instant at which the clock shows `local`.
+    /// Returns the instant with the local time `local`.
     pub(super) fn instant(self, local: i64) -> Option<i64> {
         if self.0 == Tz::UTC {
             return Some(local);
@@ -69,12 +69,12 @@ impl Clock {
             LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => {
                 Some(instant.timestamp_micros())
             }
-            // The offset before the gap.
+            // Use the offset before the gap.
             LocalResult::None => local.checked_sub(self.offset(local.checked_sub(36 * MICROS_PER_HOUR)?)?),
         }
     }
 
-    /// Bounds of the instants at which the clock may be said to show `local`.
+    /// Returns bounds of the instants that may have the local time `local`.
     pub(super) fn instants(self, local: i64) -> Option<(i64, i64)> {
         if self.0 == Tz::UTC {
             return Some((local, local));
@@ -102,7 +102,7 @@ mod tests {
         Tz::Africa__Monrovia,
     ];
 
-    /// Near the changes of 1840 to 2040, and a few days around.
+    /// Returns instants near the changes of 1840 to 2040, and a few days around them.
     fn instants() -> impl Strategy<Value = (i64, i64)> {
         (-4_100_000_000i64..2_200_000_000, 0..300_000i64)
             .prop_map(|(seconds, more)| (seconds * 1_000_000, (seconds + more) * 1_000_000))
@@ -112,14 +112,16 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(20_000))]
 
         #[test]
-        fn no_clock_shows_less_or_more_than_the_bounds((first, last) in instants(), zone in prop::sample::select(ZONES.to_vec())) {
+        fn local_times_stay_within_the_bounds(
+            (first, last) in instants(), zone in prop::sample::select(ZONES.to_vec()),
+        ) {
             let clock = Clock::new(zone);
             prop_assert!(clock.local(last) >= clock.least(first));
             prop_assert!(clock.local(first) <= clock.greatest(last));
         }
 
         #[test]
-        fn an_instant_is_found_again((instant, _) in instants(), zone in prop::sample::select(ZONES.to_vec())) {
+        fn instants_round_trip((instant, _) in instants(), zone in prop::sample::select(ZONES.to_vec())) {
             let clock = Clock::new(zone);
             let local = clock.local(instant).unwrap();
             let (first, last) = clock.instants(local).unwrap();
@@ -131,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn skipped_and_repeated_times_are_java_s() {
+    fn skipped_and_repeated_times_resolve_as_in_java() {
         let clock = Clock::new(Tz::Europe__Berlin);
         let seconds = |local: &str| {
             let local = chrono::NaiveDateTime::parse_from_str(local, "%Y-%m-%d %H:%M").unwrap();

@@ -1,6 +1,6 @@
-//! The columns that a table's rows are clustered by. (PROTOCOL, "Clustered Table".)
+//! The columns by which a table's rows are clustered. (PROTOCOL, "Clustered Table".)
 //!
-//! - The log names them by their physical names; a writer may spell a column as a name, or as the list of
+//! - The log contains physical column names. Writers spell a column either as one name, or as the list of
 //!   names that leads to it through structs.
 
 use serde::Deserialize;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::schema::MappedSchema;
 use crate::{Error, Result};
 
-/// The metadata domain that says which columns these are.
+/// The metadata domain that lists the clustering columns.
 pub const CLUSTERING_DOMAIN: &str = "delta.clustering";
 
 #[derive(Deserialize)]
@@ -24,14 +24,14 @@ enum Column {
     Path(Vec<String>),
 }
 
-/// The paths, by logical names, of the columns that the `configuration` of the domain names.
+/// Returns the logical paths of the columns that the `configuration` of the domain lists.
 ///
 /// # Errors
-/// `CorruptLog` if it is no such configuration, or names a column that `schema` does not have.
+/// `CorruptLog` if the configuration cannot be parsed or lists a column that `schema` does not have.
 pub fn clustering_columns(configuration: &str, schema: &MappedSchema) -> Result<Vec<Vec<String>>> {
     let bad = || {
         Error::corrupt_log(format!(
-            "the metadata domain '{CLUSTERING_DOMAIN}' does not say which columns the table is clustered by"
+            "the metadata domain '{CLUSTERING_DOMAIN}' is not a valid list of clustering columns"
         ))
     };
     let parsed: Configuration =
@@ -44,7 +44,7 @@ pub fn clustering_columns(configuration: &str, schema: &MappedSchema) -> Result<
         let found = schema.logical_path(&path).filter(|path| !path.is_empty());
         found.ok_or_else(|| {
             Error::corrupt_log(format!(
-                "the table is clustered by '{}', which is no column of it",
+                "the table is clustered by '{}', which is not a column of the table",
                 path.join(".")
             ))
         })
@@ -59,27 +59,35 @@ mod tests {
     use crate::protocol::schema::{ColumnMappingMode, StructType};
 
     fn schema() -> MappedSchema {
-        let metadata = |name: &str| format!(r#"{{"delta.columnMapping.physicalName":"{name}"}}"#);
-        let json = format!(
-            r#"{{"type":"struct","fields":[{{"name":"a","type":"long","nullable":true,"metadata":{}}},{{"name":"s","type":{{"type":"struct","fields":[{{"name":"b","type":"long","nullable":true,"metadata":{}}}]}},"nullable":true,"metadata":{}}}]}}"#,
-            metadata("col-daadafd7-7c20-4697-98f8-bff70199b1f9"),
-            metadata("b"),
-            metadata("col-5abe0e80-cf57-47ac-9ffc-a861a3d1077e")
-        );
+        let field = |name: &str, data_type: &str, physical: &str| {
+            let metadata = format!(r#"{{"delta.columnMapping.physicalName":"{physical}"}}"#);
+            format!(r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{metadata}}}"#)
+        };
+        let of = |fields: &str| format!(r#"{{"type":"struct","fields":[{fields}]}}"#);
+        let a = field("a", r#""long""#, "col-daadafd7-7c20-4697-98f8-bff70199b1f9");
+        let inner = of(&field("b", r#""long""#, "b"));
+        let outer = field("s", &inner, "col-5abe0e80-cf57-47ac-9ffc-a861a3d1077e");
+        let json = of(&format!("{a},{outer}"));
         MappedSchema::new(StructType::from_json(&json).unwrap(), ColumnMappingMode::Name).unwrap()
     }
 
     #[test]
-    fn the_example_by_logical_names() {
-        let example = r#"{"clusteringColumns":["col-daadafd7-7c20-4697-98f8-bff70199b1f9", "col-5abe0e80-cf57-47ac-9ffc-a861a3d1077e"]}"#;
+    fn protocol_example_maps_to_logical_names() {
+        let example = concat!(
+            r#"{"clusteringColumns":["col-daadafd7-7c20-4697-98f8-bff70199b1f9","#,
+            r#" "col-5abe0e80-cf57-47ac-9ffc-a861a3d1077e"]}"#,
+        );
         assert_eq!(clustering_columns(example, &schema()).unwrap(), [["a"], ["s"]]);
-        let paths = r#"{"clusteringColumns":[["col-5abe0e80-cf57-47ac-9ffc-a861a3d1077e","b"],["col-daadafd7-7c20-4697-98f8-bff70199b1f9"]],"x":1}"#;
+        let paths = concat!(
+            r#"{"clusteringColumns":[["col-5abe0e80-cf57-47ac-9ffc-a861a3d1077e","b"],"#,
+            r#"["col-daadafd7-7c20-4697-98f8-bff70199b1f9"]],"x":1}"#,
+        );
         assert_eq!(clustering_columns(paths, &schema()).unwrap(), [vec!["s", "b"], vec!["a"]]);
         assert!(clustering_columns(r#"{"clusteringColumns":[]}"#, &schema()).unwrap().is_empty());
     }
 
     #[test]
-    fn other_configurations_are_corrupt() {
+    fn invalid_configurations_are_corrupt() {
         for bad in [
             "",
             "{}",

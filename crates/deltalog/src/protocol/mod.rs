@@ -1,4 +1,4 @@
-//! What the protocol says: actions, schema, table features, paths. No I/O.
+//! The data model of the protocol: actions, schema, table features and paths. No I/O.
 
 pub mod action;
 pub mod clustering;

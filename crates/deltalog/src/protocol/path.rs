@@ -1,21 +1,21 @@
-//! The one resolver of every path in a log: `add`, `remove`, `cdc`, deletion vectors, sidecars, hints.
+//! The one resolver for all paths in a log: `add`, `remove`, `cdc`, deletion vectors, sidecars and hints.
 //! (PROTOCOL, "Add File and Remove File".)
 //!
 //! ```text
 //! month=1/part-0%20a.parquet          relative          → month=1/part-0 a.parquet
 //! s3a://bucket/table/part-0.parquet   below the table   → part-0.parquet
-//! s3://bucket/other/part-0.parquet    below an allowed root, else refused
+//! s3://bucket/other/part-0.parquet    refused unless below an allowed root
 //! ```
 //!
-//! - A path is a URI: it is percent-decoded exactly once, before anything is checked, so that `%2E%2E` is
-//!   `..` and `%2F` is `/`.
-//! - Refused: `..` segments, NUL, an empty path, a malformed escape, bytes that are not UTF-8, foreign
-//!   schemes and authorities, and absolute paths that are neither below the table nor below a root that the
-//!   caller allowed.
-//! - `.` segments and doubled slashes are dropped, as Hadoop's `Path` drops them. `?` and `#` are ordinary
+//! - A path is a URI. It is percent-decoded exactly once, before any check, so that `%2E%2E` is `..` and
+//!   `%2F` is `/`.
+//! - Refused: `..` segments, NUL, empty paths, malformed escapes, bytes that are not UTF-8, foreign schemes
+//!   and authorities, and absolute paths that are neither below the table nor below a root that the caller
+//!   allowed.
+//! - `.` segments and duplicate slashes are dropped, as in Hadoop's `Path`. `?` and `#` are ordinary
 //!   characters.
 //! - `decode(encode(s)) = s` for every string.
-//! - An error never shows user information or the query of a URI.
+//! - Errors never show a URI's user information or query.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write as _};
@@ -24,16 +24,16 @@ use url::Url;
 
 use crate::{Error, Result};
 
-/// A path of the log, decoded.
+/// A decoded path of the log.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum LogPath {
-    /// Relative to the table's root: segments joined by `/`, without `.`, `..` and empty ones.
+    /// A path relative to the table's root: segments joined by `/`, without `.`, `..` and empty segments.
     Relative(String),
-    /// Outside the table.
+    /// A path outside the table.
     Absolute(AbsolutePath),
 }
 
-/// As messages name it: relative to the table, or as a URI.
+/// Formats the path for messages: relative to the table, or as a URI.
 impl fmt::Display for LogPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -43,7 +43,7 @@ impl fmt::Display for LogPath {
     }
 }
 
-/// A decoded path together with the store it lies in.
+/// A decoded path together with the store it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AbsolutePath {
     scheme: String,
@@ -52,22 +52,22 @@ pub struct AbsolutePath {
 }
 
 impl AbsolutePath {
-    /// The scheme, in its usual spelling: `s3` for `s3a` and `s3n`, `abfss` for `abfs`, and so on.
+    /// Returns the scheme in its canonical spelling: `s3` for `s3a` and `s3n`, `abfss` for `abfs`, and so on.
     pub fn scheme(&self) -> &str {
         &self.scheme
     }
 
-    /// The bucket, or container and account; empty for local files.
+    /// Returns the bucket, or the container and account; empty for local files.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The decoded path, beginning with `/`.
+    /// Returns the decoded path, which begins with `/`.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The path as an encoded URI.
+    /// Returns the path as an encoded URI.
     pub fn to_uri(&self) -> String {
         format!("{}://{}{}", self.scheme, self.authority, encode(&self.path))
     }
@@ -86,7 +86,7 @@ impl AbsolutePath {
         self.scheme == other.scheme && self.authority.eq_ignore_ascii_case(&other.authority)
     }
 
-    /// What follows this root in `path`, when `path` lies below it.
+    /// Returns the part of `path` after this root if `path` lies below it.
     fn strip<'p>(&self, path: &'p Self) -> Option<&'p str> {
         if !self.same_store(path) {
             return None;
@@ -95,7 +95,7 @@ impl AbsolutePath {
     }
 }
 
-/// Resolves the paths of one table's log.
+/// A resolver for the paths of one table's log.
 #[derive(Debug, Clone)]
 pub struct PathResolver {
     table: AbsolutePath,
@@ -103,11 +103,11 @@ pub struct PathResolver {
 }
 
 impl PathResolver {
-    /// A resolver for the table at `table`.
+    /// Creates a resolver for the table at `table`.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) when the location is no hierarchical URL or has
-    /// a `..` segment.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if the location is not a hierarchical URL or
+    /// has a `..` segment.
     pub fn new(table: &Url) -> Result<Self> {
         Ok(Self { table: root(table)?, allowed: Vec::new() })
     }
@@ -121,29 +121,33 @@ impl PathResolver {
         Ok(self)
     }
 
-    /// The roots that are allowed beside the table, as URIs.
+    /// Returns the allowed roots outside the table, as URIs.
     pub fn allowed_roots(&self) -> impl Iterator<Item = String> {
         self.allowed.iter().map(AbsolutePath::to_uri)
     }
 
-    /// Decodes a path of the log and refuses it unless it lies below the table or an allowed root.
+    /// Decodes a path of the log; refuses one that is neither below the table nor below an allowed root.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a path that no writer may write,
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for an invalid path,
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for one outside every root.
     pub fn resolve(&self, raw: &str) -> Result<LogPath> {
         let path = self.parse(raw)?;
         match &path {
-            LogPath::Absolute(absolute) if !self.allowed.iter().any(|root| root.strip(absolute).is_some()) => {
-                Err(Error::unsupported(format!("path '{}' in the log lies outside the table", redacted(raw))).with_hint(
-                    "if the table is a shallow clone that you trust, allow its root (`allowed_roots`; in Spark the option `allowedRoots`)",
-                ))
+            LogPath::Absolute(absolute)
+                if !self.allowed.iter().any(|root| root.strip(absolute).is_some()) =>
+            {
+                Err(Error::unsupported(format!("path '{}' in the log is outside the table", redacted(raw)))
+                    .with_hint(
+                        "if the table is a shallow clone that you trust, allow its root (`allowed_roots`; in \
+                         Spark the option `allowedRoots`)",
+                    ))
             }
             _ => Ok(path),
         }
     }
 
-    /// The same of a path that is decoded already.
+    /// Resolves a path that is already decoded.
     ///
     /// # Errors
     /// As [`PathResolver::resolve`].
@@ -153,14 +157,14 @@ impl PathResolver {
         self.resolve(&scheme.map_or(encoded.clone(), |scheme| format!("{scheme}:{encoded}")))
     }
 
-    /// Decodes and normalises a path of the log without asking whether it may be read: the key by which
-    /// replay compares files.
+    /// Decodes and normalizes a path of the log without checking whether it may be read. Replay compares
+    /// files by the result.
     ///
-    /// Spellings of one file (`/t/a`, `file:/t/a`, `file:///t/a`, and `a` in the table `file:///t`) give
-    /// equal results.
+    /// Different spellings of one file (`/t/a`, `file:/t/a`, `file:///t/a`, and `a` in the table `file:///t`)
+    /// give equal results.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a path that no writer may write.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for an invalid path.
     pub fn parse(&self, raw: &str) -> Result<LogPath> {
         let refuse = |error: Error| error.at_path(redacted(raw));
         let (scheme, rest) = split_scheme(raw);
@@ -205,8 +209,8 @@ impl PathResolver {
         })
     }
 
-    /// Decodes the path of a sidecar, which must be a bare file name: sidecars lie in `_delta_log/_sidecars`
-    /// and nowhere else.
+    /// Decodes the path of a sidecar. It must be a bare file name, because sidecars exist only in
+    /// `_delta_log/_sidecars`.
     ///
     /// # Errors
     /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for anything else.
@@ -221,11 +225,11 @@ impl PathResolver {
     }
 }
 
-/// Encodes a decoded path as `java.net.URI` and Hadoop's `Path.toUri` do, so that other clients read it back.
+/// Encodes a decoded path as `java.net.URI` and Hadoop's `Path.toUri` do, so that other clients can read it.
 ///
-/// Letters, digits, `/`, `_-!.~'()*`, `;:@&=+$,` and other characters outside ASCII stay, except spaces and
-/// controls; everything else becomes the percent-encoded bytes of its UTF-8. A colon in the first segment is
-/// encoded too: what stands before it could be taken for a scheme.
+/// Letters, digits, `/`, `_-!.~'()*`, `;:@&=+$,` and characters outside ASCII are kept, except for spaces and
+/// control characters. All other characters become the percent-encoded bytes of their UTF-8. A colon in the
+/// first segment is encoded too, because the text before it could be mistaken for a scheme.
 pub fn encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut first_segment = true;
@@ -247,10 +251,10 @@ pub fn encode(path: &str) -> String {
     out
 }
 
-/// Decodes the percent-escapes of a URI's path, once.
+/// Decodes the percent escapes of a URI's path, once.
 ///
 /// # Errors
-/// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a `%` without two hexadecimal digits, and for bytes that
+/// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a `%` without two hexadecimal digits and for bytes that
 /// are not UTF-8.
 pub fn decode(encoded: &str) -> Result<Cow<'_, str>> {
     let mut bytes = encoded.bytes();
@@ -265,7 +269,7 @@ pub fn decode(encoded: &str) -> Result<Cow<'_, str>> {
         .map_err(|error| Error::corrupt_log("path in the log is not UTF-8").with_source(error))
 }
 
-/// The segments of a decoded path, without empty and `.` ones.
+/// Returns the segments of a decoded path, except for empty and `.` segments.
 fn segments(decoded: &str) -> Result<Vec<&str>> {
     if decoded.contains('\0') {
         return Err(Error::corrupt_log("path in the log contains NUL"));
@@ -278,7 +282,7 @@ fn segments(decoded: &str) -> Result<Vec<&str>> {
     Ok(segments)
 }
 
-/// Splits `scheme:rest`; a colon after a character that no scheme has is part of the path.
+/// Splits `scheme:rest`. A colon belongs to the path if a character before it cannot be part of a scheme.
 fn split_scheme(raw: &str) -> (Option<&str>, &str) {
     match raw.split_once(':') {
         Some((scheme, rest))
@@ -291,7 +295,7 @@ fn split_scheme(raw: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// One name per store: Hadoop has several drivers for the same buckets.
+/// Returns one name per store: Hadoop has several drivers for the same buckets.
 fn canonical_scheme(scheme: &str) -> String {
     let scheme = scheme.to_ascii_lowercase();
     match scheme.as_str() {
@@ -303,7 +307,7 @@ fn canonical_scheme(scheme: &str) -> String {
     }
 }
 
-/// `file://localhost/` is `file:///`.
+/// Maps `file://localhost/` to `file:///`.
 fn canonical_authority(scheme: &str, authority: &str) -> String {
     match scheme.eq_ignore_ascii_case("file") && authority.eq_ignore_ascii_case("localhost") {
         true => String::new(),
@@ -315,12 +319,11 @@ fn root(url: &Url) -> Result<AbsolutePath> {
     if url.cannot_be_a_base() {
         return Err(Error::invalid_argument("location is not a hierarchical URL"));
     }
-    AbsolutePath::from_url(url).map_err(|error| {
-        Error::invalid_argument("location has a path that no table can have").with_source(error)
-    })
+    AbsolutePath::from_url(url)
+        .map_err(|error| Error::invalid_argument("location has an invalid path").with_source(error))
 }
 
-/// `raw` without user information and query, for messages.
+/// Removes user information and query from `raw`, for messages.
 fn redacted(raw: &str) -> String {
     let (scheme, rest) = split_scheme(raw);
     let Some(rest) = rest.strip_prefix("//") else { return raw.to_owned() };

@@ -1,25 +1,25 @@
-//! The table properties that mean something to Delta writers (those that begin with `delta.`), and what
-//! values they can have.
+//! The table properties that Delta writers interpret (those whose names begin with `delta.`), and their
+//! allowed values.
 //!
-//! - A property without that prefix is the user's own; any text will do.
-//! - Checked when a table is made. A table that is there is read leniently: what its property says is used if
-//!   it can be understood, else the default.
+//! - A property without that prefix belongs to the user and may have any value.
+//! - Properties are checked when a table is created. Existing tables are read leniently: a value that cannot
+//!   be parsed counts as the default.
 
 use std::collections::BTreeMap;
 
 use crate::{Error, Result};
 
-/// What a property's value is.
+/// The kind of a property's value.
 #[derive(Debug, Clone, Copy)]
 enum Kind {
     Boolean,
-    /// At least this.
+    /// A whole number of at least this value.
     Integer(i64),
-    /// See [`interval_ms`].
+    /// A time span; see [`interval_ms`].
     Interval,
-    /// See [`byte_size`].
+    /// A number of bytes; see [`byte_size`].
     Size,
-    /// One of these, in any case.
+    /// One of these words, ignoring case.
     OneOf(&'static [&'static str]),
     Text,
 }
@@ -40,8 +40,8 @@ impl Kind {
     fn description(self) -> String {
         match self {
             Self::Boolean => "true or false".to_owned(),
-            Self::Integer(least) => format!("a whole number, at least {least}"),
-            Self::Interval => "a time span such as 'interval 30 days', in weeks or shorter units".to_owned(),
+            Self::Integer(least) => format!("a whole number of at least {least}"),
+            Self::Interval => "a time span such as 'interval 30 days', in weeks or smaller units".to_owned(),
             Self::Size => "a number of bytes such as 134217728, 128mb or 1g".to_owned(),
             Self::OneOf(words) => format!("one of {}", words.join(", ")),
             Self::Text => "text".to_owned(),
@@ -51,8 +51,8 @@ impl Kind {
 
 const SUPPORTED: Kind = Kind::OneOf(&["supported", "enabled"]);
 
-/// The properties by name. (PROTOCOL, "Table Features" and what each section on a feature says of its
-/// property; the rest is documented by Delta Lake as "table properties".)
+/// The known properties by name. (PROTOCOL, "Table Features" and the sections on single features; Delta Lake
+/// documents the others as "table properties".)
 const KNOWN: &[(&str, Kind)] = &[
     ("delta.appendOnly", Kind::Boolean),
     ("delta.autoOptimize", Kind::Boolean),
@@ -98,38 +98,39 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.workloadBasedColumns.column", Kind::Text),
 ];
 
-/// Families of properties, by what their names begin with.
+/// Families of properties, by name prefix.
 const FAMILIES: &[(&str, Kind)] = &[
     ("delta.constraints.", Kind::Text),
     ("delta.feature.", SUPPORTED),
     ("delta.universalFormat.config.", Kind::Text),
 ];
 
-/// Checks the properties of a table that is to be made.
+/// Checks the properties of a new table.
 ///
 /// # Errors
-/// `InvalidArgument` for a name beginning with `delta.` that means nothing, and for a value that its property
-/// cannot have.
+/// `InvalidArgument` for an unknown name that begins with `delta.`, and for a value that its property cannot
+/// have.
 pub fn check_properties(configuration: &BTreeMap<String, String>) -> Result<()> {
     for (name, value) in
         configuration.iter().filter(|(name, _)| name.to_ascii_lowercase().starts_with("delta."))
     {
         if matches!(name.as_str(), "delta.minReaderVersion" | "delta.minWriterVersion") {
             return Err(Error::invalid_argument(format!("the table property '{name}' cannot be set")).with_hint(
-                "the protocol follows from the columns and properties; ask for a feature by 'delta.feature.<name>' = 'supported'",
+                "leave it out, because the protocol follows from columns and properties; request a feature \
+                 with 'delta.feature.<name>' = 'supported'",
             ));
         }
         let kind = kind_of(name).ok_or_else(|| unknown(name))?;
         if !kind.allows(value) {
             return Err(Error::invalid_argument(format!("the table property '{name}' cannot be '{value}'"))
-                .with_hint(format!("it is {}", kind.description())));
+                .with_hint(format!("set it to {}", kind.description())));
         }
     }
     Ok(())
 }
 
-/// How the property that `name` means is spelled, for callers who do not tell capitals from small letters;
-/// `name` itself if it means none.
+/// Returns the canonical spelling of the property `name`, ignoring case; returns `name` itself if it is
+/// unknown.
 pub fn spelled(name: &str) -> &str {
     KNOWN.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map_or(name, |(known, _)| known)
 }
@@ -144,14 +145,14 @@ fn kind_of(name: &str) -> Option<Kind> {
 fn unknown(name: &str) -> Error {
     let error = Error::invalid_argument(format!("there is no table property '{name}'"));
     match spelled(name) {
-        known if known != name => error.with_hint(format!("it is spelled '{known}'")),
+        known if known != name => error.with_hint(format!("spell it '{known}'")),
         _ => error.with_hint(
-            "names that begin with 'delta.' are the protocol's; give a property of your own another name",
+            "choose another name for a property of your own: names that begin with 'delta.' are reserved",
         ),
     }
 }
 
-/// Milliseconds of Spark's interval text, such as `interval 1 week` or `30 days 12 hours`.
+/// Returns the milliseconds of Spark's interval text, such as `interval 1 week` or `30 days 12 hours`.
 pub(crate) fn interval_ms(text: &str) -> Option<i64> {
     let text = text.trim().to_ascii_lowercase();
     let words: Vec<&str> = text.strip_prefix("interval").unwrap_or(&text).split_whitespace().collect();
@@ -173,7 +174,7 @@ pub(crate) fn interval_ms(text: &str) -> Option<i64> {
     })
 }
 
-/// Bytes of `134217728`, `128mb` or `1g`.
+/// Returns the number of bytes that a text such as `134217728`, `128mb` or `1g` stands for.
 pub(crate) fn byte_size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
@@ -214,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_a_property_can_have() {
+    fn allowed_values_are_accepted() {
         for (name, value) in [
             ("delta.appendOnly", "TRUE"),
             ("delta.checkpointInterval", "1"),
@@ -231,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_it_cannot_have_are_refused_with_what_it_can() {
+    fn refusals_name_the_allowed_values() {
         for (name, value, hint) in [
             ("delta.appendOnly", "maybe", "true or false"),
             ("delta.checkpointInterval", "0", "at least 1"),

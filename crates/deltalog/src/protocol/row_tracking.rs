@@ -1,24 +1,24 @@
-//! Where a table keeps the ids of its rows. (PROTOCOL, "Row Tracking".)
+//! The columns in which a table keeps row ids. (PROTOCOL, "Row Tracking".)
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
 use crate::{Error, Result};
 
-/// The columns of data files, hidden from users, that hold what rows have brought along from other files.
+/// The hidden columns of data files for the ids and commit versions of rows that were moved from other files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaterializedRowTracking {
-    /// Name of the column with row ids.
+    /// The name of the column with row ids.
     pub row_id: String,
-    /// Name of the column with row commit versions.
+    /// The name of the column with row commit versions.
     pub row_commit_version: String,
 }
 
 impl MaterializedRowTracking {
-    /// Those of a table.
+    /// Returns the columns of a table.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table does not have row tracking enabled: only then its rows are sure to have
-    /// ids. `CorruptLog` if it has, but does not name the columns.
+    /// `InvalidArgument` if row tracking is not enabled for the table: only then are its rows certain to have
+    /// ids. `CorruptLog` if it is enabled but the properties do not name the columns.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         if !protocol.writer_features().contains(&TableFeature::RowTracking)
             || !metadata.is_enabled("delta.enableRowTracking")
@@ -26,7 +26,7 @@ impl MaterializedRowTracking {
             return Err(Error::invalid_argument(
                 "the rows of the table have no ids: row tracking is not enabled",
             )
-            .with_hint("the table property 'delta.enableRowTracking' enables it"));
+            .with_hint("enable it with the table property 'delta.enableRowTracking'"));
         }
         let name = |key: &str| {
             let named = metadata.property(key).filter(|name| !name.is_empty());

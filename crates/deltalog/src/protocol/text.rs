@@ -1,12 +1,12 @@
 //! Dates and timestamps as text: ISO 8601, proleptic Gregorian, microseconds.
 //!
-//! - Total: every day and microsecond that fits its type can be written and read back.
-//! - More digits of a second than six are cut off, as Spark does.
+//! - Every value that fits its type can be written and read back.
+//! - Digits of a second after the sixth are dropped, as in Spark.
 
-/// Microseconds of a day.
+/// The number of microseconds in a day.
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
 
-/// The date `days` after 1970-01-01 as `yyyy-MM-dd`; years outside 0..=9999 carry a sign.
+/// Formats the date `days` after 1970-01-01 as `yyyy-MM-dd`; years outside 0..=9999 have a sign.
 pub(crate) fn date_text(days: i32) -> String {
     let (year, month, day) = calendar_date(days.into());
     match year {
@@ -15,7 +15,7 @@ pub(crate) fn date_text(days: i32) -> String {
     }
 }
 
-/// Year, month and day of the date `days` after 1970-01-01, which must be some billion years from it at most.
+/// Returns year, month and day of the date `days` after 1970-01-01, at most some billion years away from it.
 pub(crate) fn calendar_date(days: i64) -> (i64, i64, i64) {
     // Counting years from March puts the leap day at the end of the year.
     let days = days + 719_468;
@@ -29,9 +29,9 @@ pub(crate) fn calendar_date(days: i64) -> (i64, i64, i64) {
     (year_of_era + era * 400 + i64::from(month <= 2), month, day)
 }
 
-/// The time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss[.ffffff]`.
+/// Formats the time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss[.ffffff]`.
 pub(crate) fn timestamp_text(micros: i64) -> String {
-    // Every i64 of microseconds is some 107 million days, so the conversion cannot fail.
+    // An i64 of microseconds spans about 107 million days, so the conversion cannot fail.
     let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or_default();
     let of_day = micros.rem_euclid(MICROS_PER_DAY);
     let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
@@ -43,16 +43,16 @@ pub(crate) fn timestamp_text(micros: i64) -> String {
     text
 }
 
-/// What a text says about the time zone.
+/// The time zone in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Offset {
-    /// Nothing.
+    /// None is given.
     None,
     /// Seconds east of UTC.
     Seconds(i64),
 }
 
-/// The digits of a decimal, as many behind the point as it has; `None` for a scale below 0.
+/// Formats a decimal with `scale` digits after the point; returns `None` for a scale below 0.
 pub(crate) fn decimal_text(unscaled: i128, scale: i8) -> Option<String> {
     let scale = usize::try_from(scale).ok()?;
     let digits = format!("{:0>width$}", unscaled.unsigned_abs(), width = scale + 1);
@@ -62,12 +62,12 @@ pub(crate) fn decimal_text(unscaled: i128, scale: i8) -> Option<String> {
     Some(format!("{sign}{whole}{point}{fraction}"))
 }
 
-/// `text` as a JSON string.
+/// Returns `text` as a JSON string.
 pub(crate) fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// Days since 1970-01-01 of `yyyy-MM-dd`.
+/// Parses `yyyy-MM-dd` to days since 1970-01-01.
 pub(crate) fn parse_date(text: &str) -> Option<i32> {
     let mut cursor = Cursor(text.as_bytes());
     let days = cursor.date()?;
@@ -75,8 +75,8 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
     i32::try_from(days).ok()
 }
 
-/// Microseconds since 1970-01-01 00:00:00 of `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]`, as the
-/// clock of that zone shows it.
+/// Parses `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]` to microseconds since 1970-01-01 00:00:00, as
+/// shown by the clock of that zone.
 pub(crate) fn parse_timestamp(text: &str) -> Option<(i64, Offset)> {
     let mut cursor = Cursor(text.as_bytes());
     let days = cursor.date()?;
@@ -94,7 +94,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<(i64, Offset)> {
     Some((days.checked_mul(MICROS_PER_DAY)?.checked_add(micros)?, offset))
 }
 
-/// What is left to read.
+/// The rest of the text to parse.
 struct Cursor<'a>(&'a [u8]);
 
 impl Cursor<'_> {
@@ -108,7 +108,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A number of `least` to `most` digits, not above `limit`.
+    /// Parses a number of `least` to `most` digits that is at most `limit`.
     fn number(&mut self, least: usize, most: usize, limit: i64) -> Option<i64> {
         let digits = self.0.iter().take(most).take_while(|byte| byte.is_ascii_digit()).count();
         let (number, rest) = self.0.split_at_checked(digits)?;
@@ -117,7 +117,7 @@ impl Cursor<'_> {
         (digits >= least && value <= limit).then_some(value)
     }
 
-    /// The fraction of a second in microseconds.
+    /// Parses the fraction of a second, in microseconds.
     fn fraction(&mut self) -> Option<i64> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (fraction, rest) = self.0.split_at_checked(digits)?;
@@ -168,7 +168,7 @@ impl Cursor<'_> {
     }
 }
 
-/// The inverse of [`calendar_date`].
+/// Computes the inverse of [`calendar_date`].
 pub(crate) fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let era = year.div_euclid(400);
@@ -213,14 +213,14 @@ mod tests {
         }
 
         #[test]
-        fn dates_are_chrono_s(days in -700_000i32..2_900_000) {
+        fn dates_agree_with_chrono(days in -700_000i32..2_900_000) {
             let date = chrono::DateTime::UNIX_EPOCH.date_naive() + chrono::Duration::days(days.into());
             prop_assume!((0..=9999).contains(&chrono::Datelike::year(&date)));
             prop_assert_eq!(date_text(days), date.format("%Y-%m-%d").to_string());
         }
 
         #[test]
-        fn any_text_is_harmless(text in ".{0,40}") {
+        fn no_text_panics(text in ".{0,40}") {
             let _ = (parse_date(&text), parse_timestamp(&text));
         }
     }

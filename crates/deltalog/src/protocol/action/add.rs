@@ -9,16 +9,16 @@ use super::{DeletionVectorDescriptor, PartitionValues, Tags};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Add {
-    /// URI of the data file as the log spells it: relative to the table's root, or absolute; percent-encoded.
+    /// The data file's URI as spelled in the log: relative to the table's root or absolute; percent-encoded.
     pub path: String,
-    /// Partition column (physical name) to value.
+    /// Partition values, keyed by physical column name.
     #[serde(default, deserialize_with = "null_as_default")]
     pub partition_values: PartitionValues,
     /// Size of the data file in bytes.
     pub size: i64,
-    /// When the logical file was made, in milliseconds since the epoch.
+    /// When the logical file was created, in milliseconds since the epoch.
     pub modification_time: i64,
-    /// Whether the table's rows change by this action, or are only rearranged.
+    /// Whether the action changes the table's rows; `false` if it only rearranges them.
     pub data_change: bool,
     /// Statistics as JSON text. (PROTOCOL, "Per-file Statistics".)
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,16 +26,16 @@ pub struct Add {
     /// Free-form metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tags: Option<Tags>,
-    /// The rows of the data file that are not in the table.
+    /// The deletion vector, which marks rows of the data file as deleted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
     /// Default row id of the file's first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// First version that added this path.
+    /// The first version that added this path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
-    /// What clustered the file.
+    /// The implementation that clustered the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clustering_provider: Option<String>,
 }

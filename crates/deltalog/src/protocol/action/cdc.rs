@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 use super::lenient::null_as_default;
 use super::{PartitionValues, Tags};
 
-/// A file that holds the rows a version changed.
+/// A change data file: the rows that a version changed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AddCdcFile {
-    /// URI of the change data file: relative to the table's root, or absolute; percent-encoded.
+    /// The change data file's URI: relative to the table's root or absolute; percent-encoded.
     pub path: String,
-    /// Partition column (physical name) to value.
+    /// Partition values, keyed by physical column name.
     #[serde(default, deserialize_with = "null_as_default")]
     pub partition_values: PartitionValues,
     /// Size of the file in bytes.
     pub size: i64,
-    /// Always `false`: change files do not change the table's rows.
+    /// Always `false`: change data files do not change the table's rows.
     #[serde(default, deserialize_with = "null_as_default")]
     pub data_change: bool,
     /// Free-form metadata.

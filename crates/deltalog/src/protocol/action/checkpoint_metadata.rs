@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::Tags;
 
-/// What a V2 checkpoint says about itself.
+/// The description of a V2 checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckpointMetadata {
-    /// The version of the table in the checkpoint.
+    /// The table version that the checkpoint holds.
     pub version: i64,
     /// Free-form metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,53 +1,53 @@
 //! `commitInfo`. (PROTOCOL, "Commit Provenance Information".)
 //!
-//! - Any JSON is a valid `commitInfo`, so reading one never fails: a known field of an unexpected type stays
-//!   among the unknown ones.
+//! - Any JSON object is a valid `commitInfo`, so reading one never fails: a known field of an unexpected type
+//!   is kept among the unknown fields.
 //! - Unknown fields are kept and written back.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Who committed what, and how.
+/// The provenance of a commit: who made it, when and how.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "Value")]
 pub struct CommitInfo {
-    /// When the writer says it committed, in milliseconds since the epoch.
+    /// When the writer committed, by its own clock, in milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timestamp: Option<i64>,
-    /// The commit's timestamp where in-commit timestamps are enabled, in milliseconds since the epoch.
+    /// The in-commit timestamp, where enabled, in milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub in_commit_timestamp: Option<i64>,
-    /// Name of the operation, such as `WRITE`.
+    /// The name of the operation, such as `WRITE`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Parameters of the operation; values of any JSON type.
+    /// The parameters of the operation; values may have any JSON type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_parameters: Option<Map<String, Value>>,
-    /// The version that the writer had read.
+    /// The version that the writer read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub read_version: Option<i64>,
-    /// Isolation level of the commit.
+    /// The isolation level of the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub isolation_level: Option<String>,
     /// Whether the writer added files without reading any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub is_blind_append: Option<bool>,
-    /// Figures about the operation; values of any JSON type.
+    /// The metrics of the operation; values may have any JSON type.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation_metrics: Option<Map<String, Value>>,
-    /// The program that committed.
+    /// The program that made the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engine_info: Option<String>,
-    /// The user that committed.
+    /// The user who made the commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_name: Option<String>,
-    /// What the user wanted to say about the commit.
+    /// User-supplied metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub user_metadata: Option<String>,
-    /// Unique id of the transaction, by which a writer knows its own commit again.
+    /// The unique id of the transaction, by which a writer recognizes its own commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub txn_id: Option<String>,
-    /// Every other field.
+    /// All other fields.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }
@@ -73,7 +73,7 @@ impl From<Value> for CommitInfo {
     }
 }
 
-/// Takes `key` out of `fields` when it has the expected type; leaves it where it is otherwise.
+/// Removes `key` from `fields` and returns its value if it has the expected type; otherwise leaves it there.
 fn take<T: serde::de::DeserializeOwned>(fields: &mut Map<String, Value>, key: &str) -> Option<T> {
     let value = T::deserialize(fields.get(key)?).ok()?;
     fields.remove(key);

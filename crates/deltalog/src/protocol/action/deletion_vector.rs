@@ -3,29 +3,29 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Where a deletion vector is stored.
+/// The place where a deletion vector is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum DeletionVectorStorage {
-    /// In a file of the table, named after a UUID.
+    /// A file of the table, named after a UUID.
     #[serde(rename = "u")]
     UuidRelativePath,
-    /// In the log itself.
+    /// The log itself.
     #[serde(rename = "i")]
     Inline,
-    /// In a file with an absolute path.
+    /// A file with an absolute path.
     #[serde(rename = "p")]
     AbsolutePath,
 }
 
 impl DeletionVectorStorage {
-    /// What the log's letter means.
+    /// Returns the storage that a letter of the log stands for, or `None` for an unknown letter.
     pub fn parse(letter: &str) -> Option<Self> {
         [Self::UuidRelativePath, Self::Inline, Self::AbsolutePath]
             .into_iter()
             .find(|storage| letter.chars().eq([storage.letter()]))
     }
 
-    /// The letter that the log uses.
+    /// Returns the letter that stands for this storage in the log.
     pub fn letter(self) -> char {
         match self {
             Self::UuidRelativePath => 'u',
@@ -35,25 +35,25 @@ impl DeletionVectorStorage {
     }
 }
 
-/// Which rows of a data file are deleted, by reference to a bitmap.
+/// A reference to the bitmap of a data file's deleted rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DeletionVectorDescriptor {
-    /// How to read `path_or_inline_dv`.
+    /// How to interpret `path_or_inline_dv`.
     pub storage_type: DeletionVectorStorage,
-    /// Prefix and Z85 of a UUID, Z85 of the bitmap, or an absolute path.
+    /// A prefix and a UUID in Z85, the bitmap in Z85, or an absolute path.
     pub path_or_inline_dv: String,
-    /// Where the bitmap begins in its file, in bytes; none when inline.
+    /// Offset of the bitmap in its file, in bytes; `None` if inline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub offset: Option<i32>,
-    /// Size of the bitmap in bytes, before Z85.
+    /// Size of the bitmap in bytes, before Z85 encoding.
     pub size_in_bytes: i32,
-    /// How many rows the vector removes.
+    /// Number of rows that the vector marks as deleted.
     pub cardinality: i64,
 }
 
 impl DeletionVectorDescriptor {
-    /// What tells two vectors of one data file apart. (PROTOCOL, "Derived Fields".)
+    /// Returns the id that distinguishes the vectors of one data file. (PROTOCOL, "Derived Fields".)
     pub fn unique_id(&self) -> String {
         let letter = self.storage_type.letter();
         match self.offset {

@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DomainMetadata {
-    /// Name of the domain.
+    /// The name of the domain.
     pub domain: String,
-    /// Its configuration; the last one when `removed`.
+    /// The domain's configuration; the last one if `removed`.
     pub configuration: String,
-    /// Whether this is the domain's tombstone.
+    /// Whether this action is the domain's tombstone.
     pub removed: bool,
 }
 
 impl DomainMetadata {
-    /// Whether the domain is reserved for the protocol, so that users must not touch it.
+    /// Returns whether the domain is reserved for the protocol, so that users must not modify it.
     pub fn is_system_controlled(&self) -> bool {
         self.domain.starts_with("delta.")
     }

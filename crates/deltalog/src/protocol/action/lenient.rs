@@ -1,8 +1,8 @@
-//! What real writers spell loosely, read as it is meant.
+//! Deserialization of fields that other writers spell loosely.
 
 use serde::{Deserialize, Deserializer};
 
-/// A field that may be `null` where the protocol has an empty map or list.
+/// Deserializes a field that may be `null` where the protocol has an empty map or list.
 pub(super) fn null_as_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

@@ -12,34 +12,35 @@ use crate::protocol::schema::StructType;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Metadata {
-    /// Unique id of the table.
+    /// The unique id of the table.
     pub id: String,
-    /// Name that a user gave.
+    /// The name that a user gave the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Description that a user gave.
+    /// The description that a user gave the table.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Encoding of the data files.
+    /// The encoding of the data files.
     pub format: Format,
-    /// The schema as JSON, byte for byte as the writer left it.
+    /// The schema as JSON, byte for byte as it was written.
     ///
-    /// Required by the protocol, yet writers leave it out or `null` in a table without columns; then it is
-    /// empty, and is left out again.
+    /// The protocol requires it, but some writers omit it or write `null` in a table without columns. It is
+    /// empty in that case, and is omitted again when written.
     #[serde(default, deserialize_with = "null_as_default", skip_serializing_if = "String::is_empty")]
     pub schema_string: String,
-    /// Logical names of the partition columns, in order.
+    /// The logical names of the partition columns, in order.
     pub partition_columns: Vec<String>,
-    /// When this action was made, in milliseconds since the epoch.
+    /// When this action was created, in milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_time: Option<i64>,
-    /// Table properties.
+    /// The table properties.
     #[serde(default, deserialize_with = "null_as_default")]
     pub configuration: BTreeMap<String, String>,
 }
 
 impl Metadata {
-    /// The table's schema, parsed; without columns where there is no [`schema_string`](Self::schema_string).
+    /// Returns the parsed schema of the table; it has no columns if [`schema_string`](Self::schema_string) is
+    /// empty.
     ///
     /// # Errors
     /// As [`StructType::from_json`].
@@ -50,28 +51,28 @@ impl Metadata {
         }
     }
 
-    /// The table property `key`, if set.
+    /// Returns the table property `key`, if set.
     pub fn property(&self, key: &str) -> Option<&str> {
         self.configuration.get(key).map(String::as_str)
     }
 
-    /// Whether the table property `key` is set to `true`, in any case, as Spark reads it.
+    /// Returns whether the table property `key` is `true`, ignoring case as Spark does.
     pub fn is_enabled(&self, key: &str) -> bool {
         self.property(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
     }
 
-    /// Whether the table's policy is to have checkpoints by the V2 spec.
+    /// Returns whether the table's checkpoint policy asks for V2 checkpoints.
     pub fn wants_v2_checkpoints(&self) -> bool {
         self.property("delta.checkpointPolicy").is_some_and(|policy| policy.trim().eq_ignore_ascii_case("v2"))
     }
 }
 
-/// Encoding of the data files. (PROTOCOL, "Format Specification".)
+/// The encoding of the data files. (PROTOCOL, "Format Specification".)
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// Name of the encoding, `parquet` for every table of today.
+    /// The name of the encoding; `parquet` for all current tables.
     pub provider: String,
-    /// Options of the encoding.
+    /// The options of the encoding.
     #[serde(default, deserialize_with = "null_as_default")]
     pub options: BTreeMap<String, String>,
 }

@@ -1,6 +1,7 @@
-//! Actions: what one line of a commit says. (PROTOCOL, "Actions".)
+//! Actions: the contents of one line of a commit. (PROTOCOL, "Actions".)
 //!
-//! One file per action, the fields named as the protocol names them. Lines are JSON objects with one key:
+//! Each action has its own file, and fields have the names of the protocol. A line is a JSON object with one
+//! key:
 //!
 //! ```text
 //! {"add":{"path":"part-0.parquet","partitionValues":{},"size":10,"modificationTime":0,"dataChange":true}}
@@ -8,12 +9,12 @@
 //!   └ Action::Add ────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" demands: what must not be
-//!   ignored raises the protocol.
-//! - A field that the protocol requires is required here; its absence is a corrupt log. A map that may be
+//! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" requires; a change that must not
+//!   be ignored raises the protocol version.
+//! - A field that the protocol requires is required here, and a log without it is corrupt. A map that may be
 //!   absent may also be `null`.
 //! - Optional fields that are not set are not written.
-//! - JSON deeper than serde_json's limit (128) is an error, not a stack overflow.
+//! - JSON nested deeper than serde_json's limit (128) is an error, not a stack overflow.
 
 mod add;
 mod cdc;
@@ -44,8 +45,8 @@ pub use txn::SetTransaction;
 
 use crate::{Error, Result};
 
-/// Partition column to value, both as strings; `None` is the null partition. (PROTOCOL, "Partition Value
-/// Serialization".)
+/// A map from partition column to value, both strings; `None` is the null partition. (PROTOCOL, "Partition
+/// Value Serialization".)
 pub type PartitionValues = std::collections::BTreeMap<String, Option<String>>;
 
 /// Free-form tags of an action.
@@ -56,7 +57,7 @@ pub type Tags = std::collections::BTreeMap<String, Option<String>>;
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Action {
-    /// A logical file that belongs to the table from this version on.
+    /// A logical file that belongs to the table as of this version.
     Add(Add),
     /// A logical file that no longer belongs to the table.
     Remove(Remove),
@@ -65,21 +66,21 @@ pub enum Action {
     /// The table's schema, partitioning and configuration.
     #[serde(rename = "metaData")]
     Metadata(Metadata),
-    /// What a client must be able to do to read or write the table.
+    /// The requirements for clients that read or write the table.
     Protocol(Protocol),
-    /// How far an application got.
+    /// The progress of an application.
     Txn(SetTransaction),
-    /// Who committed what, and how.
+    /// The provenance of the commit.
     CommitInfo(CommitInfo),
     /// The configuration of a named domain.
     DomainMetadata(DomainMetadata),
-    /// What a V2 checkpoint says about itself.
+    /// The description of a V2 checkpoint.
     CheckpointMetadata(CheckpointMetadata),
-    /// A file with a part of a V2 checkpoint.
+    /// A file that holds part of a V2 checkpoint.
     Sidecar(Sidecar),
 }
 
-/// A line as read: every action it could hold, because writers may spell the absent ones as `null`.
+/// A line as read. It has a field for every action, because some writers spell absent actions as `null`.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Line {
@@ -99,10 +100,10 @@ struct Line {
 impl Action {
     /// Parses one line of a commit, a compaction or a JSON checkpoint.
     ///
-    /// `None` is a line without a known action: an action of a later protocol, or every known one `null`.
+    /// Returns `None` for a line without a known action: an action of a later protocol, or only `null`s.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when the line is no JSON object, lacks a required field,
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) if the line is not a JSON object, lacks a required field,
     /// or holds more than one action.
     pub fn parse_line(line: &str) -> Result<Option<Self>> {
         let line: Line = serde_json::from_str(line).map_err(|error| {
@@ -133,17 +134,18 @@ impl Action {
         }
     }
 
-    /// The action as one line of JSON, without the line feed.
+    /// Returns the action as one line of JSON, without the line feed.
     ///
     /// # Errors
-    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) when a value has no JSON form.
+    /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) if a value cannot be written as JSON.
     pub fn to_json_line(&self) -> Result<String> {
         serde_json::to_string(self).map_err(|error| {
-            Error::invalid_argument(format!("action '{}' has no JSON form", self.name())).with_source(error)
+            Error::invalid_argument(format!("action '{}' cannot be written as JSON", self.name()))
+                .with_source(error)
         })
     }
 
-    /// The action's key in the log.
+    /// Returns the action's key in the log.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Add(_) => "add",

@@ -8,17 +8,18 @@ use super::{DeletionVectorDescriptor, PartitionValues, Tags};
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Remove {
-    /// URI of the data file as the log spells it: relative to the table's root, or absolute; percent-encoded.
+    /// The data file's URI as spelled in the log: relative to the table's root or absolute; percent-encoded.
     pub path: String,
-    /// When the file was removed, in milliseconds since the epoch; absent counts as 0 for expiry.
+    /// When the file was removed, in milliseconds since the epoch; if absent, it expires as if removed at
+    /// time 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<i64>,
-    /// Whether the table's rows change by this action, or are only rearranged.
+    /// Whether the action changes the table's rows; `false` if it only rearranges them.
     pub data_change: bool,
     /// Whether `partitionValues`, `size` and `tags` are present.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extended_file_metadata: Option<bool>,
-    /// Partition column (physical name) to value.
+    /// Partition values, keyed by physical column name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub partition_values: Option<PartitionValues>,
     /// Size of the data file in bytes.
@@ -33,10 +34,10 @@ pub struct Remove {
     /// The deletion vector that was part of the logical file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
-    /// Default row id of the file's first row.
+    /// The default row id of the file's first row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
-    /// First version that added this path.
+    /// The first version that added this path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Tags;
 
-/// A file in `_delta_log/_sidecars` with file actions of a V2 checkpoint.
+/// A file in `_delta_log/_sidecars` that holds file actions of a V2 checkpoint.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Sidecar {
@@ -12,7 +12,7 @@ pub struct Sidecar {
     pub path: String,
     /// Size of the file in bytes.
     pub size_in_bytes: i64,
-    /// When the file was made, in milliseconds since the epoch.
+    /// When the file was created, in milliseconds since the epoch.
     pub modification_time: i64,
     /// Free-form metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]

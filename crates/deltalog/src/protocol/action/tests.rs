@@ -1,4 +1,4 @@
-//! The protocol's own examples, and the laws of reading and writing lines.
+//! The protocol's own examples, and round trips of lines.
 
 use proptest::prelude::*;
 
@@ -9,48 +9,76 @@ fn parse(line: &str) -> Action {
     Action::parse_line(line).unwrap().unwrap()
 }
 
-/// Every example of the sections "Change Metadata" to "Checkpoint Metadata" (the `protocol` one with the
-/// field names of its table).
+/// All examples of the sections "Change Metadata" to "Checkpoint Metadata". The `protocol` example uses the
+/// field names of its table.
 const EXAMPLES: &[(&str, &str)] = &[
     (
         "metaData",
-        r#"{"metaData":{"id":"af23c9d7-fff1-4a5a-a2c8-55c59bd782aa","format":{"provider":"parquet","options":{}},"schemaString":"...","partitionColumns":[],"configuration":{"appendOnly":"true"}}}"#,
+        concat!(
+            r#"{"metaData":{"id":"af23c9d7-fff1-4a5a-a2c8-55c59bd782aa","format":{"provider":"parquet","#,
+            r#""options":{}},"schemaString":"...","partitionColumns":[],"#,
+            r#""configuration":{"appendOnly":"true"}}}"#,
+        ),
     ),
     (
         "add",
-        r#"{"add":{"path":"date=2017-12-10/part-000...c000.gz.parquet","partitionValues":{"date":"2017-12-10"},"size":841454,"modificationTime":1512909768000,"dataChange":true,"stats":"{\"numRecords\":1,\"minValues\":{\"val...","baseRowId":4071,"defaultRowCommitVersion":41}}"#,
+        concat!(
+            r#"{"add":{"path":"date=2017-12-10/part-000...c000.gz.parquet","#,
+            r#""partitionValues":{"date":"2017-12-10"},"size":841454,"modificationTime":1512909768000,"#,
+            r#""dataChange":true,"stats":"{\"numRecords\":1,\"minValues\":{\"val...","baseRowId":4071,"#,
+            r#""defaultRowCommitVersion":41}}"#,
+        ),
     ),
     (
         "add",
-        r#"{"add":{"path":"date=2017-12-10/part-000...c000.gz.parquet","partitionValues":{},"size":841454,"modificationTime":1512909768000,"dataChange":true,"stats":"{}","baseRowId":4071,"defaultRowCommitVersion":41,"clusteringProvider":"liquid"}}"#,
+        concat!(
+            r#"{"add":{"path":"date=2017-12-10/part-000...c000.gz.parquet","partitionValues":{},"#,
+            r#""size":841454,"modificationTime":1512909768000,"dataChange":true,"stats":"{}","#,
+            r#""baseRowId":4071,"defaultRowCommitVersion":41,"clusteringProvider":"liquid"}}"#,
+        ),
     ),
     (
         "remove",
-        r#"{"remove":{"path":"part-00001-9…..snappy.parquet","deletionTimestamp":1515488792485,"dataChange":true,"baseRowId":4071,"defaultRowCommitVersion":41}}"#,
+        concat!(
+            r#"{"remove":{"path":"part-00001-9…..snappy.parquet","deletionTimestamp":1515488792485,"#,
+            r#""dataChange":true,"baseRowId":4071,"defaultRowCommitVersion":41}}"#,
+        ),
     ),
     (
         "cdc",
-        r#"{"cdc":{"path":"_change_data/cdc-00001-c…..snappy.parquet","partitionValues":{},"size":1213,"dataChange":false}}"#,
+        concat!(
+            r#"{"cdc":{"path":"_change_data/cdc-00001-c…..snappy.parquet","partitionValues":{},"#,
+            r#""size":1213,"dataChange":false}}"#,
+        ),
     ),
     ("txn", r#"{"txn":{"appId":"3ba13872-2d47-4e17-86a0-21afd2a22395","version":364475}}"#),
     ("protocol", r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#),
     (
         "protocol",
-        r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["columnMapping"],"writerFeatures":["columnMapping","identityColumns"]}}"#,
+        concat!(
+            r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["columnMapping"],"#,
+            r#""writerFeatures":["columnMapping","identityColumns"]}}"#,
+        ),
     ),
     (
         "domainMetadata",
-        r#"{"domainMetadata":{"domain":"delta.deltaTableFeatureX","configuration":"{\"key1\":\"value1\"}","removed":false}}"#,
+        concat!(
+            r#"{"domainMetadata":{"domain":"delta.deltaTableFeatureX","#,
+            r#""configuration":"{\"key1\":\"value1\"}","removed":false}}"#,
+        ),
     ),
     (
         "sidecar",
-        r#"{"sidecar":{"path":"016ae953-37a9-438e-8683-9a9a4a79a395.parquet","sizeInBytes":2304522,"modificationTime":1512909768000,"tags":{}}}"#,
+        concat!(
+            r#"{"sidecar":{"path":"016ae953-37a9-438e-8683-9a9a4a79a395.parquet","sizeInBytes":2304522,"#,
+            r#""modificationTime":1512909768000,"tags":{}}}"#,
+        ),
     ),
     ("checkpointMetadata", r#"{"checkpointMetadata":{"version":1,"tags":{}}}"#),
 ];
 
 #[test]
-fn the_examples_of_the_protocol_are_written_as_they_were_read() {
+fn protocol_examples_are_written_as_they_were_read() {
     for (name, line) in EXAMPLES {
         let action = parse(line);
         assert_eq!(action.name(), *name);
@@ -59,8 +87,13 @@ fn the_examples_of_the_protocol_are_written_as_they_were_read() {
 }
 
 #[test]
-fn commit_info_keeps_everything() {
-    let line = r#"{"commitInfo":{"timestamp":1515491537026,"userId":"100121","userName":"michael@databricks.com","operation":"INSERT","operationParameters":{"mode":"Append","partitionBy":"[]"},"notebook":{"notebookId":"4443029"},"clusterId":"1027-202406-pooh991"}}"#;
+fn commit_info_keeps_unknown_fields() {
+    let line = concat!(
+        r#"{"commitInfo":{"timestamp":1515491537026,"userId":"100121","#,
+        r#""userName":"michael@databricks.com","operation":"INSERT","#,
+        r#""operationParameters":{"mode":"Append","partitionBy":"[]"},"#,
+        r#""notebook":{"notebookId":"4443029"},"clusterId":"1027-202406-pooh991"}}"#,
+    );
     let action = parse(line);
     let Action::CommitInfo(info) = &action else { panic!("{action:?}") };
     assert_eq!(info.timestamp, Some(1515491537026));
@@ -72,7 +105,7 @@ fn commit_info_keeps_everything() {
 }
 
 #[test]
-fn commit_info_may_be_any_json() {
+fn commit_info_may_be_any_json_object() {
     for line in [
         r#"{"commitInfo":{"timestamp":"yesterday","operationParameters":"none","readVersion":null}}"#,
         r#"{"commitInfo":{"timestamp":1.5,"isBlindAppend":"maybe"}}"#,
@@ -99,7 +132,7 @@ fn unknown_actions_and_fields_are_ignored() {
 }
 
 #[test]
-fn a_line_that_is_no_action_is_a_corrupt_log() {
+fn invalid_action_lines_are_a_corrupt_log() {
     let deep = format!(r#"{{"commitInfo":{}{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
     for line in [
         "",
@@ -110,7 +143,10 @@ fn a_line_that_is_no_action_is_a_corrupt_log() {
         r#"{"add":{"partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}"#,
         r#"{"remove":{"path":"a"}}"#,
         r#"{"protocol":{"minReaderVersion":1}}"#,
-        r#"{"txn":{"appId":"a","version":1},"domainMetadata":{"domain":"d","configuration":"","removed":false}}"#,
+        concat!(
+            r#"{"txn":{"appId":"a","version":1},"domainMetadata":{"domain":"d","configuration":"","#,
+            r#""removed":false}}"#,
+        ),
         r#"{"txn":{"appId":"a","version":1}} {"txn":{"appId":"a","version":1}}"#,
         &deep,
     ] {
@@ -119,10 +155,11 @@ fn a_line_that_is_no_action_is_a_corrupt_log() {
 }
 
 #[test]
-fn null_counts_as_absent_where_a_map_or_an_option_is_meant() {
-    let Action::Add(add) = parse(
-        r#"{"add":{"path":"a","partitionValues":null,"size":1,"modificationTime":2,"dataChange":true,"stats":null,"tags":null,"deletionVector":null}}"#,
-    ) else {
+fn null_maps_and_options_count_as_absent() {
+    let Action::Add(add) = parse(concat!(
+        r#"{"add":{"path":"a","partitionValues":null,"size":1,"modificationTime":2,"dataChange":true,"#,
+        r#""stats":null,"tags":null,"deletionVector":null}}"#,
+    )) else {
         panic!()
     };
     assert_eq!(
@@ -131,10 +168,13 @@ fn null_counts_as_absent_where_a_map_or_an_option_is_meant() {
     );
 }
 
-/// The first commit of Delta Live Tables.
+/// The first commit of Delta Live Tables has this form.
 #[test]
 fn metadata_without_a_schema_has_no_columns() {
-    let line = r#"{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},"partitionColumns":[],"configuration":{},"createdTime":1}}"#;
+    let line = concat!(
+        r#"{"metaData":{"id":"a","format":{"provider":"parquet","options":{}},"partitionColumns":[],"#,
+        r#""configuration":{},"createdTime":1}}"#,
+    );
     let action = parse(line);
     let Action::Metadata(metadata) = &action else { panic!("{action:?}") };
     assert!(metadata.schema().unwrap().fields().is_empty());
@@ -142,7 +182,7 @@ fn metadata_without_a_schema_has_no_columns() {
 }
 
 #[test]
-fn the_unique_id_of_a_deletion_vector_is_derived_as_the_protocol_says() {
+fn deletion_vector_unique_ids_follow_the_protocol() {
     let descriptor = |storage: &str, path: &str, offset: &str| {
         let json = format!(
             r#"{{"storageType":"{storage}","pathOrInlineDv":"{path}","sizeInBytes":40,"cardinality":6{offset}}}"#
@@ -171,7 +211,10 @@ proptest! {
             path: path.clone(), partition_values: values.clone(), size, modification_time: !size, data_change,
             stats: stats.clone(), tags: Some(values.clone()), base_row_id: row_id, ..Add::default()
         };
-        let remove = Remove { path, partition_values: Some(values), size: Some(size), stats, data_change, base_row_id: row_id, ..Remove::default() };
+        let remove = Remove {
+            path, partition_values: Some(values), size: Some(size), stats, data_change, base_row_id: row_id,
+            ..Remove::default()
+        };
         for action in [Action::Add(add), Action::Remove(remove)] {
             let line = action.to_json_line().unwrap();
             prop_assert!(!line.contains('\n'));

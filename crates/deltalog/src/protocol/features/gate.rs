@@ -1,51 +1,51 @@
-//! What may be read and what may be written: the only place that says which features are implemented.
+//! The gates for reading and writing. This is the only place that says which features are implemented.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::{Metadata, Protocol};
 use crate::{Error, Result};
 
-/// How far a feature is implemented on one side.
+/// How far a feature is implemented for readers or for writers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Support {
-    /// In full, or it asks nothing of this side.
+    /// Fully implemented, or it requires nothing of this side.
     Full,
-    /// Only as long as the table makes no use of it.
+    /// Accepted only while the table makes no use of it.
     WhileInactive,
-    /// Not at all.
+    /// Not implemented.
     Missing,
 }
 
-/// What a reader can do.
-fn reading(feature: &TableFeature) -> Support {
+/// Returns how far readers support a feature.
+fn reader_support(feature: &TableFeature) -> Support {
     match feature {
-        // Asks of readers only that they know its name; they do not vacuum.
+        // Readers only have to know the name of `vacuumProtocolCheck`; they do not vacuum.
         TableFeature::VacuumProtocolCheck | TableFeature::TimestampNtz | TableFeature::ColumnMapping => {
             Support::Full
         }
         TableFeature::DeletionVectors => Support::Full,
-        // Changes of types that are no widenings are refused where the schema is read.
+        // Type changes that are not widenings are refused where the schema is read.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
         TableFeature::V2Checkpoint => Support::Full,
         TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
         TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
-        // A writers' feature asks nothing of readers, in whichever list it stands.
+        // A writer feature requires nothing of readers, whichever list it is in.
         feature if feature.kind() == Some(FeatureKind::Writer) => Support::Full,
         _ => Support::Missing,
     }
 }
 
-/// What a writer can do.
-fn writing(feature: &TableFeature) -> Support {
+/// Returns how far writers support a feature.
+fn writer_support(feature: &TableFeature) -> Support {
     match feature {
-        // Respected through `is_append_only`.
+        // `is_append_only` enforces it.
         TableFeature::AppendOnly => Support::Full,
-        // Domains are carried on by replay; no writer here touches one.
+        // Replay preserves domains; no writer here changes one.
         TableFeature::DomainMetadata => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
-        // Classic checkpoints stay allowed, of the one spec and of the other.
+        // Classic checkpoints of either spec remain allowed.
         TableFeature::V2Checkpoint => Support::Full,
-        // Files are written and removed as a whole: removed ones with their vectors, and nothing is updated,
-        // so there is no change file to write.
+        // Files are only written or removed whole, together with their vectors. No row is updated, so there
+        // is no change data file to write.
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         TableFeature::Invariants
         | TableFeature::CheckConstraints
@@ -56,26 +56,26 @@ fn writing(feature: &TableFeature) -> Support {
     }
 }
 
-/// Whether a writer can do all that a table asks which makes use of the feature.
+/// Returns whether writers support a table that makes use of the feature.
 pub(super) fn is_writable_when_active(feature: &TableFeature) -> bool {
-    writing(feature) == Support::Full
+    writer_support(feature) == Support::Full
 }
 
-/// The features for which the table cannot be read.
+/// Returns the features that prevent reading the table.
 ///
 /// # Errors
-/// As [`Metadata::schema`], when only the schema can tell whether a feature is in use.
+/// As [`Metadata::schema`], if only the schema can tell whether a feature is in use.
 pub fn reader_refusals(protocol: &Protocol, metadata: &Metadata) -> Result<Vec<TableFeature>> {
-    refusals(protocol.reader_features(), reading, metadata)
+    refusals(protocol.reader_features(), reader_support, metadata)
 }
 
-/// The features for which the table cannot be written, those of readers included.
+/// Returns the features that prevent writing the table, including those that prevent reading it.
 ///
 /// # Errors
 /// As [`reader_refusals`].
 pub fn writer_refusals(protocol: &Protocol, metadata: &Metadata) -> Result<Vec<TableFeature>> {
     let mut refused = reader_refusals(protocol, metadata)?;
-    for feature in refusals(protocol.writer_features(), writing, metadata)? {
+    for feature in refusals(protocol.writer_features(), writer_support, metadata)? {
         if !refused.contains(&feature) {
             refused.push(feature);
         }
@@ -94,8 +94,8 @@ fn refusals(
         match feature.is_active(metadata) {
             Ok(true) => refused.push(feature),
             Ok(false) => {}
-            // A feature that is missing anyway is the better thing to say than a schema that may only be
-            // unreadable for want of it.
+            // Naming a missing feature is more helpful than reporting the schema as invalid: it may be
+            // unreadable only because the feature is missing.
             Err(error) if refused.is_empty() => return Err(error),
             Err(_) => {}
         }
@@ -103,29 +103,29 @@ fn refusals(
     Ok(refused)
 }
 
-/// Refuses a table that cannot be read rightly.
+/// Refuses a table that cannot be read correctly.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that is missing, the protocol version,
-/// or the file format; [`CorruptLog`](crate::ErrorKind::CorruptLog) for a protocol that the specification
-/// does not allow.
+/// [`Unsupported`](crate::ErrorKind::Unsupported) if features, the protocol version or the file format are
+/// not implemented; names them. [`CorruptLog`](crate::ErrorKind::CorruptLog) if the specification does not
+/// allow the protocol.
 pub fn ensure_readable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
-    ensure_readable_but(protocol, metadata, &[]).map_err(|error| {
+    ensure_readable_except(protocol, metadata, &[]).map_err(|error| {
         let only_by_catalog =
-            ensure_readable_but(protocol, metadata, &[TableFeature::CatalogManaged]).is_ok();
+            ensure_readable_except(protocol, metadata, &[TableFeature::CatalogManaged]).is_ok();
         if only_by_catalog { needs_catalog() } else { error }
     })
 }
 
-/// As [`ensure_readable`], of a table whose catalog was asked for the commits that are not published yet.
+/// Checks as [`ensure_readable`] does, for a table whose catalog was asked for its unpublished commits.
 ///
 /// # Errors
 /// As [`ensure_readable`].
 pub fn ensure_readable_with_catalog(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
-    ensure_readable_but(protocol, metadata, &[TableFeature::CatalogManaged])
+    ensure_readable_except(protocol, metadata, &[TableFeature::CatalogManaged])
 }
 
-fn ensure_readable_but(protocol: &Protocol, metadata: &Metadata, allowed: &[TableFeature]) -> Result<()> {
+fn ensure_readable_except(protocol: &Protocol, metadata: &Metadata, allowed: &[TableFeature]) -> Result<()> {
     protocol.validate()?;
     ensure_version("read", protocol.min_reader_version, READER_VERSION)?;
     let mut refused = reader_refusals(protocol, metadata)?;
@@ -137,17 +137,23 @@ fn ensure_readable_but(protocol: &Protocol, metadata: &Metadata, allowed: &[Tabl
             "cannot read the table: its data files are in the format '{}'",
             metadata.format.provider
         ))
-        .with_hint("only parquet is implemented")),
+        .with_hint("convert the data files to Parquet, the only format that is implemented")),
     }
 }
 
-/// Only the catalog knows the newest version of a table with `catalogManaged`.
+/// Returns the error for a table with `catalogManaged` that is opened by its path.
 fn needs_catalog() -> Error {
-    Error::unsupported("cannot read the table by its path: a catalog manages it (table feature 'catalogManaged') and only that knows its newest version")
-        .with_hint("ask the catalog for the commits that are not published yet, and open the table with them as its staged commits (there may be none)")
+    Error::unsupported(
+        "cannot read the table by its path: it has the table feature 'catalogManaged', and only its catalog \
+         knows the newest version",
+    )
+    .with_hint(
+        "ask the catalog for the commits that are not published yet, and open the table with them as its \
+         staged commits (there may be none)",
+    )
 }
 
-/// Refuses a table that cannot be written rightly; it must be readable too.
+/// Refuses a table that cannot be read and written correctly.
 ///
 /// # Errors
 /// As [`ensure_readable`].
@@ -158,10 +164,9 @@ pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_readable(protocol, metadata)
 }
 
-/// Whether rows of the table must not be changed or removed. (PROTOCOL, "Append-only Tables".)
+/// Returns whether rows of the table must not be changed or removed. (PROTOCOL, "Append-only Tables".)
 ///
-/// Holds for every protocol: a table that says so in its properties means it, also where its protocol does
-/// not make writers respect it.
+/// The property counts under every protocol, even one that does not require writers to respect it.
 pub fn is_append_only(metadata: &Metadata) -> bool {
     metadata.is_enabled("delta.appendOnly")
 }
@@ -172,7 +177,7 @@ fn ensure_version(verb: &str, version: i32, newest: i32) -> Result<()> {
         false => Err(Error::unsupported(format!(
             "cannot {verb} the table: it needs version {version} of the {verb} protocol"
         ))
-        .with_hint(format!("versions up to {newest} are implemented; a newer release may know this one"))),
+        .with_hint(format!("versions up to {newest} are implemented; a newer release may support this one"))),
     }
 }
 
@@ -191,7 +196,10 @@ pub(super) fn ensure_features(verb: &str, refused: &[TableFeature]) -> Result<()
         }
     ))
     .with_hint(match verb {
-        "make" => format!("leave out the property or the column that asks for {them}"),
-        _ => format!("use a client that implements {them}, or drop {them} from the table with one, or look for a newer release"),
+        "make" => format!("leave out the property or the column that requires {them}"),
+        _ => format!(
+            "use a client that implements {them}, drop {them} from the table with such a client, or look \
+             for a newer release"
+        ),
     }))
 }

@@ -1,11 +1,11 @@
-//! Table features, and the gates for what is not implemented. (PROTOCOL, "Table Features", "Valid Feature
-//! Names in Table Features", "Reader Version Requirements", "Writer Version Requirements".)
+//! Table features, and the gates that refuse tables with unimplemented ones. (PROTOCOL, "Table Features",
+//! "Valid Feature Names in Table Features", "Reader Version Requirements", "Writer Version Requirements".)
 //!
-//! - A feature is *supported* by a table when its protocol implies it (legacy versions) or lists it. It is
-//!   *active* when the table's metadata makes use of it. Some can be active without a trace in the metadata;
-//!   those count as active as soon as they are supported.
-//! - What is not implemented is refused by name, and so is every name that is not known. The gates start
-//!   strict; code that implements a feature opens its row in `gate.rs`.
+//! - A feature is *supported* by a table if its protocol implies it (legacy versions) or lists it. It is
+//!   *active* if the table's metadata makes use of it. Some features can be active without a trace in the
+//!   metadata; those count as active as soon as they are supported.
+//! - Features that are unknown or not implemented are refused by name. The gates start strict; code that
+//!   implements a feature changes its entry in `gate.rs`.
 
 mod gate;
 mod new_table;
@@ -24,18 +24,18 @@ pub use table_feature::{FeatureKind, TableFeature};
 use super::action::Protocol;
 use crate::{Error, Result};
 
-/// The newest version of the read protocol: the one with feature lists.
+/// The newest version of the reader protocol: the one with feature lists.
 pub const READER_VERSION: i32 = 3;
-/// The newest version of the write protocol: the one with feature lists.
+/// The newest version of the writer protocol: the one with feature lists.
 pub const WRITER_VERSION: i32 = 7;
 
 impl Protocol {
-    /// Whether the protocol is one that the specification allows.
+    /// Checks that the specification allows the protocol.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a version below 1, a feature list without the version
-    /// that has one, the version without its list, and reader version 3 with a writer version below 7.
-    /// Versions above the newest are the gates' business.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) for a version below 1, for a feature list with a version
+    /// that has none, for a version that lacks its feature list, and for reader version 3 with a writer
+    /// version below 7. Versions above the newest are left to the gates.
     pub fn validate(&self) -> Result<()> {
         let corrupt = |what: &str| {
             let (reader, writer) = (self.min_reader_version, self.min_writer_version);
@@ -43,7 +43,7 @@ impl Protocol {
                 "protocol (reader version {reader}, writer version {writer}) {what}"
             )))
         };
-        // An empty list says nothing: some writers leave one where none belongs.
+        // Empty lists are ignored: some writers write one with versions that have none.
         let lists =
             |features: &Option<Vec<String>>| features.as_ref().is_some_and(|features| !features.is_empty());
         if self.min_reader_version < 1 || self.min_writer_version < 1 {
@@ -67,7 +67,7 @@ impl Protocol {
         Ok(())
     }
 
-    /// The features that a reader must implement, implied or listed.
+    /// Returns the features that a reader must implement, implied or listed.
     pub fn reader_features(&self) -> Vec<TableFeature> {
         if self.min_reader_version >= READER_VERSION {
             return listed(&self.reader_features);
@@ -79,7 +79,7 @@ impl Protocol {
             .collect()
     }
 
-    /// The features that a writer must implement, implied or listed.
+    /// Returns the features that a writer must implement, implied or listed.
     pub fn writer_features(&self) -> Vec<TableFeature> {
         if self.min_writer_version >= WRITER_VERSION {
             return listed(&self.writer_features);

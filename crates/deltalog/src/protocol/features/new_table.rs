@@ -1,4 +1,4 @@
-//! The protocol of a new table: the oldest that suffices for its columns and properties.
+//! The protocol of a new table: the oldest that supports its columns and properties.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::schema::{DataType, PrimitiveType, StructType};
 use crate::{Error, Result};
 
-/// Features whose use the metadata shows, see [`TableFeature::is_active`].
+/// The features whose use is visible in the metadata; see [`TableFeature::is_active`].
 const TRACED: [TableFeature; 12] = [
     TableFeature::Invariants,
     TableFeature::CheckConstraints,
@@ -24,11 +24,11 @@ const TRACED: [TableFeature; 12] = [
     TableFeature::InCommitTimestamp,
 ];
 
-/// The protocol for a new table with this schema and these properties.
+/// Returns the protocol for a new table with this schema and these properties.
 ///
 /// # Errors
-/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that a property or a column asks for
-/// and that cannot be written.
+/// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that a property or a column requires
+/// but that cannot be written.
 pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol> {
     let mut asked: Vec<TableFeature> = Vec::new();
     for feature in TRACED {
@@ -69,9 +69,9 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
     Ok(protocol_with(&asked))
 }
 
-/// The oldest protocol with `features`.
+/// Returns the oldest protocol that supports `features`.
 fn protocol_with(features: &[TableFeature]) -> Protocol {
-    // Those that the oldest protocol for writers has without naming them.
+    // The oldest writer protocol implies these without listing them.
     let legacy = [TableFeature::AppendOnly, TableFeature::Invariants];
     let listed: BTreeSet<&str> =
         features.iter().filter(|feature| !legacy.contains(feature)).map(TableFeature::name).collect();
@@ -94,7 +94,7 @@ fn protocol_with(features: &[TableFeature]) -> Protocol {
     }
 }
 
-/// Refuses columns of the names that the change data feed has for its own.
+/// Refuses columns with names that are reserved for the change data feed.
 fn ensure_no_feed_columns(schema: &StructType) -> Result<()> {
     match ["_change_type", "_commit_version", "_commit_timestamp"]
         .into_iter()
@@ -102,27 +102,27 @@ fn ensure_no_feed_columns(schema: &StructType) -> Result<()> {
     {
         None => Ok(()),
         Some(field) => Err(Error::schema_mismatch(format!(
-            "the change data feed has a column '{}' of its own",
+            "column '{}' has a name that is reserved for the change data feed",
             field.name
         ))
-        .with_hint("rename the column, or leave out the property delta.enableChangeDataFeed")),
+        .with_hint("rename the column, or leave out the table property 'delta.enableChangeDataFeed'")),
     }
 }
 
 impl StructType {
-    /// Whether a primitive type, nested ones included, fulfils `matches`.
+    /// Returns whether `matches` holds for any primitive type, including nested ones.
     pub fn any_primitive(&self, matches: &dyn Fn(PrimitiveType) -> bool) -> bool {
         self.fields().iter().any(|field| field.data_type.any_primitive(matches))
     }
 
-    /// Whether a column, nested ones included, is of the type `variant`.
+    /// Returns whether any column, including nested ones, has the type `variant`.
     pub fn holds_variants(&self) -> bool {
         self.fields().iter().any(|field| field.data_type.holds_variants())
     }
 }
 
 impl DataType {
-    /// Whether a primitive type in it fulfils `matches`.
+    /// Returns whether `matches` holds for any primitive type in this type.
     pub fn any_primitive(&self, matches: &dyn Fn(PrimitiveType) -> bool) -> bool {
         match self {
             Self::Primitive(primitive) => matches(*primitive),
@@ -133,7 +133,7 @@ impl DataType {
         }
     }
 
-    /// Whether it is or holds the type `variant`.
+    /// Returns whether the type is or contains `variant`.
     pub fn holds_variants(&self) -> bool {
         match self {
             Self::Variant => true,
@@ -169,7 +169,7 @@ mod tests {
 
     /// PROTOCOL, "Timestamp without timezone (TimestampNtz)".
     #[test]
-    fn a_table_asks_for_what_its_columns_need() {
+    fn columns_require_their_features() {
         let plain = metadata("long", None);
         assert_eq!(protocol_for(&plain.schema().unwrap(), &plain).unwrap().min_reader_version, 1);
         let ntz = metadata("timestamp_ntz", None);
@@ -181,7 +181,7 @@ mod tests {
     /// PROTOCOL, "Table Features for New and Existing Tables", "Deletion Vectors", "V2 Checkpoint Table
     /// Feature", "Writer Requirements for AddCDCFile".
     #[test]
-    fn a_table_lists_what_its_properties_ask_for() {
+    fn properties_require_their_features() {
         let made = |type_name: &str, property| {
             let metadata = metadata(type_name, Some(property));
             let made = protocol_for(&metadata.schema().unwrap(), &metadata).unwrap();
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn the_feeds_columns_are_its_own() {
+    fn change_data_feed_columns_are_reserved() {
         let mut metadata = metadata("long", Some(("delta.enableChangeDataFeed", "true")));
         metadata.schema_string = metadata.schema_string.replace("\"a\"", "\"_Commit_Version\"");
         let error = protocol_for(&metadata.schema().unwrap(), &metadata).unwrap_err();
@@ -228,14 +228,14 @@ mod tests {
     }
 
     #[test]
-    fn variants_need_their_feature() {
+    fn variants_require_their_feature() {
         let variant = metadata("variant", None);
         let error = protocol_for(&variant.schema().unwrap(), &variant).unwrap_err();
         assert!(error.to_string().contains("'variantType'"), "{error}");
     }
 
     #[test]
-    fn properties_that_ask_for_missing_features_are_refused_by_name() {
+    fn properties_that_require_missing_features_are_refused_by_name() {
         for (property, feature) in [
             (("delta.enableTypeWidening", "true"), "typeWidening"),
             (("delta.feature.rowTracking", "supported"), "rowTracking"),

@@ -1,11 +1,11 @@
-//! The list of table features: those of the specification and those that writers use besides.
+//! The list of table features: those of the specification, and further ones that writers use.
 
 use std::fmt;
 
 use crate::Result;
 use crate::protocol::action::Metadata;
 
-/// Who must implement a feature.
+/// The clients that must implement a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureKind {
     /// Readers and writers.
@@ -21,14 +21,14 @@ macro_rules! table_features {
         #[non_exhaustive]
         pub enum TableFeature {
             $($(#[$doc])* $variant,)*
-            /// A name that is not known.
+            /// A feature with an unknown name.
             Unknown(String),
         }
 
         impl TableFeature {
             const KNOWN: &[Self] = &[$(Self::$variant),*];
 
-            /// The feature of that name; [`TableFeature::Unknown`] if there is none.
+            /// Returns the feature with that name, or [`TableFeature::Unknown`] if there is none.
             pub fn from_name(name: &str) -> Self {
                 match name {
                     $($name => Self::$variant,)*
@@ -36,7 +36,7 @@ macro_rules! table_features {
                 }
             }
 
-            /// The name in a `protocol` action.
+            /// Returns the name in a `protocol` action.
             pub fn name(&self) -> &str {
                 match self {
                     $(Self::$variant => $name,)*
@@ -44,7 +44,7 @@ macro_rules! table_features {
                 }
             }
 
-            /// Who must implement the feature; `None` for an unknown one.
+            /// Returns who must implement the feature; `None` for an unknown one.
             pub fn kind(&self) -> Option<FeatureKind> {
                 match self {
                     $(Self::$variant => Some(FeatureKind::$kind),)*
@@ -52,7 +52,7 @@ macro_rules! table_features {
                 }
             }
 
-            /// The first reader version that implies the feature without listing it.
+            /// Returns the first reader version that implies the feature without listing it.
             pub fn legacy_reader_version(&self) -> Option<i32> {
                 match self {
                     $($(Self::$variant => Some($reader),)?)*
@@ -60,7 +60,7 @@ macro_rules! table_features {
                 }
             }
 
-            /// The first writer version that implies the feature without listing it.
+            /// Returns the first writer version that implies the feature without listing it.
             pub fn legacy_writer_version(&self) -> Option<i32> {
                 match self {
                     $($(Self::$variant => Some($writer),)?)*
@@ -102,11 +102,11 @@ table_features! {
     IcebergCompatV1 = "icebergCompatV1", Writer;
     /// "Iceberg Compatibility V2"
     IcebergCompatV2 = "icebergCompatV2", Writer;
-    /// Compatibility with Iceberg's third format version.
+    /// Compatibility with version 3 of the Iceberg format.
     IcebergCompatV3 = "icebergCompatV3", Writer;
-    /// Files that Iceberg writers could have written.
+    /// Data files that an Iceberg writer could have written.
     IcebergWriterCompatV1 = "icebergWriterCompatV1", Writer;
-    /// As `icebergWriterCompatV1`, for Iceberg's third format version.
+    /// As `icebergWriterCompatV1`, for version 3 of the Iceberg format.
     IcebergWriterCompatV3 = "icebergWriterCompatV3", Writer;
     /// "Clustered Table"
     Clustering = "clustering", Writer;
@@ -124,7 +124,7 @@ table_features! {
     VariantType = "variantType", ReaderWriter;
     /// The preview of `variantType`.
     VariantTypePreview = "variantType-preview", ReaderWriter;
-    /// Variants stored in parts.
+    /// Variants that are stored in parts.
     VariantShredding = "variantShredding", ReaderWriter;
     /// The preview of `variantShredding`.
     VariantShreddingPreview = "variantShredding-preview", ReaderWriter;
@@ -136,9 +136,9 @@ table_features! {
     CatalogOwnedPreview = "catalogOwned-preview", ReaderWriter;
     /// Commits that go through a coordinator.
     CoordinatedCommitsPreview = "coordinatedCommits-preview", Writer;
-    /// Checkpoints that must outlive a feature that was dropped.
+    /// Checkpoints that must be kept after a feature was dropped.
     CheckpointProtection = "checkpointProtection", Writer;
-    /// Data files that hold the partition columns too.
+    /// Data files that also hold the partition columns.
     MaterializePartitionColumns = "materializePartitionColumns", Writer;
     /// String columns with a collation.
     Collations = "collations", Writer;
@@ -153,15 +153,15 @@ table_features! {
 }
 
 impl TableFeature {
-    /// Every known feature.
+    /// Returns every known feature.
     pub fn known() -> impl Iterator<Item = Self> {
         Self::KNOWN.iter().cloned()
     }
 
-    /// Whether a table that supports this feature makes use of it, as far as its metadata tells.
+    /// Returns whether a table that supports this feature makes use of it, as far as its metadata tells.
     ///
-    /// `true` where metadata cannot tell: deletion vectors, say, may be in the log although the property that
-    /// allows new ones is off.
+    /// Returns `true` if the metadata cannot tell. For example, the log may hold deletion vectors although
+    /// the property that allows new ones is off.
     ///
     /// # Errors
     /// As [`Metadata::schema`], for features whose traces are in the schema.

@@ -35,19 +35,19 @@ fn listing(reader: &[&str], writer: &[&str]) -> Protocol {
 }
 
 #[test]
-fn names_are_unique_and_found_again() {
+fn names_are_unique_and_round_trip() {
     let mut names = std::collections::HashSet::new();
     for feature in TableFeature::known() {
         assert_eq!(TableFeature::from_name(feature.name()), feature);
         assert!(names.insert(feature.name().to_owned()));
-        // "Reader Version Requirements": the only feature that a reader version implies is column mapping.
+        // "Reader Version Requirements": column mapping is the only feature that a reader version implies.
         assert_eq!(feature.legacy_reader_version().is_some(), feature == TableFeature::ColumnMapping);
     }
     assert_eq!(TableFeature::from_name("liquid"), TableFeature::Unknown("liquid".into()));
 }
 
 #[test]
-fn legacy_versions_imply_what_the_tables_say() {
+fn legacy_versions_imply_the_features_of_the_protocol_tables() {
     let names =
         |writer| legacy(1, writer).writer_features().iter().map(ToString::to_string).collect::<Vec<_>>();
     assert_eq!(names(1), [""; 0]);
@@ -71,7 +71,7 @@ fn legacy_tables_without_active_features_are_read_and_written() {
 }
 
 #[test]
-fn active_features_are_refused_by_name_from_the_version_on_that_implies_them() {
+fn active_features_are_refused_by_name_as_soon_as_the_version_implies_them() {
     for (feature, first, properties, field) in [
         (
             "invariants",
@@ -101,7 +101,7 @@ fn active_features_are_refused_by_name_from_the_version_on_that_implies_them() {
         );
         assert!(
             ensure_writable(&listing(&[], &["appendOnly"]), &metadata).is_ok(),
-            "not listed, so not to be respected"
+            "an unlisted feature must not be respected"
         );
     }
 }
@@ -145,17 +145,17 @@ fn listed_features_are_gated() {
     }
 }
 
-/// PROTOCOL, "Writer Requirements for AddCDCFile": who only adds or removes whole files has nothing to
-/// record.
+/// PROTOCOL, "Writer Requirements for AddCDCFile": a writer that only adds or removes whole files has nothing
+/// to record.
 #[test]
-fn the_change_data_feed_asks_nothing_of_whole_files() {
+fn the_change_data_feed_requires_nothing_of_whole_file_writers() {
     let fed = metadata(&[("delta.enableChangeDataFeed", "true")], "{}");
     ensure_writable(&legacy(1, 4), &fed).unwrap();
     ensure_writable(&listing(&[], &["changeDataFeed"]), &fed).unwrap();
 }
 
 #[test]
-fn a_missing_feature_is_named_before_the_type_it_brings() {
+fn a_missing_feature_is_reported_before_its_unknown_type() {
     let mut geo = metadata(&[], "{}");
     geo.schema_string = geo.schema_string.replace("long", "geometry(OGC:CRS84)");
     let error = ensure_writable(&listing(&["geospatial"], &["geospatial", "invariants"]), &geo)
@@ -165,7 +165,7 @@ fn a_missing_feature_is_named_before_the_type_it_brings() {
 }
 
 #[test]
-fn versions_and_lists_must_fit() {
+fn versions_must_match_feature_lists() {
     let plain = metadata(&[], "{}");
     let mut future = listing(&[], &[]);
     future.min_writer_version = 8;
@@ -198,7 +198,7 @@ fn other_formats_are_refused() {
 }
 
 #[test]
-fn append_only_is_told_by_the_property() {
+fn append_only_is_read_from_the_property() {
     assert!(is_append_only(&metadata(&[("delta.appendOnly", "true")], "{}")));
     assert!(!is_append_only(&metadata(&[("delta.appendOnly", "false")], "{}")));
     assert!(!is_append_only(&metadata(&[], "{}")));

@@ -1,4 +1,4 @@
-//! A typed column from the strings of the log.
+//! Typed columns from the partition values of the log.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use super::parse;
 use crate::protocol::schema::PrimitiveType;
 use crate::{Error, Result};
 
-/// Builds the Arrow column of one partition column, a value a file.
+/// A builder for the Arrow array of one partition column, with one value per file.
 #[derive(Debug)]
 pub struct PartitionColumnBuilder {
     column: String,
@@ -39,7 +39,7 @@ enum Values {
 }
 
 impl PartitionColumnBuilder {
-    /// An empty column of `data_type`; `column` is its name, for messages.
+    /// Creates an empty column of `data_type`; messages show `column` as its name.
     pub fn new(column: &str, data_type: &PrimitiveType) -> Self {
         let values = match *data_type {
             PrimitiveType::String => Values::String(StringBuilder::new()),
@@ -66,22 +66,21 @@ impl PartitionColumnBuilder {
         Self { column: column.to_owned(), data_type: *data_type, values }
     }
 
-    /// Appends a value of the log; missing and empty are null.
+    /// Appends a value of the log; missing and empty values are null.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) names the column and the value when it is none of the
-    /// column's type.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) if the value does not have the column's type; names both.
     pub fn append(&mut self, value: Option<&str>) -> Result<()> {
         let value = value.filter(|value| !value.is_empty());
         self.values.append(value).ok_or_else(|| {
             let (value, column, data_type) = (value.unwrap_or_default(), &self.column, &self.data_type);
             Error::corrupt_log(format!(
-                "partition value {value:?} of column '{column}' is not of its type '{data_type}'"
+                "partition value {value:?} of column '{column}' is not a valid '{data_type}'"
             ))
         })
     }
 
-    /// The column with everything appended so far; the builder starts anew.
+    /// Returns the array of all values appended so far and resets the builder.
     pub fn finish(&mut self) -> ArrayRef {
         match &mut self.values {
             Values::String(builder) => Arc::new(builder.finish()),
@@ -102,9 +101,9 @@ impl PartitionColumnBuilder {
 }
 
 impl Values {
-    /// Appends a value, or a null; `None` when `value` is not of the type, and then nothing is appended.
+    /// Appends a value or a null. Returns `None` and appends nothing if `value` does not have the type.
     fn append(&mut self, value: Option<&str>) -> Option<()> {
-        /// Keeps "null" and "not a value" apart.
+        /// Parses a value, keeping "null" and "not a value" apart.
         fn parsed<T>(value: Option<&str>, parse: impl FnOnce(&str) -> Option<T>) -> Option<Option<T>> {
             match value {
                 None => Some(None),

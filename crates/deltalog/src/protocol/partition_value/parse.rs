@@ -1,8 +1,8 @@
-//! One value from its string. Every function gives `None` for a string that is no value of its type.
+//! Parsers for single values. Each returns `None` for a string that is not a value of its type.
 
 use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime, TimeDelta};
 
-/// `true` or `false`, in any case.
+/// Parses `true` or `false`, ignoring case.
 pub(super) fn boolean(text: &str) -> Option<bool> {
     match text {
         _ if text.eq_ignore_ascii_case("true") => Some(true),
@@ -11,23 +11,24 @@ pub(super) fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// Days since the epoch.
+/// Returns days since the epoch.
 pub(super) fn date(text: &str) -> Option<i32> {
     i32::try_from(calendar_date(text)?.signed_duration_since(NaiveDate::default()).num_days()).ok()
 }
 
-/// Microseconds since the epoch; without a zone, UTC.
+/// Returns microseconds since the epoch; a time without a zone is in UTC.
 pub(super) fn timestamp(text: &str) -> Option<i64> {
     let (local, offset) = split_zone(text)?;
     micros(local_time(local)?.checked_sub_signed(TimeDelta::try_seconds(offset.unwrap_or(0))?)?)
 }
 
-/// Microseconds since 1970-01-01 00:00:00; a zone is refused.
+/// Returns microseconds since 1970-01-01 00:00:00; refuses a zone.
 pub(super) fn timestamp_ntz(text: &str) -> Option<i64> {
     micros(local_time(text)?)
 }
 
-/// The digits of a decimal, scaled by `scale`; plain or with an exponent, as Java's `BigDecimal` prints both.
+/// Returns the digits of a decimal, scaled by `scale`. Accepts both plain and exponent notation, as printed
+/// by Java's `BigDecimal`.
 pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     let (number, exponent) = match text.split_once(['e', 'E']) {
         Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
@@ -48,7 +49,7 @@ pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
     if digits.is_empty() {
         return Some(0);
     }
-    // The value is digits × 10^shift in units of the scale.
+    // In units of the scale, the value is digits × 10^shift.
     let shift = exponent.checked_sub(i32::try_from(fraction.len()).ok()?)?.checked_add(i32::from(scale))?;
     let unscaled: i128 = if shift >= 0 {
         let factor = 10_i128.checked_pow(u32::try_from(shift).ok()?)?;
@@ -73,7 +74,7 @@ fn micros(local: NaiveDateTime) -> Option<i64> {
     utc.timestamp().checked_mul(1_000_000)?.checked_add(i64::from(utc.timestamp_subsec_micros()))
 }
 
-/// `{year}-{month}-{day}`, with a sign before years outside 0 to 9999.
+/// Parses `{year}-{month}-{day}`; years outside 0 to 9999 have a sign.
 fn calendar_date(text: &str) -> Option<NaiveDate> {
     let (sign, digits) = match text.strip_prefix('-') {
         Some(digits) => (-1, digits),
@@ -88,7 +89,8 @@ fn calendar_date(text: &str) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(sign * year, number(month, 2)?, number(day, 2)?)
 }
 
-/// A date, and after a blank or `T` the time of the day; a date alone is its midnight, as Spark casts it.
+/// Parses a date, optionally followed by a blank or `T` and a time of day. A bare date is its midnight, as in
+/// Spark's cast.
 fn local_time(text: &str) -> Option<NaiveDateTime> {
     let Some((date, time)) = text.split_once([' ', 'T']) else {
         return Some(calendar_date(text)?.and_time(NaiveTime::MIN));
@@ -96,8 +98,8 @@ fn local_time(text: &str) -> Option<NaiveDateTime> {
     Some(calendar_date(date)?.and_time(time_of_day(time)?))
 }
 
-/// `{hour}:{minute}`, `{hour}:{minute}:{second}`, or with a fraction; digits finer than a microsecond must be
-/// zero.
+/// Parses `{hour}:{minute}` or `{hour}:{minute}:{second}`, where seconds may have a fraction. Digits below
+/// one microsecond must be zero.
 fn time_of_day(text: &str) -> Option<NaiveTime> {
     let mut parts = text.split(':');
     let (hour, minute, seconds) = (parts.next()?, parts.next()?, parts.next().unwrap_or("0"));
@@ -116,12 +118,12 @@ fn time_of_day(text: &str) -> Option<NaiveTime> {
     NaiveTime::from_hms_micro_opt(number(hour, 2)?, number(minute, 2)?, number(second, 2)?, micros)
 }
 
-/// Splits a trailing `Z` or `±hh:mm` from the time; the offset in seconds east of UTC.
+/// Splits a trailing `Z` or `±hh:mm` from the time; returns the offset in seconds east of UTC.
 fn split_zone(text: &str) -> Option<(&str, Option<i64>)> {
     if let Some(local) = text.strip_suffix(['Z', 'z']) {
         return Some((local, Some(0)));
     }
-    // A sign before the time of the day belongs to the date.
+    // A sign before the time of day belongs to the date.
     let Some(time) = text.find([' ', 'T']) else { return Some((text, None)) };
     let Some(sign) = text.rfind(['+', '-']).filter(|sign| *sign > time) else { return Some((text, None)) };
     let (local, zone) = text.split_at(sign);
@@ -138,7 +140,7 @@ fn split_zone(text: &str) -> Option<(&str, Option<i64>)> {
     (hours <= 18 && minutes < 60).then_some((local, Some(direction * i64::from(hours * 3600 + minutes * 60))))
 }
 
-/// A number of one to `digits` ASCII digits; `parse` alone would take a sign too.
+/// Parses a number of one to `digits` ASCII digits; `parse` alone would accept a sign.
 fn number(text: &str, digits: usize) -> Option<u32> {
     match (1..=digits).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit()) {
         true => text.parse().ok(),

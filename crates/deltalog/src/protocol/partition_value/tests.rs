@@ -1,4 +1,4 @@
-//! "Partition Value Serialization": its examples, and the round trip.
+//! The examples of "Partition Value Serialization", and round trips.
 
 use std::sync::Arc;
 
@@ -108,7 +108,7 @@ fn decimals_are_read_exactly() {
 }
 
 #[test]
-fn a_value_of_another_type_is_a_corrupt_log_that_names_column_and_value() {
+fn invalid_values_are_a_corrupt_log_naming_column_and_value() {
     for (name, text) in [
         ("long", "9223372036854775808"),
         ("integer", "1.0"),
@@ -138,7 +138,7 @@ fn a_value_of_another_type_is_a_corrupt_log_that_names_column_and_value() {
 }
 
 #[test]
-fn values_are_written_as_the_protocol_and_java_spell_them() {
+fn values_are_written_as_in_the_protocol_and_in_java() {
     let utc =
         |micros| Arc::new(TimestampMicrosecondArray::from(vec![micros]).with_timezone("UTC")) as ArrayRef;
     let local = |micros| Arc::new(TimestampMicrosecondArray::from(vec![micros])) as ArrayRef;
@@ -172,7 +172,7 @@ fn round_trip(array: ArrayRef, name: &str) {
     assert_eq!(&column(name, &[text.as_deref()]).unwrap(), &array, "{text:?}");
 }
 
-/// About 260,000 years to both sides of the epoch: what the calendar holds.
+/// About 260,000 years on both sides of the epoch, the range of the calendar.
 const MICROS: std::ops::Range<i64> = -8_200_000_000_000_000_000..8_200_000_000_000_000_000;
 
 proptest! {
@@ -198,7 +198,9 @@ proptest! {
     }
 
     #[test]
-    fn decimals_round_trip(unscaled in -(10_i128.pow(38) - 1)..10_i128.pow(38), precision in 1u8..=38, scale in 0u8..=38) {
+    fn decimals_round_trip(
+        unscaled in -(10_i128.pow(38) - 1)..10_i128.pow(38), precision in 1u8..=38, scale in 0u8..=38,
+    ) {
         let scale = scale.min(precision);
         let unscaled = unscaled % 10_i128.pow(precision.into());
         let array = Decimal128Array::from(vec![unscaled]).with_precision_and_scale(precision, scale as i8).unwrap();
@@ -206,7 +208,9 @@ proptest! {
     }
 
     #[test]
-    fn dates_and_timestamps_round_trip(days in -95_000_000..95_000_000, micros in MICROS, seconds in -9_000_000_000_i64..400_000_000_000) {
+    fn dates_and_timestamps_round_trip(
+        days in -95_000_000..95_000_000, micros in MICROS, seconds in -9_000_000_000_i64..400_000_000_000,
+    ) {
         round_trip(Arc::new(Date32Array::from(vec![days])), "date");
         for micros in [micros, seconds * 1_000_000] {
             round_trip(Arc::new(TimestampMicrosecondArray::from(vec![micros]).with_timezone("UTC")), "timestamp");

@@ -1,4 +1,4 @@
-//! One value of an Arrow array to its string in the log.
+//! The strings of partition values in the log, from Arrow arrays.
 
 use arrow::array::types::{
     Date32Type, Decimal128Type, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
@@ -10,19 +10,22 @@ use chrono::{DateTime, NaiveDate, TimeDelta};
 
 use crate::{Error, Result};
 
-/// The string by which the log spells the value of `array` at `row`; `None` for null, and for what the log
-/// cannot tell from null.
+/// Returns the log's string for the value of `array` at `row`, or `None` for null and for values that the log
+/// cannot distinguish from null.
 ///
-/// Takes the Arrow forms of [`PrimitiveType::to_arrow`](crate::protocol::schema::PrimitiveType::to_arrow),
-/// the large and view forms of strings and bytes, and dictionaries of all these. A timestamp with a zone is
+/// Accepts the Arrow types of [`PrimitiveType::to_arrow`](crate::protocol::schema::PrimitiveType::to_arrow),
+/// the large and view types of strings and bytes, and dictionaries of all these. A timestamp with a zone is
 /// written in UTC as `1970-01-01T00:00:00.123456Z`.
 ///
 /// # Errors
-/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the array, a
-/// date that has no calendar form, and bytes that are not UTF-8.
+/// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the end of the
+/// array, a date outside the calendar's range, and bytes that are not UTF-8.
 pub fn to_log_string(array: &dyn Array, row: usize) -> Result<Option<String>> {
     if row >= array.len() {
-        return Err(Error::invalid_argument(format!("row {row} of an array with {} rows", array.len())));
+        return Err(Error::invalid_argument(format!(
+            "row {row} is beyond the end of an array with {} rows",
+            array.len()
+        )));
     }
     if array.is_null(row) {
         return Ok(None);
@@ -69,7 +72,9 @@ fn dictionary_value(array: &dyn Array, row: usize) -> Result<Option<String>> {
             Some(key) => to_log_string(array.values(), key),
             None => Ok(None),
         },
-        other => Err(Error::invalid_argument(format!("a partition value cannot be taken from an array of type {other}")))
+        other => Err(Error::invalid_argument(format!(
+            "a partition value cannot be taken from an array of type {other}"
+        ))),
     )
 }
 
@@ -81,7 +86,7 @@ fn text(bytes: &[u8]) -> Result<String> {
     }
 }
 
-/// Java's names of the values that are no numbers.
+/// Returns Java's name of a value that is not a finite number.
 fn special(value: f64) -> Option<String> {
     match value {
         _ if value.is_nan() => Some("NaN".into()),
@@ -90,7 +95,7 @@ fn special(value: f64) -> Option<String> {
     }
 }
 
-/// Plain digits, never with an exponent.
+/// Formats plain digits, never with an exponent.
 fn decimal(unscaled: i128, scale: i8) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let digits = unscaled.unsigned_abs().to_string();

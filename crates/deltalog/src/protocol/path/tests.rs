@@ -1,4 +1,4 @@
-//! What is decoded, what is refused, what is written.
+//! Tests of decoding, refusals and encoding.
 
 use proptest::prelude::*;
 
@@ -19,7 +19,7 @@ fn relative_paths_are_decoded_once() {
     for (raw, decoded) in [
         ("part-0.parquet", "part-0.parquet"),
         ("a%20b/part-0.parquet", "a b/part-0.parquet"),
-        // A Hive-escaped directory name holds '%' itself, which the URI escapes again.
+        // A Hive-escaped directory name contains a '%' of its own, which the URI escapes again.
         ("ts=2020-01-01%2000%253A00/f", "ts=2020-01-01 00%3A00/f"),
         ("./a//b", "a/b"),
         ("x=1?y#z/f", "x=1?y#z/f"),
@@ -91,7 +91,7 @@ fn hostile_paths_are_refused() {
 }
 
 #[test]
-fn allowed_roots_open_what_lies_below_them_and_nothing_else() {
+fn allowed_roots_allow_only_paths_below_them() {
     let resolver = resolver("s3://bucket/clone").allow(&Url::parse("s3://other/base").unwrap()).unwrap();
     let LogPath::Absolute(path) = resolver.resolve("s3a://other/base/a%20b").unwrap() else { panic!() };
     assert_eq!((path.scheme(), path.authority(), path.path()), ("s3", "other", "/base/a b"));
@@ -118,7 +118,7 @@ fn a_decoded_path_is_not_decoded_again() {
 }
 
 #[test]
-fn spellings_of_one_file_have_one_key() {
+fn different_spellings_of_a_file_are_equal() {
     let resolver = resolver("file:///somewhere/else");
     let key = resolver.parse("/some/unqualified/path").unwrap();
     assert_eq!(resolver.parse("file:/some/unqualified/path").unwrap(), key);
@@ -141,7 +141,7 @@ fn errors_show_no_credentials() {
 }
 
 #[test]
-fn sidecars_are_bare_names() {
+fn sidecar_paths_are_bare_names() {
     assert_eq!(PathResolver::sidecar_name("016ae953%20a.parquet").unwrap(), "016ae953 a.parquet");
     for raw in ["", ".", "..", "a/b", "a%2Fb", "/a", "file:///a", "a%00"] {
         assert_eq!(PathResolver::sidecar_name(raw).unwrap_err().kind(), ErrorKind::CorruptLog, "{raw}");
@@ -150,7 +150,7 @@ fn sidecars_are_bare_names() {
 
 #[test]
 fn paths_are_encoded_as_java_does() {
-    // Expected values are those of new java.net.URI(null, null, path, null, null).toString().
+    // Expected values are results of new java.net.URI(null, null, path, null, null).toString().
     assert_eq!(encode("a b/%41?#[]{}|\\^`\"<>"), "a%20b/%2541%3F%23%5B%5D%7B%7D%7C%5C%5E%60%22%3C%3E");
     assert_eq!(encode("x/:@&=+$,;_-!.~'()*é日"), "x/:@&=+$,;_-!.~'()*é日");
     assert_eq!(encode("x/\u{a0}\u{7f}\u{2028}"), "x/%C2%A0%7F%E2%80%A8");
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_resolves_to_itself(segments in prop::collection::vec("[^/\0]{1,8}", 1..4)) {
+    fn written_paths_resolve_to_themselves(segments in prop::collection::vec("[^/\0]{1,8}", 1..4)) {
         prop_assume!(!segments.iter().any(|segment| segment == "." || segment == ".."));
         let path = segments.join("/");
         for table in ["file:///t", "s3://bucket/t%20u"] {
@@ -177,7 +177,8 @@ proptest! {
     fn nothing_resolves_outside_the_table(raw in "[a-z./%2Ee:]{0,24}|.*") {
         if let Ok(path) = resolver("file:///t").resolve(&raw) {
             let LogPath::Relative(path) = path else { panic!("{raw}") };
-            prop_assert!(!path.is_empty() && path.split('/').all(|segment| !matches!(segment, "" | "." | "..")), "{}", path);
+            let mut segments = path.split('/');
+            prop_assert!(segments.all(|segment| !matches!(segment, "" | "." | "..")), "{}", path);
         }
     }
 }

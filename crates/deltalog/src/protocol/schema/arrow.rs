@@ -1,7 +1,8 @@
-//! Schema to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the names of list and
-//! map parts.)
+//! Conversion of schemas to and from Arrow. (PROTOCOL, "Delta Data Type to Parquet Type Mappings", for the
+//! names of list and map parts.)
 //!
-//! Into Arrow there is one form for each type. Out of Arrow every encoding of the same values is accepted:
+//! Each Delta type has one Arrow type. In the other direction, all Arrow encodings of the same values are
+//! accepted:
 //!
 //! | Arrow | Delta |
 //! | --- | --- |
@@ -9,14 +10,14 @@
 //! | `UInt8`, `UInt16`, `UInt32`, `Float16` | the next wider type: `short`, `integer`, `long`, `float` |
 //! | `Timestamp` in s, ms, µs, ns, with any zone, or none | `timestamp`, or `timestamp_ntz` |
 //! | `Date64` | `date` |
-//! | decimals of every width | `decimal`; a negative scale as digits before the point |
+//! | decimals of every width | `decimal`; a negative scale becomes digits before the decimal point |
 //!
-//! - A variant is a struct of `metadata` and `value`, both binary, and its field is marked with Arrow's
-//!   extension type `arrow.parquet.variant`.
-//! - Refused, because values could be lost: `UInt64`. Whether a value fits (a timestamp in ns, say) is for
-//!   whoever converts it to say.
-//! - Metadata does not cross: neither does Arrow's (such as Parquet field ids) become Delta's, nor the other
-//!   way round.
+//! - A variant is a struct of the binary fields `metadata` and `value`. Its field has Arrow's extension type
+//!   `arrow.parquet.variant`.
+//! - `UInt64` is refused, because values could be lost. Whether a single value fits, such as a timestamp in
+//!   ns, is checked when it is converted.
+//! - Metadata is not converted in either direction: Arrow's metadata (such as Parquet field ids) does not
+//!   become Delta's.
 
 use std::sync::Arc;
 
@@ -27,41 +28,39 @@ use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema};
 use super::{ArrayType, DataType, MapType, Place, PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
-/// The keys under which the metadata of an Arrow field says its extension type. (Arrow columnar format,
-/// "Extension Types".)
+/// The metadata keys of an Arrow field's extension type. (Arrow columnar format, "Extension Types".)
 const EXTENSION: &str = "ARROW:extension:name";
 const EXTENSION_METADATA: &str = "ARROW:extension:metadata";
 /// The canonical extension type of variants.
 const VARIANT_EXTENSION: &str = "arrow.parquet.variant";
 
-/// Whether an Arrow field holds variants.
+/// Returns whether an Arrow field holds variants.
 pub(crate) fn is_variant(field: &Field) -> bool {
     field.metadata().get(EXTENSION).is_some_and(|name| name == VARIANT_EXTENSION)
 }
 
 impl StructType {
-    /// The Arrow schema in which rows are held.
+    /// Returns the Arrow schema for rows of this schema.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that has no Arrow form here; names the
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that cannot be converted to Arrow; names the
     /// column.
     pub fn to_arrow(&self) -> Result<Schema> {
         Ok(Schema::new(fields_to_arrow(self, &Place::ROOT)?))
     }
 
-    /// The schema of a table that can hold rows of the Arrow `schema`.
+    /// Returns the schema of a table that can hold rows of the Arrow `schema`.
     ///
     /// # Errors
     /// [`Unsupported`](crate::ErrorKind::Unsupported) for a type that no Delta type can hold,
-    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) for a name that is there twice; both name the
-    /// column.
+    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) for a duplicate name; both name the column.
     pub fn from_arrow(schema: &Schema) -> Result<Self> {
         fields_from_arrow(schema.fields(), &Place::ROOT)
     }
 }
 
 impl StructField {
-    /// The Arrow field in which values are held.
+    /// Returns the Arrow field for values of this field.
     ///
     /// # Errors
     /// As [`StructType::to_arrow`].
@@ -75,7 +74,7 @@ fn fields_to_arrow(fields: &StructType, place: &Place<'_>) -> Result<Fields> {
 }
 
 fn field_to_arrow(field: &StructField, parent: &Place<'_>) -> Result<Field> {
-    // A null column has nothing but nulls, whatever the schema says.
+    // A void column contains only nulls, whatever the schema says.
     let nullable = field.nullable || field.data_type == PrimitiveType::Void.into();
     named_to_arrow(&field.name, &field.data_type, nullable, &parent.child(&field.name))
 }
@@ -194,7 +193,7 @@ fn map_from_arrow(entries: &Field, arrow: &ArrowType, place: &Place<'_>) -> Resu
     })))
 }
 
-/// A negative scale means zeros before the point, for which the precision must make room.
+/// Converts a negative scale to zeros before the decimal point, which the precision must have room for.
 fn decimal_from_arrow(precision: u8, scale: i8) -> Option<PrimitiveType> {
     match u8::try_from(scale) {
         Ok(scale) => PrimitiveType::decimal(precision, scale),

@@ -1,4 +1,4 @@
-//! Schema from and to JSON. (PROTOCOL, "Schema Serialization Format".)
+//! Conversion of schemas from and to JSON. (PROTOCOL, "Schema Serialization Format".)
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, PrimitiveType, StructField, StructType};
 use crate::{Error, ErrorKind, Result};
 
-/// A type that is an object in JSON; which of the parts belong to it depends on `type`.
+/// A type that is a JSON object; `type` determines which of the other keys belong to it.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct RawType<'a> {
@@ -40,9 +40,9 @@ impl StructType {
     /// Parses the `schemaString` of a `metaData` action.
     ///
     /// # Errors
-    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when it is no schema,
-    /// [`Unsupported`](crate::ErrorKind::Unsupported) when it is nested too deep or names a type that the
-    /// protocol does not know.
+    /// [`CorruptLog`](crate::ErrorKind::CorruptLog) if it is not a schema,
+    /// [`Unsupported`](crate::ErrorKind::Unsupported) if it is nested too deeply or has a type that the
+    /// protocol does not define.
     pub fn from_json(json: &str) -> Result<Self> {
         let schema: &RawValue = serde_json::from_str(json)
             .map_err(|error| Error::corrupt_log("schema is not JSON").with_source(error))?;
@@ -52,7 +52,7 @@ impl StructType {
         }
     }
 
-    /// The schema as JSON, without white space.
+    /// Returns the schema as JSON, without white space.
     pub fn to_json(&self) -> String {
         let mut out = String::new();
         write_struct(self, &mut out);
@@ -76,7 +76,7 @@ fn parse_type(raw: &RawValue, place: &Place<'_>) -> Result<DataType> {
             let fields = raw.fields.as_ref().ok_or_else(|| missing("fields"))?;
             let fields = fields.iter().map(|field| parse_field(field, place)).collect::<Result<_>>()?;
             let fields = StructType::try_new(fields)
-                .map_err(|error| Error::corrupt_log("schema has a column twice").with_source(error))?;
+                .map_err(|error| Error::corrupt_log("schema has a duplicate column").with_source(error))?;
             Ok(DataType::Struct(fields))
         }
         "array" => Ok(DataType::Array(Box::new(ArrayType {
@@ -105,7 +105,7 @@ fn parse_name(name: &str, place: &Place<'_>) -> Result<DataType> {
         None => {
             let kind =
                 if name.starts_with("decimal(") { ErrorKind::CorruptLog } else { ErrorKind::Unsupported };
-            Err(Error::new(kind, format!("column '{place}' has the type '{name}', which is not known")))
+            Err(Error::new(kind, format!("column '{place}' has the type '{name}', which is unknown")))
         }
     }
 }

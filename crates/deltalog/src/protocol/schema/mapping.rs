@@ -1,17 +1,17 @@
-//! A table's columns by the names of its users, and by the names and ids of its files. (PROTOCOL, "Column
+//! A table's columns by their logical names, and by the names and ids used in its files. (PROTOCOL, "Column
 //! Mapping".)
 //!
 //! ```text
-//! logical                 physical, as partition values and statistics name it     in a data file
-//! price.net     ──────>   col-5f42….col-a7f4…                            ──────>   by that name, or by field id 5
+//! logical             physical (partition values, statistics)       in a data file
+//! price.net  ──────>  col-5f42….col-a7f4…                  ──────>  by physical name, or by field id 5
 //! ```
 //!
-//! - The two schemas have the same shape: field for field, in the same order, of the same types.
-//! - Where the mode asks for them, every field of every struct has a physical name and an id of its own; a
-//!   schema that lacks one is damaged.
-//! - A physical field carries an id only in `id` mode. So whoever reads files asks no further: a field with
-//!   an id is found by it, one without by name.
-//! - Without mapping both schemas are one.
+//! - The two schemas have the same shape: the same fields, in the same order, with the same types.
+//! - If the mode requires it, every field of every struct has a physical name and an id of its own; a schema
+//!   without them is corrupt.
+//! - A physical field has an id only in `id` mode. Readers of files therefore need no other information: they
+//!   find a field by its id if it has one, otherwise by its name.
+//! - Without mapping, both schemas are the same.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -30,10 +30,10 @@ const PROPERTY: &str = "delta.columnMapping.mode";
 const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
 const ID: &str = "delta.columnMapping.id";
 
-/// The key under which a field of Spark has the id of its column in Parquet files.
+/// The metadata key of a column's Parquet field id in Spark's schemas.
 const SPARK_FIELD_ID: &str = "parquet.field.id";
 
-/// How the columns of data files are found.
+/// The way in which columns of data files are found.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ColumnMappingMode {
@@ -47,10 +47,11 @@ pub enum ColumnMappingMode {
 }
 
 impl ColumnMappingMode {
-    /// The mode of a table: what its property says, if its protocol makes readers respect that.
+    /// Returns the mode of a table: the value of its property, if its protocol requires readers to respect
+    /// it.
     ///
     /// # Errors
-    /// `Unsupported` for a mode that the protocol does not name.
+    /// `Unsupported` for a mode that the protocol does not define.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         match metadata.property(PROPERTY) {
             Some(mode) if protocol.reader_features().contains(&TableFeature::ColumnMapping) => {
@@ -60,7 +61,7 @@ impl ColumnMappingMode {
         }
     }
 
-    /// The name that the table property has for it.
+    /// Returns the mode's name in the table property.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -74,13 +75,13 @@ impl ColumnMappingMode {
             .into_iter()
             .find(|known| mode.trim().eq_ignore_ascii_case(known.name()));
         known.ok_or_else(|| {
-            Error::unsupported(format!("the column mapping mode '{mode}' is not known"))
-                .with_hint("known are none, name and id")
+            Error::unsupported(format!("the column mapping mode '{mode}' is unknown"))
+                .with_hint("use none, name or id")
         })
     }
 }
 
-/// A table's schema by both kinds of names.
+/// A table's schema with logical and with physical names.
 #[derive(Debug, Clone)]
 pub struct MappedSchema {
     mode: ColumnMappingMode,
@@ -91,11 +92,11 @@ pub struct MappedSchema {
 }
 
 impl MappedSchema {
-    /// `schema` with what its fields' metadata says of their names in files.
+    /// Creates the mapped schema from the names and ids in the metadata of the fields of `schema`.
     ///
     /// # Errors
-    /// `CorruptLog` for a field without a physical name or, in `id` mode, an id, or with one that another
-    /// field has; names the column. Else as [`StructType::to_arrow`].
+    /// `CorruptLog` for a field without a physical name or, in `id` mode, without an id, and for a name or id
+    /// that two fields share; names the column. Otherwise as [`StructType::to_arrow`].
     pub fn new(schema: StructType, mode: ColumnMappingMode) -> Result<Self> {
         let arrow = Arc::new(schema.to_arrow()?);
         if mode == ColumnMappingMode::None {
@@ -107,52 +108,52 @@ impl MappedSchema {
         Ok(Self { mode, logical: schema, physical, arrow, physical_arrow: Arc::new(Schema::new(fields)) })
     }
 
-    /// How columns of files are found.
+    /// Returns how columns of files are found.
     pub fn mode(&self) -> ColumnMappingMode {
         self.mode
     }
 
-    /// The schema that users see.
+    /// Returns the schema that users see.
     pub fn logical(&self) -> &StructType {
         &self.logical
     }
 
-    /// The schema by the names of files, partition values and statistics. In `id` mode the metadata of a
-    /// field is its `parquet.field.id`, the form in which Spark takes it; other metadata is not there.
+    /// Returns the schema with the names used in files, partition values and statistics. In `id` mode, the
+    /// only metadata of a field is `parquet.field.id`, which Spark reads.
     pub fn physical(&self) -> &StructType {
         &self.physical
     }
 
-    /// The Arrow form of [`MappedSchema::logical`].
+    /// Returns the Arrow schema of [`MappedSchema::logical`].
     pub fn arrow(&self) -> &SchemaRef {
         &self.arrow
     }
 
-    /// The Arrow form of [`MappedSchema::physical`]; in `id` mode fields have their ids under the key that
-    /// the Parquet reader uses.
+    /// Returns the Arrow schema of [`MappedSchema::physical`]. In `id` mode, the ids are stored under the
+    /// metadata key that the Parquet reader uses.
     pub fn physical_arrow(&self) -> &SchemaRef {
         &self.physical_arrow
     }
 
-    /// The physical name of the top-level column `name`, which is spelled as in the schema.
+    /// Returns the physical name of the top-level column `name`, which must be spelled as in the schema.
     pub fn physical_name(&self, name: &str) -> Option<&str> {
         let index = self.logical.fields().iter().position(|field| field.name == name)?;
         self.physical.fields().get(index).map(|field| field.name.as_str())
     }
 
-    /// The physical names of the column at `path`, which goes through structs only and is spelled as in the
-    /// schema.
+    /// Returns the physical names of the column at `path`. The path leads through structs only and is spelled
+    /// as in the schema.
     pub fn physical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.logical, &self.physical, path)
     }
 
-    /// The reverse of [`MappedSchema::physical_path`].
+    /// Returns the inverse of [`MappedSchema::physical_path`].
     pub fn logical_path(&self, path: &[String]) -> Option<Vec<String>> {
         translated(&self.physical, &self.logical, path)
     }
 }
 
-/// The names in `to` of the column at `path` in `from`, which has the same shape.
+/// Translates the path of a column from the names of `from` to those of `to`, which has the same shape.
 fn translated(from: &StructType, to: &StructType, path: &[String]) -> Option<Vec<String>> {
     let (mut from, mut to) = (Some(from), Some(to));
     let mut names = Vec::with_capacity(path.len());
@@ -172,10 +173,10 @@ fn fields_of(field: &StructField) -> Option<&StructType> {
     }
 }
 
-/// Gives fields their physical names.
+/// A builder of fields with physical names.
 struct Mapper {
     mode: ColumnMappingMode,
-    /// The ids so far, and whose they are.
+    /// The ids seen so far, with the columns that have them.
     ids: HashMap<i32, String>,
 }
 
@@ -198,7 +199,10 @@ impl Mapper {
     fn field(&mut self, field: &StructField, place: &Place<'_>) -> Result<StructField> {
         let damaged = |what: &str| {
             Error::corrupt_log(format!("the column '{place}' {what}, though the table maps its columns"))
-                .with_hint(format!("the table property '{PROPERTY}' asks for '{PHYSICAL_NAME}' and '{ID}' in the metadata of every column"))
+                .with_hint(format!(
+                    "restore '{PHYSICAL_NAME}' and '{ID}' in the metadata of every column, as the table \
+                     property '{PROPERTY}' requires"
+                ))
         };
         let mut entries = field.metadata.entries();
         let name = match entries.remove(PHYSICAL_NAME) {
@@ -209,7 +213,7 @@ impl Mapper {
             let id = entries.get(ID).and_then(Value::as_i64).and_then(|id| i32::try_from(id).ok());
             let id = id.ok_or_else(|| damaged("has no id"))?;
             if let Some(other) = self.ids.insert(id, place.to_string()) {
-                return Err(damaged(&format!("has the id {id}, as has '{other}'")));
+                return Err(damaged(&format!("has the id {id}, which '{other}' has too")));
             }
             FieldMetadata::parse(&json!({ SPARK_FIELD_ID: id }).to_string())?
         } else {
@@ -240,7 +244,7 @@ impl Mapper {
     }
 }
 
-/// `arrow`, the form of `physical`, with the ids of the latter.
+/// Adds the ids of the fields of `physical` to `arrow`, its Arrow form.
 fn identified_fields(arrow: &Fields, physical: &StructType) -> Fields {
     let field = |(arrow, physical): (&Arc<Field>, &StructField)| {
         let field =

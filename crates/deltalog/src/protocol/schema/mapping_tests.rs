@@ -1,4 +1,4 @@
-//! "Column Mapping": the section's example, what is damaged, and the laws of the two schemas.
+//! The example of "Column Mapping", damaged schemas, and the properties of the two schemas.
 
 use ::arrow::datatypes::DataType as ArrowType;
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
@@ -9,8 +9,14 @@ use super::*;
 use crate::ErrorKind;
 use crate::protocol::action::{Format, Metadata, Protocol};
 
-/// The section's example of a column definition, in a schema.
-const EXAMPLE: &str = r#"{"type":"struct","fields":[{"name":"e","type":{"type":"array","elementType":{"type":"struct","fields":[{"name":"d","type":"integer","nullable":false,"metadata":{"delta.columnMapping.id":5,"delta.columnMapping.physicalName":"col-a7f4159c-53be-4cb0-b81a-f7e5240cfc49"}}]},"containsNull":true},"nullable":true,"metadata":{"delta.columnMapping.id":4,"delta.columnMapping.physicalName":"col-5f422f40-de70-45b2-88ab-1d5c90e94db1"}}]}"#;
+/// The section's example of a column definition, within a schema.
+const EXAMPLE: &str = concat!(
+    r#"{"type":"struct","fields":[{"name":"e","type":{"type":"array","elementType":{"type":"struct","#,
+    r#""fields":[{"name":"d","type":"integer","nullable":false,"metadata":{"delta.columnMapping.id":5,"#,
+    r#""delta.columnMapping.physicalName":"col-a7f4159c-53be-4cb0-b81a-f7e5240cfc49"}}]},"#,
+    r#""containsNull":true},"nullable":true,"metadata":{"delta.columnMapping.id":4,"#,
+    r#""delta.columnMapping.physicalName":"col-5f422f40-de70-45b2-88ab-1d5c90e94db1"}}]}"#,
+);
 
 fn mapped(json: &str, mode: ColumnMappingMode) -> crate::Result<MappedSchema> {
     MappedSchema::new(StructType::from_json(json).unwrap(), mode)
@@ -47,7 +53,7 @@ fn the_example_by_name_and_by_id() {
         }
         assert_eq!(schema.physical_name("e"), Some("col-5f422f40-de70-45b2-88ab-1d5c90e94db1"));
         assert!(schema.arrow().field(0).data_type().equals_datatype(physical.data_type()));
-        // Users never see a physical name, nor an id.
+        // Users never see a physical name or an id.
         assert!(!format!("{:?}", schema.arrow()).contains("col-"));
         assert!(!format!("{:?}", schema.arrow()).contains(PARQUET_FIELD_ID_META_KEY));
     }
@@ -57,7 +63,7 @@ fn the_example_by_name_and_by_id() {
 }
 
 #[test]
-fn paths_go_through_structs() {
+fn paths_lead_through_structs() {
     let field = |name: &str, data_type: DataType, physical: &str, id: i32| {
         let metadata =
             format!(r#"{{"delta.columnMapping.id":{id},"delta.columnMapping.physicalName":"{physical}"}}"#);
@@ -86,7 +92,7 @@ fn paths_go_through_structs() {
 }
 
 #[test]
-fn a_column_that_is_not_mapped_is_named() {
+fn unmapped_columns_are_named_in_errors() {
     let no_inner_name = EXAMPLE
         .replace(r#","delta.columnMapping.physicalName":"col-a7f4159c-53be-4cb0-b81a-f7e5240cfc49""#, "");
     let no_inner_id = EXAMPLE.replace(r#""delta.columnMapping.id":5,"#, "");
@@ -105,14 +111,18 @@ fn a_column_that_is_not_mapped_is_named() {
     }
     let plain = r#"{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{}}]}"#;
     assert_eq!(mapped(plain, ColumnMappingMode::Name).unwrap_err().kind(), ErrorKind::CorruptLog);
-    let twice = r#"{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{"delta.columnMapping.physicalName":"p"}},{"name":"y","type":"long","nullable":true,"metadata":{"delta.columnMapping.physicalName":"p"}}]}"#;
+    let twice = concat!(
+        r#"{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"#,
+        r#""metadata":{"delta.columnMapping.physicalName":"p"}},{"name":"y","type":"long","#,
+        r#""nullable":true,"metadata":{"delta.columnMapping.physicalName":"p"}}]}"#,
+    );
     assert_eq!(mapped(twice, ColumnMappingMode::Name).unwrap_err().kind(), ErrorKind::CorruptLog);
 }
 
 /// "The table property should only be honored if the table's protocol has reader and writer versions and/or
 /// table features that support …"
 #[test]
-fn the_mode_counts_only_where_the_protocol_supports_it() {
+fn the_mode_counts_only_if_the_protocol_supports_it() {
     let with_mode = |mode: &str| Metadata {
         id: "id".into(),
         name: None,
@@ -147,7 +157,7 @@ fn the_mode_counts_only_where_the_protocol_supports_it() {
     );
 }
 
-/// `schema` with a physical name and an id for every field.
+/// Returns `schema` with a physical name and an id for every field.
 fn numbered(schema: &StructType, next: &mut i32) -> StructType {
     fn inside(data_type: &DataType, next: &mut i32) -> DataType {
         match data_type {
@@ -179,10 +189,10 @@ fn numbered(schema: &StructType, next: &mut i32) -> StructType {
 }
 
 proptest! {
-    /// "every column - nested or leaf": same shape, another name each, an id each in `id` mode and none in
-    /// `name` mode.
+    /// "every column - nested or leaf": both schemas have the same shape and different names; fields have
+    /// distinct ids in `id` mode and none in `name` mode.
     #[test]
-    fn both_schemas_have_one_shape(schema in any_schema(), by_id: bool) {
+    fn both_schemas_have_the_same_shape(schema in any_schema(), by_id: bool) {
         let mut count = 0;
         let schema = numbered(&schema, &mut count);
         let mode = if by_id { ColumnMappingMode::Id } else { ColumnMappingMode::Name };
@@ -202,7 +212,7 @@ proptest! {
         for (field, physical) in schema.fields().iter().zip(mapped.physical().fields()) {
             prop_assert_eq!(mapped.physical_name(&field.name), Some(physical.name.as_str()));
         }
-        // The ids of the Arrow form are those of the schema, however deep.
+        // The Arrow form has the ids of the schema at every depth.
         let arrow_ids = format!("{:?}", mapped.physical_arrow()).matches(PARQUET_FIELD_ID_META_KEY).count();
         prop_assert_eq!(arrow_ids, ids.len());
     }

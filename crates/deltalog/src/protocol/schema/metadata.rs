@@ -1,10 +1,10 @@
-//! The metadata of a field, kept as its writer left it. (PROTOCOL, "Column Metadata".)
+//! The metadata of a field, kept as it was written. (PROTOCOL, "Column Metadata".)
 
 use serde_json::{Map, Value};
 
 use crate::{Error, Result};
 
-/// A JSON object, kept byte for byte; equal when the bytes are.
+/// A JSON object, kept byte for byte; two are equal if their bytes are equal.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldMetadata {
     json: Box<str>,
@@ -17,7 +17,7 @@ impl Default for FieldMetadata {
 }
 
 impl FieldMetadata {
-    /// The metadata that `json` spells.
+    /// Parses the metadata in `json`.
     ///
     /// # Errors
     /// [`CorruptLog`](crate::ErrorKind::CorruptLog) when it is not a JSON object.
@@ -28,24 +28,24 @@ impl FieldMetadata {
         Ok(Self { json: json.into() })
     }
 
-    /// The JSON as it was read.
+    /// Returns the JSON as it was read.
     pub fn as_json(&self) -> &str {
         &self.json
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()
     }
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub fn get(&self, key: &str) -> Option<Value> {
         self.entries().remove(key)
     }
 
-    /// Every key with its value.
+    /// Returns all keys with their values.
     pub fn entries(&self) -> Map<String, Value> {
-        // Most fields have none; those that do were checked when they were made.
+        // Most fields have no metadata; the others were checked when they were created.
         match &*self.json {
             "{}" => Map::new(),
             json => serde_json::from_str(json).unwrap_or_default(),

@@ -1,10 +1,11 @@
-//! The schema of a table: its types, their JSON and their Arrow form. (PROTOCOL, "Schema Serialization
+//! The schema of a table: its types, and their JSON and Arrow forms. (PROTOCOL, "Schema Serialization
 //! Format".)
 //!
-//! - Column names are unique without regard to case, in every struct, as Spark resolves them.
-//! - The metadata of a field is kept byte for byte: other clients keep things there that we do not know.
-//! - Parsing and conversion go [`MAX_DEPTH`] levels deep; beyond is an error, not a stack overflow.
-//! - A type that the protocol does not name is an error that names the column and the type.
+//! - Column names are unique ignoring case, in every struct, because Spark resolves them ignoring case.
+//! - The metadata of a field is kept byte for byte, because other clients store things there that are unknown
+//!   here.
+//! - Parsing and conversion support [`MAX_DEPTH`] levels; deeper nesting is an error, not a stack overflow.
+//! - A type that the protocol does not define is an error that names the column and the type.
 
 mod arrow;
 mod json;
@@ -27,7 +28,7 @@ pub(crate) use widening::is_widening;
 
 use crate::{Error, Result};
 
-/// How deep structs, arrays and maps may be nested.
+/// The maximum nesting depth of structs, arrays and maps.
 pub const MAX_DEPTH: usize = 100;
 
 /// The type of a column, an element, a key or a value.
@@ -36,11 +37,11 @@ pub const MAX_DEPTH: usize = 100;
 pub enum DataType {
     /// A type without parts.
     Primitive(PrimitiveType),
-    /// Named fields.
+    /// A struct of named fields.
     Struct(StructType),
     /// A list of values of one type.
     Array(Box<ArrayType>),
-    /// Keys and values.
+    /// A map from keys to values.
     Map(Box<MapType>),
     /// A value that carries its own type; needs the table feature `variantType`.
     Variant,
@@ -67,7 +68,7 @@ pub struct ArrayType {
     pub contains_null: bool,
 }
 
-/// Keys and values; keys are never null.
+/// A map from keys to values; keys are never null.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapType {
     /// Type of the keys.
@@ -78,7 +79,7 @@ pub struct MapType {
     pub value_contains_null: bool,
 }
 
-/// A column, or a part of one.
+/// A column or a nested field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StructField {
     /// Logical name.
@@ -87,63 +88,63 @@ pub struct StructField {
     pub data_type: DataType,
     /// Whether a value may be null.
     pub nullable: bool,
-    /// What else is known of the column.
+    /// Further metadata of the column.
     pub metadata: FieldMetadata,
 }
 
 impl StructField {
-    /// A field without metadata.
+    /// Creates a field without metadata.
     pub fn new(name: impl Into<String>, data_type: impl Into<DataType>, nullable: bool) -> Self {
         Self { name: name.into(), data_type: data_type.into(), nullable, metadata: FieldMetadata::default() }
     }
 }
 
-/// Named fields: the schema of a table, or a column with parts.
+/// A list of named fields: the schema of a table, or the type of a column with nested fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StructType {
     fields: Vec<StructField>,
 }
 
 impl StructType {
-    /// A struct of `fields`.
+    /// Creates a struct of `fields`.
     ///
     /// # Errors
-    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) when two names are equal without regard to case.
+    /// [`SchemaMismatch`](crate::ErrorKind::SchemaMismatch) if two names are equal ignoring case.
     pub fn try_new(fields: Vec<StructField>) -> Result<Self> {
         let mut seen = std::collections::HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !seen.insert(field.name.to_lowercase())) {
             Some(twice) => Err(Error::schema_mismatch(format!(
-                "column '{}' is there twice (names are compared without regard to case)",
+                "column '{}' appears twice (names are compared ignoring case)",
                 twice.name
             ))),
             None => Ok(Self { fields }),
         }
     }
 
-    /// The fields in order.
+    /// Returns the fields in order.
     pub fn fields(&self) -> &[StructField] {
         &self.fields
     }
 
-    /// Position of the field `name`, without regard to case.
+    /// Returns the position of the field `name`, ignoring case.
     pub fn index_of(&self, name: &str) -> Option<usize> {
         let folded = name.to_lowercase();
         self.fields.iter().position(|field| field.name == name || field.name.to_lowercase() == folded)
     }
 
-    /// The field `name`, without regard to case.
+    /// Returns the field `name`, ignoring case.
     pub fn field(&self, name: &str) -> Option<&StructField> {
         self.fields.get(self.index_of(name)?)
     }
 
-    /// Whether `matches` holds for any field, however deep.
+    /// Returns whether `matches` holds for any field at any depth.
     pub fn any_field(&self, matches: &mut dyn FnMut(&StructField) -> bool) -> bool {
         self.fields.iter().any(|field| matches(field) || field.data_type.any_field(matches))
     }
 }
 
 impl DataType {
-    /// Whether `matches` holds for any field inside, however deep.
+    /// Returns whether `matches` holds for any field in this type, at any depth.
     pub fn any_field(&self, matches: &mut dyn FnMut(&StructField) -> bool) -> bool {
         match self {
             Self::Primitive(_) | Self::Variant => false,
@@ -153,7 +154,7 @@ impl DataType {
         }
     }
 
-    /// The primitive type, if it is one.
+    /// Returns the primitive type, if it is one.
     pub fn as_primitive(&self) -> Option<&PrimitiveType> {
         match self {
             Self::Primitive(primitive) => Some(primitive),
@@ -162,7 +163,7 @@ impl DataType {
     }
 }
 
-/// Where in a schema something is: for messages, and for the bound on depth.
+/// A position in a schema, used for messages and to limit the depth.
 #[derive(Clone, Copy)]
 struct Place<'a> {
     parent: Option<&'a Place<'a>>,
@@ -177,7 +178,7 @@ impl<'a> Place<'a> {
         Self { parent: Some(self), name, depth: self.depth + 1 }
     }
 
-    /// The same column, one level further in.
+    /// Returns the same column, one level deeper.
     fn deeper(&self) -> Self {
         Self { depth: self.depth + 1, ..*self }
     }
@@ -190,7 +191,7 @@ impl<'a> Place<'a> {
     }
 }
 
-/// The dotted path of the column.
+/// Formats the dotted path of the column.
 impl std::fmt::Display for Place<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.parent {

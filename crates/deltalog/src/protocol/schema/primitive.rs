@@ -22,12 +22,12 @@ pub enum PrimitiveType {
     Float,
     /// 8-byte floating-point number.
     Double,
-    /// Decimal number; made by [`PrimitiveType::decimal`], so that `scale <= precision`, `1 <= precision <=
-    /// 38`.
+    /// Decimal number. [`PrimitiveType::decimal`] ensures that `1 <= precision <= 38` and `scale <=
+    /// precision`.
     Decimal {
-        /// Count of all digits.
+        /// Number of digits.
         precision: u8,
-        /// Count of the digits behind the point.
+        /// Number of digits after the decimal point.
         scale: u8,
     },
     /// `true` or `false`.
@@ -36,23 +36,22 @@ pub enum PrimitiveType {
     Binary,
     /// Calendar date.
     Date,
-    /// Instant, in microseconds since the epoch.
+    /// Instant in microseconds since the epoch.
     Timestamp,
-    /// Local date and time, in microseconds since 1970-01-01 00:00:00; needs the table feature
-    /// `timestampNtz`.
+    /// Local date and time in microseconds since 1970-01-01 00:00:00; needs the table feature `timestampNtz`.
     TimestampNtz,
     /// Null in every row.
     Void,
 }
 
 impl PrimitiveType {
-    /// `decimal(precision,scale)`, if there is such a type.
+    /// Returns `decimal(precision,scale)`, if such a type exists.
     pub fn decimal(precision: u8, scale: u8) -> Option<Self> {
         ((1..=DECIMAL128_MAX_PRECISION).contains(&precision) && scale <= precision)
             .then_some(Self::Decimal { precision, scale })
     }
 
-    /// The type that a schema calls `name`.
+    /// Returns the type with that name in a schema.
     pub fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "string" => Self::String,
@@ -78,7 +77,7 @@ impl PrimitiveType {
         })
     }
 
-    /// The Arrow type in which values are held.
+    /// Returns the Arrow type for values of this type.
     pub fn to_arrow(self) -> ArrowType {
         match self {
             Self::String => ArrowType::Utf8,

@@ -1,4 +1,4 @@
-//! "Schema Serialization Format": its example, and the round trips.
+//! The example of "Schema Serialization Format", and round trips.
 
 use ::arrow::datatypes::{DataType as ArrowType, Field, Schema, TimeUnit};
 use proptest::prelude::*;
@@ -7,7 +7,16 @@ use super::*;
 use crate::ErrorKind;
 
 /// The section's example, as one line.
-const EXAMPLE: &str = r#"{"type":"struct","fields":[{"name":"a","type":"integer","nullable":false,"metadata":{}},{"name":"b","type":{"type":"struct","fields":[{"name":"d","type":"integer","nullable":false,"metadata":{}}]},"nullable":true,"metadata":{}},{"name":"c","type":{"type":"array","elementType":"integer","containsNull":false},"nullable":true,"metadata":{}},{"name":"e","type":{"type":"array","elementType":{"type":"struct","fields":[{"name":"d","type":"integer","nullable":false,"metadata":{}}]},"containsNull":true},"nullable":true,"metadata":{}},{"name":"f","type":{"type":"map","keyType":"string","valueType":"string","valueContainsNull":true},"nullable":true,"metadata":{}}]}"#;
+const EXAMPLE: &str = concat!(
+    r#"{"type":"struct","fields":[{"name":"a","type":"integer","nullable":false,"metadata":{}},"#,
+    r#"{"name":"b","type":{"type":"struct","fields":[{"name":"d","type":"integer","nullable":false,"#,
+    r#""metadata":{}}]},"nullable":true,"metadata":{}},{"name":"c","type":{"type":"array","#,
+    r#""elementType":"integer","containsNull":false},"nullable":true,"metadata":{}},{"name":"e","#,
+    r#""type":{"type":"array","elementType":{"type":"struct","fields":[{"name":"d","type":"integer","#,
+    r#""nullable":false,"metadata":{}}]},"containsNull":true},"nullable":true,"metadata":{}},{"name":"f","#,
+    r#""type":{"type":"map","keyType":"string","valueType":"string","valueContainsNull":true},"#,
+    r#""nullable":true,"metadata":{}}]}"#,
+);
 
 fn one_column(data_type: &str) -> String {
     format!(
@@ -21,7 +30,7 @@ fn nested(levels: usize) -> String {
 }
 
 #[test]
-fn the_example_is_written_as_it_was_read() {
+fn protocol_example_is_written_as_it_was_read() {
     let schema = StructType::from_json(EXAMPLE).unwrap();
     assert_eq!(schema.to_json(), EXAMPLE);
     let spaced = EXAMPLE.replace(':', " : ").replace(',', " ,\n");
@@ -30,14 +39,17 @@ fn the_example_is_written_as_it_was_read() {
 
 #[test]
 fn metadata_is_kept_byte_for_byte() {
-    let json = r#"{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{"z":1.50,"a":{ "b" : [1e2, "\u0041"]},"z2":12345678901234567890123}}]}"#;
+    let json = concat!(
+        r#"{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{"z":1.50,"#,
+        r#""a":{ "b" : [1e2, "\u0041"]},"z2":12345678901234567890123}}]}"#,
+    );
     let schema = StructType::from_json(json).unwrap();
     assert_eq!(schema.to_json(), json);
     assert_eq!(schema.field("X").unwrap().metadata.get("a").unwrap()["b"][1], "A");
 }
 
 #[test]
-fn what_is_no_schema_is_a_corrupt_log() {
+fn invalid_schemas_are_a_corrupt_log() {
     for json in [
         "",
         "[]",
@@ -50,7 +62,10 @@ fn what_is_no_schema_is_a_corrupt_log() {
         &one_column(r#""decimal(39,0)""#),
         &one_column(r#""decimal(5,6)""#),
         &one_column(r#""decimal(0,0)""#),
-        r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}},{"name":"A","type":"long","nullable":true,"metadata":{}}]}"#,
+        concat!(
+            r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}},"#,
+            r#"{"name":"A","type":"long","nullable":true,"metadata":{}}]}"#,
+        ),
     ] {
         assert_eq!(StructType::from_json(json).unwrap_err().kind(), ErrorKind::CorruptLog, "{json}");
     }
@@ -80,7 +95,7 @@ fn depth_is_bounded_in_both_directions() {
 }
 
 #[test]
-fn every_encoding_of_the_same_values_has_one_type() {
+fn all_encodings_of_the_same_values_have_one_type() {
     let utf8 = || Box::new(ArrowType::Utf8);
     for (arrow, name) in [
         (ArrowType::LargeUtf8, "string"),
@@ -120,7 +135,7 @@ fn every_encoding_of_the_same_values_has_one_type() {
 }
 
 #[test]
-fn names_are_resolved_and_compared_without_regard_to_case() {
+fn names_are_resolved_and_compared_ignoring_case() {
     let long = |name: &str| StructField::new(name, PrimitiveType::Long, true);
     let schema = StructType::try_new(vec![long("Ünï"), long("b")]).unwrap();
     assert_eq!(

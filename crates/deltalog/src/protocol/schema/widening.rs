@@ -1,17 +1,17 @@
-//! Columns whose type was changed to a wider one. (Table feature `typeWidening`; a field's metadata key
-//! `delta.typeChanges`.)
+//! Type widening: columns whose type was changed to a wider one. (Table feature `typeWidening`; the field's
+//! metadata key `delta.typeChanges`.)
 //!
 //! | from | to |
 //! | --- | --- |
-//! | `byte`, `short`, `integer` | any wider of `short`, `integer`, `long`; `double` |
-//! | `byte`, `short`, `integer`, `long` | a decimal with 3, 5, 10, 20 digits before the point, or more |
+//! | `byte`, `short`, `integer` | a wider type of `short`, `integer`, `long`; `double` |
+//! | `byte`, `short`, `integer`, `long` | a decimal with at least 3, 5, 10, 20 digits before the point |
 //! | `float` | `double` |
 //! | `decimal(p, s)` | `decimal(p + k, s + l)` with `l <= k` |
 //! | `date` | `timestamp_ntz` |
 //!
-//! - Files keep the type they were written with; readers convert. A table with a change that is not in the
-//!   list is refused: what its old files mean is not known.
-//! - A change inside of an array or map is kept by the field around it, with the path to the part as
+//! - Files keep the type they were written with, and readers convert. A table with a change that is not in
+//!   this list is refused, because the meaning of its old files is unknown.
+//! - A change inside an array or map is recorded by the enclosing field, with the path to the part as
 //!   `fieldPath`.
 
 use serde_json::Value;
@@ -24,25 +24,28 @@ const KEY: &str = "delta.typeChanges";
 /// One change of the type of a column or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeChange {
-    /// The type of older files.
+    /// The type in older files.
     pub from: PrimitiveType,
     /// The type after the change.
     pub to: PrimitiveType,
-    /// Whether it is the column itself that was changed, and not a part of an array or map.
+    /// Whether the column itself was changed, not a part of an array or map.
     pub of_column: bool,
 }
 
 impl StructField {
-    /// The changes of this field's type, and of what is in it down to the next field.
+    /// Returns the type changes of this field and of its elements, keys and values, down to the next field.
     ///
     /// # Errors
-    /// `Unsupported` for one that is not in the list of widenings; names the column.
+    /// `Unsupported` for a change that is not in the list of widenings; names the column.
     pub fn type_changes(&self) -> Result<Vec<TypeChange>> {
         let changes = match self.metadata.get(KEY) {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(changes)) => changes,
             Some(_) => {
-                return Err(Error::corrupt_log(format!("'{KEY}' of the column '{}' is no list", self.name)));
+                return Err(Error::corrupt_log(format!(
+                    "'{KEY}' of the column '{}' is not a list",
+                    self.name
+                )));
             }
         };
         changes.iter().map(|change| self.type_change(change)).collect()
@@ -55,18 +58,24 @@ impl StructField {
             .zip(PrimitiveType::from_name(to))
             .filter(|(from, to)| is_widening(*from, *to));
         match known {
-            Some((from, to)) => Ok(TypeChange { from, to, of_column: change.get("fieldPath").is_none_or(Value::is_null) }),
+            Some((from, to)) => {
+                let of_column = change.get("fieldPath").is_none_or(Value::is_null);
+                Ok(TypeChange { from, to, of_column })
+            }
             None => Err(Error::unsupported(format!(
-                "the type of the column '{}' was changed from {from} to {to}, which is no known widening",
+                "the type of the column '{}' was changed from {from} to {to}, which is not a known widening",
                 self.name
             ))
-            .with_hint("read a version from before the change, or have the table rewritten by the client that made it")),
+            .with_hint(
+                "read a version before the change, or rewrite the table with the client that made it",
+            )),
         }
     }
 }
 
 impl StructType {
-    /// Refuses type changes that are no widenings of the list, however deep. Whether there are any changes.
+    /// Refuses type changes that are not in the list of widenings, at any depth. Returns whether there are
+    /// changes.
     ///
     /// # Errors
     /// As [`StructField::type_changes`].
@@ -86,7 +95,7 @@ impl StructType {
     }
 }
 
-/// Whether every value of `from` is one of `to`, by the list.
+/// Returns whether `from` may be widened to `to`, by the list.
 pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType as P;
     let whole = |primitive: P| match primitive {
@@ -96,7 +105,7 @@ pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
         P::Long => Some(8),
         _ => None,
     };
-    // A decimal that has at least so many digits before the point.
+    // Returns whether a decimal has at least that many digits before the point.
     let holds = |precision: u8, scale: u8, whole_digits: u8| precision - scale >= whole_digits;
     match (from, to) {
         (P::Byte | P::Short | P::Integer, P::Double) | (P::Float, P::Double) | (P::Date, P::TimestampNtz) => {
@@ -129,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn the_list_and_nothing_else() {
+    fn only_listed_changes_are_widenings() {
         let wholes = ["byte", "short", "integer", "long"];
         for (from, to) in [
             ("byte", "double"),
@@ -174,11 +183,18 @@ mod tests {
     }
 
     #[test]
-    fn a_change_deep_inside_is_found() {
+    fn nested_changes_are_found() {
         let of = |to: &str| {
-            let json = format!(
-                r#"{{"type":"struct","fields":[{{"name":"m","type":{{"type":"map","keyType":"string","valueType":{{"type":"struct","fields":[{{"name":"x","type":"long","nullable":true,"metadata":{{"{KEY}":[{{"fromType":"byte","toType":"{to}","fieldPath":"element"}}]}}}}]}},"valueContainsNull":true}},"nullable":true,"metadata":{{}}}}]}}"#
-            );
+            let field = |name: &str, data_type: &str, metadata: &str| {
+                let field = format!(
+                    r#"{{"name":"{name}","type":{data_type},"nullable":true,"metadata":{metadata}}}"#
+                );
+                format!(r#"{{"type":"struct","fields":[{field}]}}"#)
+            };
+            let change = format!(r#"{{"fromType":"byte","toType":"{to}","fieldPath":"element"}}"#);
+            let value = field("x", r#""long""#, &format!(r#"{{"{KEY}":[{change}]}}"#));
+            let map = r#"{"type":"map","keyType":"string","valueContainsNull":true,"valueType":"#;
+            let json = field("m", &format!("{map}{value}}}"), "{}");
             StructType::from_json(&json).unwrap().check_type_changes()
         };
         assert!(of("long").unwrap());
