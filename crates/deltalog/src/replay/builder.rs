@@ -1,4 +1,4 @@
-//! Builds record batches of file actions, row by row.
+//! Builders for record batches of file actions, row by row.
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,7 +13,7 @@ use super::line::{AddLine, Pairs, RemoveLine};
 use crate::error::{Error, Result};
 use crate::protocol::DeletionVectorDescriptor;
 
-/// The columns, made once: a log may have very many commits.
+/// The columns, created once because a log may have very many commits.
 static ADD_FIELDS: LazyLock<Vec<FieldRef>> =
     LazyLock::new(|| FileColumn::ALL.iter().map(|column| Arc::new(column.field())).collect());
 static REMOVE_FIELDS: LazyLock<Vec<FieldRef>> =
@@ -21,7 +21,7 @@ static REMOVE_FIELDS: LazyLock<Vec<FieldRef>> =
 static NOTHING: LazyLock<RecordBatch> =
     LazyLock::new(|| RecordBatch::new_empty(Arc::new(Schema::new(vec![FileColumn::Path.field()]))));
 
-/// Rows of `add` actions, with every column.
+/// A builder for rows of `add` actions with all columns.
 pub(super) struct AddRows {
     path: StringBuilder,
     partition_values: StringMapBuilder,
@@ -37,7 +37,7 @@ pub(super) struct AddRows {
 }
 
 impl AddRows {
-    /// Room for `rows`: a log may have very many commits of very few files.
+    /// Reserves space for exactly `rows`, because a log may have very many commits with very few files.
     pub(super) fn with_capacity(rows: usize) -> Self {
         Self {
             path: StringBuilder::with_capacity(rows, 0),
@@ -88,7 +88,7 @@ impl AddRows {
     }
 }
 
-/// Rows of `remove` actions, with the columns of tombstones and their statistics.
+/// A builder for rows of `remove` actions, with the columns of tombstones and their statistics.
 pub(super) struct RemoveRows {
     path: StringBuilder,
     deletion_timestamp: Int64Builder,
@@ -103,7 +103,7 @@ pub(super) struct RemoveRows {
 }
 
 impl RemoveRows {
-    /// Room for `rows`.
+    /// Reserves space for `rows`.
     pub(super) fn with_capacity(rows: usize) -> Self {
         Self {
             path: StringBuilder::with_capacity(rows, 0),
@@ -150,18 +150,18 @@ impl RemoveRows {
     }
 }
 
-/// Without the room that was left over: a snapshot keeps these.
+/// Frees unused capacity, because a snapshot keeps these arrays.
 fn shrunk(mut texts: StringArray) -> StringArray {
     texts.shrink_to_fit();
     texts
 }
 
-/// The batch without any row.
+/// Returns the batch without rows.
 pub(super) fn nothing() -> RecordBatch {
     NOTHING.clone()
 }
 
-/// The batch of `columns`, without those that no row has.
+/// Builds the batch of `columns`, without those that are null in every row.
 fn batch(fields: &[FieldRef], columns: Vec<Option<ArrayRef>>) -> Result<RecordBatch> {
     let rows = columns.iter().flatten().next().map_or(0, |column| column.len());
     let is_used = |field: &FieldRef, column: &ArrayRef| {
@@ -171,8 +171,9 @@ fn batch(fields: &[FieldRef], columns: Vec<Option<ArrayRef>>) -> Result<RecordBa
     let (fields, columns): (Vec<_>, Vec<_>) =
         columns.filter(|(field, column)| is_used(field, column)).unzip();
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
-    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options)
-        .map_err(|error| Error::corrupt_log("file actions do not fit their columns").with_source(error))
+    RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).map_err(|error| {
+        Error::corrupt_log("file actions do not match the types of their columns").with_source(error)
+    })
 }
 
 /// A builder of a column with values of type `V`.
@@ -182,10 +183,10 @@ trait Rows<V: ?Sized>: Sized {
     fn finish(&mut self) -> ArrayRef;
 }
 
-/// A column that few tables have: begun with its first value.
+/// A builder of a column that few tables have; it starts at the first value.
 struct Sparse<R> {
     rows: Option<R>,
-    /// How many rows came before.
+    /// Number of rows before the first value.
     without: usize,
 }
 
@@ -214,7 +215,7 @@ impl<R> Sparse<R> {
         }
     }
 
-    /// Nothing if no row has a value.
+    /// Returns `None` if no row has a value.
     fn finish<V: ?Sized>(&mut self) -> Option<ArrayRef>
     where
         R: Rows<V>,
@@ -242,9 +243,9 @@ impl<'a> Rows<Pairs<'a>> for StringMapBuilder {
             self.0.keys().append_value(&key.0);
             self.0.values().append_option(value.as_ref().map(|value| &value.0));
         }
-        self.0
-            .append(pairs.is_some())
-            .map_err(|error| Error::corrupt_log("a map has more entries than can be held").with_source(error))
+        self.0.append(pairs.is_some()).map_err(|error| {
+            Error::corrupt_log("a map has more entries than an Arrow array can hold").with_source(error)
+        })
     }
 
     fn finish(&mut self) -> ArrayRef {

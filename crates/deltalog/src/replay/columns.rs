@@ -1,7 +1,7 @@
-//! The columns of file actions, in the form of the log.
+//! The columns of file actions in the form of the log.
 //!
-//! Names are the protocol's. Map columns are Arrow maps from string to nullable string; paths are as the log
-//! spells them.
+//! Names are the protocol's. Maps are Arrow maps from string to nullable string. Paths are spelled as in the
+//! log.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub enum FileColumn {
 }
 
 impl FileColumn {
-    /// All of them, in the order in which they are written.
+    /// All columns, in the order in which they are written.
     pub const ALL: [Self; 11] = [
         Self::Path,
         Self::PartitionValues,
@@ -40,7 +40,7 @@ impl FileColumn {
         Self::ClusteringProvider,
     ];
 
-    /// The protocol's name of it.
+    /// Returns the protocol's name of the column.
     pub fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -69,7 +69,7 @@ impl FileColumn {
         }
     }
 
-    /// The Arrow field. All are nullable, because a struct that is null has null children.
+    /// Returns the Arrow field. All fields are nullable, because a null struct has null children.
     pub fn field(self) -> Field {
         Field::new(self.name(), self.data_type(), true)
     }
@@ -80,34 +80,34 @@ impl FileColumn {
 pub struct FileColumns(u16);
 
 impl FileColumns {
-    /// Those in `columns`.
+    /// Creates the set of `columns`.
     pub fn of(columns: &[FileColumn]) -> Self {
         Self(columns.iter().fold(0, |set, column| set | 1 << *column as u16))
     }
 
-    /// Every column there is.
+    /// Returns the set of all columns.
     pub fn all() -> Self {
         Self::of(&FileColumn::ALL)
     }
 
-    /// Also `column`.
+    /// Returns the set with `column` added.
     #[must_use]
     pub fn with(self, column: FileColumn) -> Self {
         Self(self.0 | 1 << column as u16)
     }
 
-    /// Whether `column` is one of them.
+    /// Returns whether the set contains `column`.
     pub fn contains(self, column: FileColumn) -> bool {
         self.0 & (1 << column as u16) != 0
     }
 
-    /// In the order of [`FileColumn::ALL`].
+    /// Iterates in the order of [`FileColumn::ALL`].
     pub fn iter(self) -> impl Iterator<Item = FileColumn> {
         FileColumn::ALL.into_iter().filter(move |column| self.contains(*column))
     }
 }
 
-/// Of `add.deletionVector` and `remove.deletionVector`.
+/// Returns the fields of `add.deletionVector` and `remove.deletionVector`.
 pub(crate) fn deletion_vector_fields() -> Fields {
     Fields::from(vec![
         Field::new("storageType", DataType::Utf8, true),
@@ -118,7 +118,7 @@ pub(crate) fn deletion_vector_fields() -> Fields {
     ])
 }
 
-/// The map type of partition values and tags.
+/// Returns the map type of partition values and tags.
 pub(crate) fn string_map() -> DataType {
     let entries = Fields::from(vec![
         Field::new("key", DataType::Utf8, false),
@@ -127,7 +127,7 @@ pub(crate) fn string_map() -> DataType {
     DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries), false)), false)
 }
 
-/// The columns of tombstones, which are kept for checkpoints.
+/// Returns the columns of tombstones, which are kept for checkpoints.
 pub(crate) fn remove_fields() -> Vec<Field> {
     vec![
         Field::new("path", DataType::Utf8, true),

@@ -1,4 +1,4 @@
-//! The column of descriptors of deletion vectors, row by row.
+//! Access to the deletion vector descriptors of a batch.
 
 use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
 use arrow::datatypes::{Int32Type, Int64Type};
@@ -22,10 +22,10 @@ struct Fields<'a> {
 }
 
 impl<'a> DeletionVectorColumn<'a> {
-    /// Of a batch in the form of the log.
+    /// Finds the column in a batch in the form of the log.
     ///
     /// # Errors
-    /// `CorruptLog` if there is no such column.
+    /// `CorruptLog` if the batch lacks the column.
     pub fn of_log(batch: &'a RecordBatch) -> Result<Self> {
         Self::new(
             batch,
@@ -34,10 +34,10 @@ impl<'a> DeletionVectorColumn<'a> {
         )
     }
 
-    /// Of a batch of a [`FileList`](crate::scan::FileList).
+    /// Finds the column in a batch of a [`FileList`](crate::scan::FileList).
     ///
     /// # Errors
-    /// `CorruptLog` if there is no such column.
+    /// `CorruptLog` if the batch lacks the column.
     pub fn of_list(batch: &'a RecordBatch) -> Result<Self> {
         Self::new(
             batch,
@@ -73,11 +73,10 @@ impl<'a> DeletionVectorColumn<'a> {
         })))
     }
 
-    /// The descriptor of the file of `row`, if it has a deletion vector.
+    /// Returns the descriptor of the file in `row`, if it has a deletion vector.
     ///
     /// # Errors
-    /// `CorruptLog` for a descriptor that lacks a required field, or is stored in a way that the protocol
-    /// does not know.
+    /// `CorruptLog` for a descriptor without a required field or with an unknown storage type.
     pub fn get(&self, row: usize) -> Result<Option<DeletionVectorDescriptor>> {
         let Some(fields) = self.0.as_ref().filter(|fields| fields.whole.is_valid(row)) else {
             return Ok(None);
@@ -85,11 +84,13 @@ impl<'a> DeletionVectorColumn<'a> {
         let required: [&dyn Array; 4] =
             [fields.storage_type, fields.path_or_inline_dv, fields.size_in_bytes, fields.cardinality];
         if required.iter().any(|field| field.is_null(row)) {
-            return Err(Error::corrupt_log("the descriptor of a deletion vector lacks a required field"));
+            return Err(Error::corrupt_log("a deletion vector descriptor lacks a required field"));
         }
         let letter = fields.storage_type.value(row);
         let storage_type = DeletionVectorStorage::parse(letter).ok_or_else(|| {
-            Error::corrupt_log(format!("a deletion vector is stored in the unknown way '{letter}'"))
+            Error::corrupt_log(format!(
+                "a deletion vector descriptor has the unknown storage type '{letter}'"
+            ))
         })?;
         Ok(Some(DeletionVectorDescriptor {
             storage_type,

@@ -1,8 +1,8 @@
-//! Which files a caller wants, decided while they are read.
+//! Filters that select files while the log is read.
 //!
-//! - A filter names the columns it looks at. In a checkpoint only those are decoded for every file; the rest
-//!   is decoded for the files that are left.
-//! - Filters come in order: what one turns down the next does not see.
+//! - A filter declares the columns it reads. In a checkpoint, only those are decoded for every file; the
+//!   others are decoded for the remaining files.
+//! - Filters run in order: a filter does not see what an earlier one rejected.
 
 use std::sync::Arc;
 
@@ -12,30 +12,30 @@ use arrow::compute::filter_record_batch;
 use super::columns::FileColumns;
 use crate::error::{Error, Result};
 
-/// Says of each row of a batch whether the file may be wanted.
+/// Decides for each row of a batch whether the file may be wanted.
 pub type Keep = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 
-/// Turns down files by some of their columns.
+/// A filter on files by some of their columns.
 #[derive(Clone)]
 pub struct FileFilter {
-    /// What it looks at.
+    /// The columns that it reads.
     pub columns: FileColumns,
-    /// If set, statistics may come as they stand in a checkpoint: a batch that has the column `stats_parsed`
-    /// says there what `stats`, which is null then, would say. Of its fields only `numRecords`,
-    /// `tightBounds`, and those below `minValues`, `maxValues` and `nullCount` at these paths (in the names
-    /// of the log) are decoded; they are of the types of the checkpoint. Counts only if `columns` has
-    /// `Stats`.
+    /// If set, the filter accepts the statistics of a checkpoint as a struct. The column `stats_parsed` of a
+    /// batch then has the contents of `stats`, which is null. Only the fields `numRecords`, `tightBounds`,
+    /// and those below `minValues`, `maxValues` and `nullCount` at these paths (with the names of the log)
+    /// are decoded, with the types of the checkpoint. Effective only if `columns` contains `Stats`.
     pub parsed_stats: Option<Arc<[Vec<String>]>>,
-    /// Gets batches in the form of the log. Must not depend on how files are put together to batches.
+    /// The decision, for batches in the form of the log. It must not depend on how files are grouped into
+    /// batches.
     pub keep: Arc<Keep>,
 }
 
-/// All that `filters` look at.
+/// Returns all columns that `filters` read.
 pub(super) fn columns_of(filters: &[FileFilter]) -> FileColumns {
     filters.iter().flat_map(|filter| filter.columns.iter()).fold(FileColumns::default(), FileColumns::with)
 }
 
-/// What `filters` leave of `batch`, which has the columns they look at.
+/// Returns the rows of `batch` that pass `filters`; the batch must have the columns they read.
 pub(crate) fn apply(filters: &[FileFilter], batch: RecordBatch) -> Result<RecordBatch> {
     filters.iter().try_fold(batch, |batch, filter| {
         if batch.num_rows() == 0 {

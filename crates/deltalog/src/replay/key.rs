@@ -58,7 +58,7 @@ impl Keys {
         self.paths.len()
     }
 
-    /// The key of `row`; `scratch` holds it where it is not the path itself.
+    /// Returns the key of `row`; uses `scratch` for a key that is not just the path.
     pub(super) fn key<'a>(
         &'a self,
         row: usize,
@@ -80,7 +80,7 @@ impl Keys {
             },
         }
         if let Some(ids) = ids {
-            // No path holds NUL, so no two keys run into each other.
+            // Paths contain no NUL, so different keys cannot collide.
             scratch.push('\0');
             scratch.push_str(ids.storage_type.value(row));
             scratch.push_str(ids.path_or_inline_dv.value(row));
@@ -93,10 +93,10 @@ impl Keys {
     }
 }
 
-/// Whether each path is plain, see [`is_plain`].
+/// Returns whether all paths are plain, see [`is_plain`].
 ///
-/// All bytes are looked at in one go, with the path before and after seen as well: what is found between two
-/// paths only costs time.
+/// Checks the bytes of all paths at once, including the bytes across path boundaries. A false match there
+/// only costs time.
 pub(crate) fn are_plain(paths: &StringArray) -> bool {
     let offsets = paths.value_offsets();
     let (Some(start), Some(end)) = (offsets.first(), offsets.last()) else { return true };
@@ -108,7 +108,7 @@ pub(crate) fn are_plain(paths: &StringArray) -> bool {
     bytes.is_some_and(has_plain_bytes) && paths.iter().all(|path| path.is_some_and(ends))
 }
 
-/// Whether a path is relative and nothing in it needs decoding, which is nearly always so.
+/// Returns whether a path is relative and needs no decoding, as nearly all paths are.
 pub(crate) fn is_plain(path: &str) -> bool {
     !path.is_empty()
         && !path.starts_with(['/', '.'])
@@ -116,7 +116,8 @@ pub(crate) fn is_plain(path: &str) -> bool {
         && has_plain_bytes(path.as_bytes())
 }
 
-/// Without `%`, `:`, NUL, empty and dotted segments. No early end, so that many bytes are compared at once.
+/// Returns whether there are no `%`, `:` or NUL and no empty or dotted segments. The loop has no early exit,
+/// so that many bytes are compared at once.
 fn has_plain_bytes(bytes: &[u8]) -> bool {
     let special =
         bytes.iter().fold(false, |found, byte| found | (*byte == b'%') | (*byte == b':') | (*byte == 0));
@@ -135,9 +136,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Never more than the paths one by one.
+        /// Never accepts more than checking the paths one by one.
         #[test]
-        fn many_are_plain_only_if_each_is(paths in proptest::collection::vec("[a./%:=]{0,4}", 0..6)) {
+        fn all_are_plain_only_if_each_is(paths in proptest::collection::vec("[a./%:=]{0,4}", 0..6)) {
             let array = StringArray::from_iter_values(&paths);
             prop_assert!(!are_plain(&array) || paths.iter().all(|path| is_plain(path)));
             prop_assert_eq!(are_plain(&array.slice(0, 0)), true);
@@ -145,7 +146,7 @@ mod tests {
 
         /// A plain path is its own key.
         #[test]
-        fn a_plain_path_is_what_it_resolves_to(path in "[ab./%:0-9=\0]{0,8}") {
+        fn plain_paths_resolve_to_themselves(path in "[ab./%:0-9=\0]{0,8}") {
             let resolver = PathResolver::new(&url::Url::parse("file:///t/").unwrap()).unwrap();
             if is_plain(&path) {
                 prop_assert_eq!(resolver.parse(&path).unwrap(), LogPath::Relative(path));

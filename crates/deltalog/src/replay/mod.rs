@@ -1,21 +1,21 @@
-//! The one replay of a log segment. Protocol: "Action Reconciliation".
+//! Replay of a log segment. Protocol: "Action Reconciliation".
 //!
 //! ```text
 //!            newest ─────────────────────────────► oldest
 //!   commit 13   commit 12   commit 11    checkpoint 10
 //!      │            │           │             │
 //!      ▼            ▼           ▼             ▼
-//!   keep what no newer action has named;   rows only tested
-//!   remember the keys                      against the keys
+//!   keep files without a newer action;     rows only checked
+//!   remember their keys                    against the keys
 //! ```
 //!
-//! - Newest first: the first action seen for a logical file `(path, deletion vector)` decides; older ones are
-//!   dropped.
+//! - Commits are read newest first: the first action for a logical file `(path, deletion vector)` decides,
+//!   and older ones are dropped.
 //! - Memory for reconciliation is proportional to the commits after the checkpoint, not to the table.
-//! - File actions are Arrow record batches in the form of the log ([`columns`]); nothing is a struct per
-//!   file, and what no row has takes no room.
-//! - The keys are not copied: the table of what was named refers to the commits' own paths ([`seen`]).
-//! - A column of a checkpoint that nobody asked for is not decoded.
+//! - File actions are Arrow record batches in the form of the log ([`columns`]), not one struct per file.
+//!   Columns that are null in every row take no memory.
+//! - Keys are not copied: the table of seen keys refers to the paths in the commits ([`seen`]).
+//! - Checkpoint columns that were not requested are not decoded.
 
 mod builder;
 mod checkpoint;

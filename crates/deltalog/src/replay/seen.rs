@@ -1,6 +1,6 @@
-//! Which logical files have been named by the commits that were looked at so far.
+//! The set of logical files that the commits read so far contain.
 //!
-//! - A key is not copied: the table holds where in which commit it stands, eight bytes a file action, and
+//! - Keys are not copied: the table stores the commit and row of each key, eight bytes per file action, and
 //!   compares with the text there.
 
 use std::hash::BuildHasher;
@@ -11,14 +11,14 @@ use super::key::Keys;
 use crate::error::{Error, Result};
 use crate::protocol::PathResolver;
 
-/// A file action: the number of its keys in [`Seen::keys`], and its row there.
+/// A file action: the index of its keys in [`Seen::keys`], and its row there.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     keys: u32,
     row: u32,
 }
 
-/// The logical files that were named.
+/// A set of logical files.
 #[derive(Debug)]
 pub(super) struct Seen {
     resolver: PathResolver,
@@ -28,7 +28,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// Nothing yet, with room for as many file actions as there will be.
+    /// Creates an empty set with space for `actions` file actions.
     pub(super) fn with_capacity(resolver: PathResolver, actions: usize) -> Self {
         Self {
             resolver,
@@ -42,14 +42,14 @@ impl Seen {
         self.places.is_empty()
     }
 
-    /// Takes keys whose rows can be named from now on; the answer is their number.
-    pub(super) fn keep(&mut self, keys: Keys) -> usize {
+    /// Adds keys whose rows can be marked from now on; returns their index.
+    pub(super) fn add_keys(&mut self, keys: Keys) -> usize {
         self.keys.push(keys);
         self.keys.len() - 1
     }
 
-    /// Names row `row` of the keys `number`. Whether nothing has named that file before.
-    pub(super) fn name(&mut self, number: usize, row: usize) -> Result<bool> {
+    /// Marks the file of row `row` of keys `number` as seen; returns whether this was the first time.
+    pub(super) fn mark(&mut self, number: usize, row: usize) -> Result<bool> {
         let mut scratch = String::new();
         let keys = self.keys.get(number).ok_or_else(too_many)?;
         let key = keys.key(row, &self.resolver, &mut scratch)?;
@@ -62,14 +62,14 @@ impl Seen {
             row: u32::try_from(row).map_err(|_| too_many())?,
         };
         let Self { resolver, keys, places, hasher } = self;
-        // What is in the table has a key, or it would not have got there.
+        // Keys in the table were resolved when they were inserted, so they can be resolved again.
         places.insert_unique(hash, place, |place| {
             key_at(keys, *place, resolver, |key| hasher.hash_one(key)).unwrap_or_default()
         });
         Ok(true)
     }
 
-    /// Whether row `row` of `keys` has been named.
+    /// Returns whether the file of row `row` of `keys` was marked.
     pub(super) fn contains(&self, keys: &Keys, row: usize) -> Result<bool> {
         let mut scratch = String::new();
         let key = keys.key(row, &self.resolver, &mut scratch)?;
@@ -94,5 +94,5 @@ fn key_at<T>(
 }
 
 fn too_many() -> Error {
-    Error::corrupt_log("the log has more file actions than can be held")
+    Error::corrupt_log("the log has more file actions than fit in a u32")
 }

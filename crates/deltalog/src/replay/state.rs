@@ -1,8 +1,8 @@
-//! What a log segment makes: its commits on top of its checkpoint.
+//! The state of a log segment: its commits applied to its checkpoint.
 //!
-//! - Commits are read and parsed once, on all cores; a compaction that cannot be read or is none is replaced
-//!   by the commits it stands for.
-//! - A state does not know whether the table may be read: that is for who asks for protocol and metadata.
+//! - Commits are read and parsed once, on all cores. A compaction that is unreadable or invalid is replaced
+//!   by the commits it covers.
+//! - A state does not check whether the table is supported; callers that ask for protocol and metadata do.
 
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
@@ -16,22 +16,22 @@ use crate::parallel;
 use crate::protocol::{Action, PathResolver};
 use crate::storage::Storage;
 
-/// A version of the table as its log has it.
+/// The state of the table at one version, as recorded in the log.
 pub(crate) struct State {
     storage: Storage,
     resolver: PathResolver,
     segment: LogSegment,
-    /// Those after the checkpoint, newest first, each with the first version it holds.
+    /// The commits after the checkpoint, newest first, each with the first version it covers.
     commits: Vec<(u64, Arc<Commit>)>,
     checkpoint: Option<Arc<Checkpoint>>,
     tail: OnceLock<Arc<Tail>>,
 }
 
 impl State {
-    /// Reads the commits of `segment`; what `older` has read already is not read again.
+    /// Reads the commits of `segment`, reusing those that `older` has already read.
     ///
     /// # Errors
-    /// `CorruptLog` for a commit that is damaged, and the store's own.
+    /// `CorruptLog` for a damaged commit; also errors of the store.
     pub(crate) fn load(
         storage: &Storage,
         resolver: &PathResolver,
@@ -50,7 +50,7 @@ impl State {
             let same = older
                 .and_then(|older| older.checkpoint.as_ref())
                 .filter(|checkpoint| checkpoint.files().is(files));
-            // What is open stays open, and what was found damaged stays known.
+            // Reuse open files, and remember known damage.
             same.cloned().unwrap_or_else(|| {
                 Arc::new(Checkpoint::new(storage, resolver, files.clone(), without, staged))
             })
@@ -65,7 +65,7 @@ impl State {
         })
     }
 
-    /// The state of `version` from a base that is none of `without`.
+    /// Loads the state of `version` from a checkpoint that is not in `without`.
     pub(super) fn find(
         storage: &Storage,
         resolver: &PathResolver,
@@ -82,23 +82,23 @@ impl State {
         &self.segment
     }
 
-    /// The commits after the checkpoint, newest first; one may stand for several versions.
+    /// Returns the commits after the checkpoint, newest first; a compaction covers several versions.
     pub(crate) fn commits(&self) -> impl Iterator<Item = &Arc<Commit>> + Clone {
         self.commits.iter().map(|(_, commit)| commit)
     }
 
-    /// Of these, those that stand for just one version.
+    /// Returns those of the commits that cover a single version.
     pub(crate) fn single_commits(&self) -> impl Iterator<Item = &Arc<Commit>> {
         self.commits.iter().filter(|(start, commit)| *start == commit.version).map(|(_, commit)| commit)
     }
 
-    /// The version of the checkpoint that it starts from.
+    /// Returns the version of the checkpoint that the state starts from.
     pub(super) fn base_version(&self) -> Option<u64> {
         self.segment.checkpoint.as_ref().map(|checkpoint| checkpoint.version)
     }
 
-    /// The actions of `kinds`, newest first; of protocol and metadata only the newest is of interest, and
-    /// older ones may be left out.
+    /// Returns the actions of `kinds`, newest first. For protocol and metadata only the newest matters, and
+    /// older ones may be omitted.
     ///
     /// # Errors
     /// As [`State::load`].
@@ -121,10 +121,10 @@ impl State {
         Ok(actions)
     }
 
-    /// The live files, those of the newest commits first.
+    /// Returns the live files, those of the newest commits first.
     ///
     /// # Errors
-    /// `CorruptLog`; what goes wrong while reading comes with the batches.
+    /// `CorruptLog`; errors while reading are returned with the batches.
     pub(crate) fn files(&self, request: AddRequest) -> Result<FileReplay> {
         let tail = self.tail()?;
         let read = FileReplay::request_for(&tail, &request);
@@ -133,7 +133,7 @@ impl State {
         Ok(FileReplay::new(self.storage.clone(), tail, checkpoint, request))
     }
 
-    /// The tombstones.
+    /// Returns the tombstones.
     ///
     /// # Errors
     /// As [`State::files`].
@@ -148,7 +148,7 @@ impl State {
         ))
     }
 
-    /// The files and tombstones of the commits after the checkpoint, reconciled.
+    /// Returns the reconciled files and tombstones of the commits after the checkpoint.
     pub(crate) fn tail(&self) -> Result<Arc<Tail>> {
         if let Some(tail) = self.tail.get() {
             return Ok(Arc::clone(tail));
@@ -160,14 +160,15 @@ impl State {
     }
 }
 
-/// Up to how many bytes of commits after the checkpoint the files' statistics are held. Beyond, they are read
-/// again by who needs them: they are most of those bytes, and a state lives long.
+/// The maximum size in bytes of the commits after the checkpoint for which the statistics of files are kept
+/// in memory. Beyond that, statistics are read again when needed: they are most of those bytes, and a state
+/// lives long.
 const HELD_STATISTICS: u64 = 64 << 20;
 
-/// The commits of a file: one, or those that a compaction which cannot be read stands for; newest first.
+/// The commits of one log file, newest first: a single one, or those that an unreadable compaction covers.
 type Read = Vec<(u64, Arc<Commit>)>;
 
-/// Reads and parses commits on all cores; newest first.
+/// Reads and parses commits on all cores; returns them newest first.
 fn read_commits(
     storage: &Storage,
     resolver: &PathResolver,
@@ -200,7 +201,12 @@ fn read_file(
     match read_compaction(storage, resolver, file) {
         Ok(commit) => Ok(vec![(file.start(), commit)]),
         Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => {
-            tracing::warn!(table = storage.url(), file = file.path(), %error, "a compaction cannot be used: reading its commits instead");
+            tracing::warn!(
+                table = storage.url(),
+                file = file.path(),
+                %error,
+                "a compaction cannot be used: reading its commits instead"
+            );
             let commits = segment
                 .commits
                 .iter()
@@ -212,9 +218,9 @@ fn read_file(
     }
 }
 
-/// A compaction, if it is reconciled. There are files that hold the lines of their commits newest first, one
-/// after the other: what reconciles with another line of the same file tells them, because in which order is
-/// then anybody's guess. Protocol: "Log Compaction Files".
+/// Reads a compaction, if it is reconciled. Some writers concatenate the lines of the commits, newest first.
+/// Such a file is recognized by lines that reconcile with each other, whose order is then unknown. Protocol:
+/// "Log Compaction Files".
 fn read_compaction(storage: &Storage, resolver: &PathResolver, file: CommitFile) -> Result<Arc<Commit>> {
     let bytes = storage.read(&file.path())?;
     let commit = Arc::new(Commit::parse(&bytes, file.version, file.modified_ms)?);
@@ -230,6 +236,8 @@ fn read_compaction(storage: &Storage, resolver: &PathResolver, file: CommitFile)
     if is_reconciled {
         Ok(commit)
     } else {
-        Err(Error::corrupt_log("the compaction is not reconciled: it has two actions for one file or name"))
+        Err(Error::corrupt_log(
+            "the compaction is not reconciled: it has two actions for the same file or name",
+        ))
     }
 }

@@ -1,4 +1,4 @@
-//! Reconciling the commits after the checkpoint, and the checkpoint against them.
+//! Reconciliation of the commits after the checkpoint, and of the checkpoint with them.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,15 +17,15 @@ use crate::error::{Error, Result};
 use crate::protocol::PathResolver;
 use crate::storage::Storage;
 
-/// What the commits after the checkpoint make of files: which of their actions still count, and every file
-/// they named.
+/// The reconciled file actions of the commits after the checkpoint, and the set of all files in those
+/// commits.
 #[derive(Debug)]
 pub struct Tail {
     commits: Vec<Reconciled>,
     seen: Seen,
 }
 
-/// A commit, and which of its file actions no newer one has named.
+/// A commit with the file actions that no newer commit supersedes.
 #[derive(Debug)]
 struct Reconciled {
     commit: Arc<Commit>,
@@ -33,7 +33,7 @@ struct Reconciled {
     dead: Rows,
 }
 
-/// Rows of a batch.
+/// A selection of rows of a batch.
 #[derive(Debug)]
 enum Rows {
     None,
@@ -50,7 +50,7 @@ impl Rows {
         }
     }
 
-    /// These rows of `batch`; `None` if there are none.
+    /// Returns the selected rows of `batch`; `None` if there are none.
     fn take(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         match self {
             Self::None => Ok(None),
@@ -61,10 +61,10 @@ impl Rows {
 }
 
 impl Tail {
-    /// Reconciles `commits`, which come newest first.
+    /// Reconciles `commits`, which are ordered newest first.
     ///
     /// # Errors
-    /// `CorruptLog` for a path that cannot be.
+    /// `CorruptLog` for an invalid path.
     pub fn reconcile<'a>(
         commits: impl IntoIterator<Item = &'a Arc<Commit>, IntoIter: Clone>,
         resolver: &PathResolver,
@@ -81,10 +81,10 @@ impl Tail {
     fn push(&mut self, commit: &Arc<Commit>) -> Result<()> {
         let (adds, removes) = (Keys::new(&commit.adds)?, Keys::new(&commit.removes)?);
         let (mut live, mut dead) = (Vec::with_capacity(adds.len()), Vec::with_capacity(removes.len()));
-        let (adds, removes) = (self.seen.keep(adds), self.seen.keep(removes));
+        let (adds, removes) = (self.seen.add_keys(adds), self.seen.add_keys(removes));
         for is_add in &commit.order {
             let (keys, kept) = if *is_add { (adds, &mut live) } else { (removes, &mut dead) };
-            kept.push(self.seen.name(keys, kept.len())?);
+            kept.push(self.seen.mark(keys, kept.len())?);
         }
         self.commits.push(Reconciled {
             commit: Arc::clone(commit),
@@ -94,13 +94,13 @@ impl Tail {
         Ok(())
     }
 
-    /// The tombstones, newest first, with all their columns.
+    /// Returns the tombstones, newest first, with all their columns.
     pub(crate) fn removes(&self) -> impl Iterator<Item = Result<RecordBatch>> {
         let taken = self.commits.iter().map(|reconciled| reconciled.dead.take(&reconciled.commit.removes));
         taken.filter_map(Result::transpose).map(|batch| with_columns(&batch?, remove_fields()))
     }
 
-    /// Whether `commit` is reconciled in itself: no action of its names a file twice.
+    /// Returns whether `commit` is reconciled in itself: it has no two actions for one file.
     pub(super) fn is_reconciled(commit: &Arc<Commit>, resolver: &PathResolver) -> Result<bool> {
         let tail = Self::reconcile([commit], resolver)?;
         let is_whole = |rows: &Rows, batch: &RecordBatch| matches!(rows, Rows::All) || batch.num_rows() == 0;
@@ -110,24 +110,24 @@ impl Tail {
             .all(|one| is_whole(&one.live, &one.commit.adds) && is_whole(&one.dead, &one.commit.removes)))
     }
 
-    /// Whether no file action follows the checkpoint.
+    /// Returns whether no file action follows the checkpoint.
     fn is_empty(&self) -> bool {
         self.seen.is_empty()
     }
 
-    /// The rows of a checkpoint's batch that no commit after it has named.
+    /// Removes the rows of a checkpoint's batch that a later commit supersedes.
     pub(crate) fn filter(&self, batch: RecordBatch) -> Result<RecordBatch> {
         if self.is_empty() {
             return Ok(batch);
         }
         let keys = Keys::new(&batch)?;
-        let survivors =
-            (0..batch.num_rows()).map(|row| self.seen.contains(&keys, row).map(|named| Some(!named)));
-        let survivors = survivors.collect::<Result<BooleanArray>>()?;
-        if survivors.true_count() == batch.num_rows() {
+        let remaining =
+            (0..batch.num_rows()).map(|row| self.seen.contains(&keys, row).map(|seen| Some(!seen)));
+        let remaining = remaining.collect::<Result<BooleanArray>>()?;
+        if remaining.true_count() == batch.num_rows() {
             return Ok(batch);
         }
-        filtered(&batch, &survivors)
+        filtered(&batch, &remaining)
     }
 }
 
@@ -136,7 +136,7 @@ fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
         .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
 }
 
-/// The columns `fields` of `batch`, null where it has left them out.
+/// Returns the columns `fields` of `batch`, with nulls for columns that it lacks.
 pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<RecordBatch> {
     let column = |field: &Field| batch.column_by_name(field.name()).cloned();
     let columns = fields
@@ -148,8 +148,8 @@ pub(crate) fn with_columns(batch: &RecordBatch, fields: Vec<Field>) -> Result<Re
         .map_err(|error| Error::corrupt_log("file actions lack a column").with_source(error))
 }
 
-/// The live files of a version, as batches in the form of the log: first those of the commits, then those of
-/// the checkpoint.
+/// An iterator over the live files of a version, as batches in the form of the log: first those of the
+/// commits, then those of the checkpoint.
 pub struct FileReplay {
     storage: Storage,
     tail: Arc<Tail>,
@@ -159,7 +159,8 @@ pub struct FileReplay {
 }
 
 impl FileReplay {
-    /// `checkpoint` must have been opened with [`FileReplay::request_for`] of `request`.
+    /// Creates the iterator; `checkpoint` must have been opened with [`FileReplay::request_for`] of
+    /// `request`.
     pub(crate) fn new(
         storage: Storage,
         tail: Arc<Tail>,
@@ -169,8 +170,8 @@ impl FileReplay {
         Self { storage, tail, next: 0, request, checkpoint }
     }
 
-    /// What has to be read of the checkpoint to give `request`: also the key, if there is something to
-    /// reconcile with.
+    /// Returns what to read from the checkpoint to answer `request`: also the columns of the key, if there
+    /// are commits to reconcile with.
     pub(crate) fn request_for(tail: &Tail, request: &AddRequest) -> AddRequest {
         let columns = if tail.is_empty() {
             request.columns
@@ -180,7 +181,7 @@ impl FileReplay {
         AddRequest { columns, ..request.clone() }
     }
 
-    /// How many files were there so far before the filters; see [`AddRequest::looked_at`].
+    /// Returns the number of files before the filters so far; see [`AddRequest::looked_at`].
     pub fn looked_at(&self) -> u64 {
         self.request.looked_at.load(Ordering::Relaxed)
     }
@@ -189,8 +190,8 @@ impl FileReplay {
         with_columns(batch, self.request.columns.iter().map(FileColumn::field).collect())
     }
 
-    /// The live files of `reconciled`. Statistics that are not held are read once more, and only while this
-    /// batch lives.
+    /// Returns the live files of `reconciled`. Statistics that are not in memory are read again and kept only
+    /// with this batch.
     fn of_commit(&self, reconciled: &Reconciled) -> Result<Option<RecordBatch>> {
         let commit = &reconciled.commit;
         if matches!(reconciled.live, Rows::None) {
@@ -243,16 +244,16 @@ mod tests {
     use super::*;
     use crate::log::{CommitFile, CommitKind};
 
-    /// Three commits with usual and unusual lines, a file that comes and goes, and one that comes again with
-    /// other statistics.
+    /// Creates three commits with common and uncommon lines, a file that is added and removed, and one that
+    /// is added again with different statistics.
     fn commits() -> (tempfile::TempDir, Storage) {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("_delta_log");
         std::fs::create_dir(&log).unwrap();
         let add = |path: &str, rows: u64| {
-            format!(
-                r#"{{"add":{{"path":"{path}","partitionValues":{{}},"size":1,"modificationTime":2,"dataChange":true,"stats":"{{\"numRecords\":{rows}}}"}}}}"#
-            )
+            let stats = format!(r#"{{\"numRecords\":{rows}}}"#);
+            let rest = r#""partitionValues":{},"size":1,"modificationTime":2,"dataChange":true"#;
+            format!(r#"{{"add":{{"path":"{path}",{rest},"stats":"{stats}"}}}}"#)
         };
         for (version, lines) in [
             vec![add("a", 1), add("b", 2), add("%63", 3)],
@@ -289,9 +290,9 @@ mod tests {
             .collect()
     }
 
-    /// Statistics that are read again are those of the same files.
+    /// Statistics that are read again belong to the same files.
     #[test]
-    fn statistics_that_are_not_held_are_the_same() {
+    fn statistics_read_again_are_the_same() {
         let (_directory, storage) = commits();
         for columns in
             [FileColumn::ALL.as_slice(), &[FileColumn::Stats], &[FileColumn::Path, FileColumn::Size]]

@@ -1,16 +1,16 @@
-//! Reading checkpoints. Protocol: "Checkpoints", "V1 Spec", "V2 Spec", "Sidecar Files".
+//! Reading of checkpoints. Protocol: "Checkpoints", "V1 Spec", "V2 Spec", "Sidecar Files".
 //!
 //! ```text
-//!   classic             in parts                    V2
+//!   classic                multi-part              V2
 //!   N.checkpoint.parquet   …1.3  …2.3  …3.3   N.checkpoint.<uuid>.json|parquet, or classic
 //!   all actions            all actions             all but file actions ──sidecar──> _sidecars/*.parquet
 //! ```
 //!
-//! - A checkpoint is a short-cut: one that cannot be read is replaced by what it stands for, the state of its
-//!   version from an older checkpoint or from the commits alone. That is said in the log. Only when there is
-//!   nothing to replace it by is it an error.
-//! - Files are opened once, however often they are asked for something.
-//! - Sidecars lie in `_delta_log/_sidecars` under a bare name; whatever else is named is not read.
+//! - A checkpoint is an optimization. One that cannot be read is replaced by the state of its version,
+//!   computed from an older checkpoint or from the commits alone, with a warning in the process's log. It is
+//!   an error only if there is no replacement.
+//! - Each file is opened once, however often it is read.
+//! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
 mod normalize;
 mod parquet_file;
@@ -37,7 +37,7 @@ pub use rows::{AddRequest, RowGroupFilter};
 
 pub(crate) use rows::STATS_PARSED;
 
-/// A checkpoint that is read as it is needed, and replaced if it cannot be.
+/// A checkpoint that is read on demand, and replaced if it cannot be read.
 pub(crate) struct Checkpoint {
     storage: Storage,
     resolver: PathResolver,
@@ -47,18 +47,18 @@ pub(crate) struct Checkpoint {
     staged: Arc<[StagedCommit]>,
     top: OnceLock<Arc<Top>>,
     is_damaged: AtomicBool,
-    instead: OnceLock<Arc<State>>,
+    replacement: OnceLock<Arc<State>>,
 }
 
-/// The files that the listing shows, open.
+/// The open top-level files of a checkpoint.
 struct Top {
     parquet: Vec<ParquetFile>,
-    /// The lines of a top-level file in JSON.
+    /// The lines of a top-level JSON file.
     json: Option<Commit>,
     sidecars: OnceLock<Vec<String>>,
 }
 
-/// An action that is about the table and not about a file.
+/// The kind of an action that concerns the table rather than a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TableAction {
     Protocol,
@@ -68,7 +68,7 @@ pub(crate) enum TableAction {
 }
 
 impl TableAction {
-    /// Its column, and a field of it that is never null.
+    /// Returns its column, and a field of that column that is never null.
     fn column(self) -> (&'static str, &'static str) {
         match self {
             Self::Protocol => ("protocol", "minReaderVersion"),
@@ -78,7 +78,7 @@ impl TableAction {
         }
     }
 
-    /// Those of a commit, newest first.
+    /// Returns these actions of a commit, newest first.
     pub(crate) fn of(self, commit: &Commit) -> Vec<Action> {
         match self {
             Self::Protocol => commit.protocol.iter().cloned().map(Action::Protocol).collect(),
@@ -105,26 +105,26 @@ impl Checkpoint {
             staged: Arc::clone(staged),
             top: OnceLock::new(),
             is_damaged: AtomicBool::new(false),
-            instead: OnceLock::new(),
+            replacement: OnceLock::new(),
         }
     }
 
-    /// Its files, as the listing shows them.
+    /// Returns the checkpoint's files, as listed.
     pub(crate) fn files(&self) -> &CheckpointFiles {
         &self.files
     }
 
-    /// The actions of `kinds`, newest first.
+    /// Returns the actions of `kinds`, newest first.
     ///
     /// # Errors
-    /// `CorruptLog` if the checkpoint cannot be read and nothing stands in for it, and the store's own.
+    /// `CorruptLog` if the checkpoint cannot be read and cannot be replaced; also errors of the store.
     pub(crate) fn table_actions(&self, kinds: &[TableAction]) -> Result<Vec<Action>> {
-        if let Some(state) = self.instead.get() {
+        if let Some(state) = self.replacement.get() {
             return state.table_actions(kinds);
         }
         match self.read_table_actions(kinds) {
             Ok(actions) => Ok(actions),
-            Err(error) => self.replaced(error)?.table_actions(kinds),
+            Err(error) => self.replace(error)?.table_actions(kinds),
         }
     }
 
@@ -134,7 +134,7 @@ impl Checkpoint {
             return Ok(kinds.iter().flat_map(|kind| kind.of(json)).collect());
         }
         let mut actions = Vec::new();
-        // Protocol and metadata stand in one file of a checkpoint in parts, and mostly in the first or the
+        // Protocol and metadata are in a single file of a multi-part checkpoint, mostly the first or the
         // last.
         for kind in kinds {
             let (column, required) = kind.column();
@@ -152,15 +152,15 @@ impl Checkpoint {
         Ok(actions)
     }
 
-    /// The state of this version without this checkpoint, which `error` says to be unreadable.
+    /// Computes the state of this version without this checkpoint, which `error` reports as unreadable.
     ///
     /// # Errors
-    /// `error` itself if the log does not hold the version otherwise, or if it does not speak of damage.
-    fn replaced(&self, error: Error) -> Result<Arc<State>> {
+    /// `error` itself if the log has no other source for the version, or if the error is not about damage.
+    fn replace(&self, error: Error) -> Result<Arc<State>> {
         if !matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) {
             return Err(error);
         }
-        if let Some(state) = self.instead.get() {
+        if let Some(state) = self.replacement.get() {
             return Ok(Arc::clone(state));
         }
         let file = error.path().map_or_else(
@@ -174,12 +174,26 @@ impl Checkpoint {
                     || "the commits alone".to_owned(),
                     |version| format!("the checkpoint of version {version}"),
                 );
-                tracing::warn!(table = self.storage.url(), version = self.files.version, file, %error, "a checkpoint cannot be read: reading {base} instead");
-                Ok(Arc::clone(self.instead.get_or_init(|| Arc::new(state))))
+                tracing::warn!(
+                    table = self.storage.url(),
+                    version = self.files.version,
+                    file,
+                    %error,
+                    "a checkpoint cannot be read: reading {base} instead"
+                );
+                Ok(Arc::clone(self.replacement.get_or_init(|| Arc::new(state))))
             }
             Err(other) => {
-                tracing::warn!(table = self.storage.url(), version = self.files.version, file, error = %other, "a checkpoint cannot be read, and nothing stands in for it");
-                Err(error.with_hint("the log before the checkpoint was cleaned up, so that nothing stands in for it; restore the file"))
+                tracing::warn!(
+                    table = self.storage.url(),
+                    version = self.files.version,
+                    file,
+                    error = %other,
+                    "a checkpoint cannot be read and cannot be replaced"
+                );
+                Err(error.with_hint(
+                    "restore the file: earlier commits were cleaned up, so the checkpoint cannot be replaced",
+                ))
             }
         }
     }
@@ -188,18 +202,18 @@ impl Checkpoint {
         error.at_version(self.files.version).in_table(self.storage.url())
     }
 
-    /// What stands in for it, if it is known to be damaged.
-    fn stand_in(&self) -> Option<Arc<State>> {
-        if let Some(state) = self.instead.get() {
+    /// Returns the replacement if the checkpoint is known to be damaged.
+    fn replacement(&self) -> Option<Arc<State>> {
+        if let Some(state) = self.replacement.get() {
             return Some(Arc::clone(state));
         }
         if !self.is_damaged.load(Ordering::Relaxed) {
             return None;
         }
-        self.replaced(Error::corrupt_log("a part of the checkpoint was found damaged")).ok()
+        self.replace(Error::corrupt_log("a part of the checkpoint is damaged")).ok()
     }
 
-    /// Remembers that a part of it cannot be read.
+    /// Records that a part of the checkpoint cannot be read.
     fn mark_damaged(&self) {
         self.is_damaged.store(true, Ordering::Relaxed);
     }
@@ -236,7 +250,7 @@ impl Checkpoint {
         let json = Commit::parse(&bytes, self.files.version, 0)?;
         let mut actions = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
-            // File actions, of which there may be many, are in `json` already.
+            // `json` already contains the file actions, which may be many.
             if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
                 continue;
             }
@@ -246,15 +260,19 @@ impl Checkpoint {
             actions.extend(Action::parse_line(text).map_err(|error| error.at_line(number))?);
         }
         self.check_version(&actions)?;
-        // Lines have no end mark: what every V2 checkpoint holds tells that it is whole.
+        // JSON lines have no end mark. The actions that every V2 checkpoint contains show whether the file is
+        // complete.
         if json.protocol.is_none() || json.metadata.is_none() {
-            return Err(Error::corrupt_log("the checkpoint is not whole: it lacks 'protocol' or 'metaData'"));
+            return Err(Error::corrupt_log(
+                "the checkpoint is incomplete: it lacks 'protocol' or 'metaData'",
+            ));
         }
         let sidecars = self.sidecar_paths(actions)?;
         Ok(Top { parquet: Vec::new(), json: Some(json), sidecars: sidecars.into() })
     }
 
-    /// Protocol: "V2 Spec", "exactly one Checkpoint Metadata action".
+    /// Checks the version that the checkpoint states. Protocol: "V2 Spec", "exactly one Checkpoint Metadata
+    /// action".
     fn check_version(&self, actions: &[Action]) -> Result<()> {
         let found = actions.iter().find_map(|action| match action {
             Action::CheckpointMetadata(metadata) => Some(metadata.version),
@@ -262,16 +280,16 @@ impl Checkpoint {
         });
         match found {
             Some(version) if u64::try_from(version) == Ok(self.files.version) => Ok(()),
-            Some(version) => {
-                Err(Error::corrupt_log(format!("the checkpoint says that it is of version {version}")))
-            }
+            Some(version) => Err(Error::corrupt_log(format!(
+                "the checkpoint's 'checkpointMetadata' states version {version}"
+            ))),
             None => Err(Error::corrupt_log(
                 "the checkpoint lacks 'checkpointMetadata', which every V2 checkpoint has",
             )),
         }
     }
 
-    /// The paths of the sidecars, relative to the table's root.
+    /// Returns the paths of the sidecars, relative to the table's root.
     fn sidecars<'a>(&self, top: &'a Top) -> Result<&'a [String]> {
         if let Some(sidecars) = top.sidecars.get() {
             return Ok(sidecars);
@@ -293,19 +311,19 @@ impl Checkpoint {
     }
 }
 
-/// Where a sidecar lies. Protocol: "Sidecar File Information".
+/// Returns the path of a sidecar. Protocol: "Sidecar File Information".
 fn sidecar_path(sidecar: &Sidecar) -> Result<String> {
     let decoded = path::decode(&sidecar.path)?;
     match LogFileName::parse(&format!("_sidecars/{decoded}")) {
         Some(name @ LogFileName::Sidecar(_)) if !decoded.contains(char::is_control) => Ok(name.path()),
         _ => Err(Error::corrupt_log(format!(
-            "the sidecar '{}' is not a file name in {LOG_DIRECTORY}/_sidecars",
+            "the sidecar '{}' is not the name of a file in {LOG_DIRECTORY}/_sidecars",
             sidecar.path
         ))),
     }
 }
 
-/// Opens several files at once, if there are several.
+/// Opens the files, several at once.
 fn open_all(storage: &Storage, paths: &[String]) -> Result<Vec<ParquetFile>> {
     parallel::each(paths, parallel::cores(), |path| ParquetFile::open(storage, path))
 }
@@ -316,7 +334,7 @@ mod tests {
 
     /// "Sidecar files must always reside in the table's own _delta_log/_sidecars directory".
     #[test]
-    fn sidecars_are_bare_names() {
+    fn sidecar_paths_are_bare_names() {
         let of = |path: &str| sidecar_path(&Sidecar { path: path.to_owned(), ..Sidecar::default() });
         assert_eq!(of("a%20b.parquet").unwrap(), "_delta_log/_sidecars/a b.parquet");
         for path in [

@@ -1,5 +1,5 @@
-//! What other writers spell differently (names inside maps, integer widths, absent columns), brought to the
-//! form of [`crate::replay::FileColumn`].
+//! Conversion of other writers' variations (names inside maps, integer widths, absent columns) to the form of
+//! [`crate::replay::FileColumn`].
 
 use std::sync::Arc;
 
@@ -9,14 +9,15 @@ use arrow::datatypes::{DataType, Field};
 
 use crate::error::{Error, Result};
 
-/// The child `field` of an action in the type of the log's form; nulls where the checkpoint does not have it.
+/// Returns the child `field` of an action with the type that the log form has; nulls if the checkpoint lacks
+/// it.
 pub(super) fn normalized(action: &StructArray, field: &Field) -> Result<ArrayRef> {
     let Some(column) = action.column_by_name(field.name()) else {
         return Ok(new_null_array(field.data_type(), action.len()));
     };
     to_type(column, field.data_type()).map_err(|error| {
         error.with_hint(format!(
-            "column '{}' of the checkpoint has a type that the protocol does not know",
+            "column '{}' of the checkpoint has a type that the protocol does not define",
             field.name()
         ))
     })
@@ -26,9 +27,8 @@ fn to_type(column: &ArrayRef, wanted: &DataType) -> Result<ArrayRef> {
     if column.data_type() == wanted {
         return Ok(Arc::clone(column));
     }
-    let bad = || {
-        Error::corrupt_log(format!("a column of type {} stands where {wanted} should", column.data_type()))
-    };
+    let bad =
+        || Error::corrupt_log(format!("a column has the type {} instead of {wanted}", column.data_type()));
     match wanted {
         DataType::Map(entries, sorted) => {
             let map = column.as_map_opt().ok_or_else(bad)?;

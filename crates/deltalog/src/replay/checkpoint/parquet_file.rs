@@ -1,11 +1,10 @@
-//! One Parquet file of a checkpoint: the footer, and rows of one kind of action. Protocol: "Checkpoint
+//! A Parquet file of a checkpoint: its footer, and the rows of one kind of action. Protocol: "Checkpoint
 //! Schema".
 //!
-//! - Only the leaf columns that are asked for are decoded; which ones a file has is taken from its own
-//!   schema, never from a position.
-//! - A row group without any row of the action asked for (known from the statistics of a required field) is
-//!   not read.
-//! - A damaged file is an error, whatever the decoder does about it.
+//! - Only the requested leaf columns are decoded. The file's own schema determines which ones exist; their
+//!   positions mean nothing.
+//! - A row group without rows of the requested action is not read; the statistics of a required field tell.
+//! - A damaged file is an error, even if it makes the decoder panic.
 
 use std::any::Any;
 use std::ops::Range;
@@ -29,14 +28,14 @@ use crate::storage::{FileReader, Storage};
 
 const BATCH_ROWS: usize = 8 * 1024;
 
-/// Fewer rows than these are no work to share.
+/// Fewer rows are not worth splitting.
 const PIECE_ROWS: usize = 2 * BATCH_ROWS;
 
 /// A row group, or some of its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) group: usize,
-    /// All, if not given.
+    /// `None` for all rows.
     pub(super) rows: Option<Range<usize>>,
 }
 
@@ -52,7 +51,7 @@ pub(super) struct ParquetFile {
     pub(super) path: Arc<str>,
     file: FileReader,
     footer: ArrowReaderMetadata,
-    /// The footer with the places of the pages, read by who can step over some.
+    /// The footer with the locations of pages, read when some of them may be skipped.
     with_pages: Arc<OnceLock<ArrowReaderMetadata>>,
 }
 
@@ -65,8 +64,8 @@ impl ParquetFile {
         Ok(Self { path: path.into(), file, footer, with_pages: Arc::default() })
     }
 
-    /// The footer with the places of the pages; just the footer where they cannot be read, which only costs
-    /// time.
+    /// Returns the footer with the locations of pages. Without readable locations, returns the plain footer,
+    /// which only costs time.
     fn with_pages(&self) -> ArrowReaderMetadata {
         let options = ArrowReaderOptions::default().with_offset_index_policy(PageIndexPolicy::Optional);
         let read = || load(&self.file, options).unwrap_or_else(|_| self.footer.clone());
@@ -77,7 +76,7 @@ impl ParquetFile {
         self.footer.metadata()
     }
 
-    /// The number of the leaf column at `path`.
+    /// Returns the index of the leaf column at `path`.
     pub(super) fn leaf(&self, path: &[&str]) -> Option<usize> {
         let columns = self.footer.parquet_schema().columns();
         columns
@@ -85,12 +84,12 @@ impl ParquetFile {
             .position(|leaf| leaf.path().parts().iter().map(String::as_str).eq(path.iter().copied()))
     }
 
-    /// Whether the column `root` is a struct that can be null.
+    /// Returns whether the column `root` is a nullable struct.
     pub(super) fn is_nullable(&self, root: &str) -> bool {
         self.footer.schema().field_with_name(root).is_ok_and(Field::is_nullable)
     }
 
-    /// Whether there is any leaf column below `path`.
+    /// Returns whether there is a leaf column below `path`.
     pub(super) fn has_below(&self, path: &[&str]) -> bool {
         let columns = self.footer.parquet_schema().columns();
         columns.iter().any(|leaf| {
@@ -99,7 +98,7 @@ impl ParquetFile {
         })
     }
 
-    /// Whether the leaf column `leaf` of row group `group` may hold a value.
+    /// Returns whether the leaf column `leaf` of row group `group` may contain a value.
     pub(super) fn may_have(&self, group: usize, leaf: usize) -> bool {
         let group = self.metadata().row_groups().get(group);
         let nulls = |group: &RowGroupMetaData| group.columns().get(leaf)?.statistics()?.null_count_opt();
@@ -107,14 +106,14 @@ impl ParquetFile {
             .is_none_or(|group| nulls(group).is_none_or(|nulls| i64::try_from(nulls) != Ok(group.num_rows())))
     }
 
-    /// The row groups that may hold a value of the required field `root.field`; none if the file does not
-    /// have that column.
+    /// Returns the row groups that may contain a value of the required field `root.field`; none if the file
+    /// lacks that column.
     pub(super) fn groups_with(&self, root: &str, field: &str) -> Vec<usize> {
         let Some(leaf) = self.leaf(&[root, field]) else { return Vec::new() };
         (0..self.metadata().num_row_groups()).filter(|group| self.may_have(*group, leaf)).collect()
     }
 
-    /// The leaf columns that `wanted` accepts, by their paths.
+    /// Returns the leaf columns whose paths `wanted` accepts.
     pub(super) fn mask(&self, wanted: impl Fn(&[String]) -> bool) -> ProjectionMask {
         let columns = self.footer.parquet_schema().columns().iter().enumerate();
         let leaves: Vec<usize> =
@@ -122,8 +121,8 @@ impl ParquetFile {
         ProjectionMask::leaves(self.footer.parquet_schema(), leaves)
     }
 
-    /// `group` in about equal pieces, at most `parts`. They begin where pages of its largest column begin, if
-    /// the file tells: no page is decoded twice.
+    /// Splits `group` into at most `parts` pieces of about equal size. If the locations of pages are known,
+    /// pieces begin at page boundaries of the largest column, so that no page is decoded twice.
     pub(super) fn pieces(&self, group: usize, parts: usize) -> Vec<Piece> {
         let metadata = self.metadata().row_groups().get(group);
         let rows =
@@ -156,8 +155,8 @@ impl ParquetFile {
             .collect()
     }
 
-    /// Starts decoding the columns `mask` of `groups`, or of `rows` of them, as far as `filters` leave their
-    /// rows.
+    /// Starts decoding the columns `mask` of `groups`, or of `rows` in them, for the rows that pass
+    /// `filters`.
     pub(super) fn read(
         &self,
         groups: Vec<usize>,
@@ -177,7 +176,7 @@ impl ParquetFile {
             );
         }
         if !filters.is_empty() {
-            // Rows are stepped over one by one: with a mask whole row groups of statistics would be decoded
+            // Selectors skip rows individually; with a mask, whole row groups of statistics would be decoded
             // first.
             builder = builder
                 .with_row_filter(RowFilter::new(filters))
@@ -188,8 +187,8 @@ impl ParquetFile {
             .map_err(|error| error.at_path(&*self.path))
     }
 
-    /// Adds the actions of the column `root`, whose field `required` is never null, to `actions`; of an
-    /// action that a checkpoint has only once, the rest of the rows is not looked at.
+    /// Adds the actions of the column `root`, whose field `required` is never null, to `actions`. If the
+    /// checkpoint has the action only once, the remaining rows are not read.
     pub(super) fn actions(
         &self,
         root: &str,
@@ -222,7 +221,7 @@ impl ParquetFile {
                 continue;
             }
             let rows = filter_record_batch(&batch, &present).map_err(|error| located(damaged_by(error)))?;
-            // A handful of rows: as JSON they go through the same reader as the lines of a commit.
+            // These are few rows: as JSON they go through the same parser as the lines of a commit.
             let mut writer = arrow::json::LineDelimitedWriter::new(Vec::new());
             writer.write(&rows).and_then(|()| writer.finish()).map_err(|error| located(damaged_by(error)))?;
             for line in String::from_utf8_lossy(&writer.into_inner()).lines() {
@@ -241,7 +240,7 @@ fn load(file: &FileReader, options: ArrowReaderOptions) -> Result<ArrowReaderMet
     guarded(|| with_int96_as_micros(footer))
 }
 
-/// Batches being decoded.
+/// Batches that are being decoded.
 pub(super) struct Batches(ParquetRecordBatchReader);
 
 impl Batches {
@@ -250,8 +249,8 @@ impl Batches {
     }
 }
 
-/// INT96 as microseconds, as old Spark writes timestamps: the nanoseconds of the default would only reach
-/// from 1677 to 2262.
+/// Reads INT96, the timestamps of old Spark versions, as microseconds: the default of nanoseconds only covers
+/// 1677 to 2262.
 fn with_int96_as_micros(footer: ArrowReaderMetadata) -> Result<ArrowReaderMetadata> {
     if footer.parquet_schema().columns().iter().all(|column| column.physical_type() != PhysicalType::INT96) {
         return Ok(footer);
@@ -282,11 +281,11 @@ pub(super) fn damaged_by(source: impl std::error::Error + Send + Sync + 'static)
     Error::corrupt_log("the checkpoint cannot be read").with_source(source)
 }
 
-/// What `work` returns; a panic in it, which the decoder of a damaged file may raise, is an error too.
+/// Calls `work` and turns a panic, which the decoder may raise for a damaged file, into an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         Err(Error::corrupt_log(format!(
-            "the reading of the checkpoint broke off with '{}'",
+            "reading the checkpoint panicked with '{}'",
             panic_text(panic.as_ref())
         )))
     })

@@ -1,8 +1,8 @@
-//! `stats_parsed` and `partitionValues_parsed` as the texts that the log has in JSON. Protocol:
+//! Conversion of `stats_parsed` and `partitionValues_parsed` to the texts of the log. Protocol:
 //! "Checkpoints", "Per-file Statistics", "Partition Value Serialization".
 //!
-//! - Digits are never lost: numbers, decimals and microseconds are written out in full.
-//! - A value that has no text is left out, which says that it is not known.
+//! - Digits are never lost: numbers, decimals and microseconds are written in full.
+//! - A value without a text form is omitted, which means that it is unknown.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 use crate::protocol::to_log_string;
 
-/// The statistics of each row as JSON; null where there are none.
+/// Returns the statistics of each row as JSON; null where there are none.
 pub(super) fn stats_text(parsed: &StructArray) -> StringArray {
     (0..parsed.len())
         .map(|row| {
@@ -29,7 +29,7 @@ pub(super) fn stats_text(parsed: &StructArray) -> StringArray {
         .collect()
 }
 
-/// Writes the fields of `row` that have a value; false, and nothing written, if none has.
+/// Writes the fields of `row` that have a value. Returns false and writes nothing if none has.
 fn write_struct(array: &StructArray, row: usize, text: &mut String) -> bool {
     let start = text.len();
     text.push('{');
@@ -55,7 +55,7 @@ fn write_struct(array: &StructArray, row: usize, text: &mut String) -> bool {
     true
 }
 
-/// Writes a value; false, and nothing written, if it has no text.
+/// Writes a value. Returns false and writes nothing if it has no text form.
 fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> bool {
     let value = match array.data_type() {
         DataType::Struct(_) => return write_struct(array.as_struct(), row, text),
@@ -64,7 +64,7 @@ fn write_value(array: &ArrayRef, row: usize, text: &mut String) -> bool {
         DataType::Int16 => array.as_primitive::<Int16Type>().value(row).to_string(),
         DataType::Int32 => array.as_primitive::<Int32Type>().value(row).to_string(),
         DataType::Int64 => array.as_primitive::<Int64Type>().value(row).to_string(),
-        // A float's text is the shortest that gives the same float.
+        // The text of a float is the shortest that parses to the same float.
         DataType::Float32 => float_text(f64::from(array.as_primitive::<Float32Type>().value(row)), || {
             array.as_primitive::<Float32Type>().value(row).to_string()
         }),
@@ -111,10 +111,10 @@ fn float_text(value: f64, finite: impl Fn() -> String) -> String {
     }
 }
 
-/// The partition values of each row as the map of the log.
+/// Returns the partition values of each row in the map form of the log.
 ///
 /// # Errors
-/// `CorruptLog` for a value of a type that no partition column has.
+/// `CorruptLog` for a value of a type that no partition column can have.
 pub(super) fn partition_values_text(parsed: &StructArray) -> Result<ArrayRef> {
     let names =
         MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
@@ -130,7 +130,7 @@ pub(super) fn partition_values_text(parsed: &StructArray) -> Result<ArrayRef> {
             });
         }
         map.append(true).map_err(|error| {
-            Error::corrupt_log("a map has more entries than can be held").with_source(error)
+            Error::corrupt_log("a map has more entries than an Arrow array can hold").with_source(error)
         })?;
     }
     Ok(Arc::new(map.finish()))
@@ -156,9 +156,9 @@ mod tests {
         )
     }
 
-    /// The text is what a writer of JSON statistics would have written.
+    /// The expected text is what a writer of JSON statistics would have written.
     #[test]
-    fn every_type_has_its_text() {
+    fn every_type_is_written_as_json() {
         let minima = of(vec![
             ("i", Arc::new(Int64Array::from(vec![Some(i64::MIN), None]))),
             ("f", Arc::new(Float64Array::from(vec![f64::NAN, 0.1]))),
@@ -174,7 +174,8 @@ mod tests {
         let texts = stats_text(&parsed);
         assert_eq!(
             texts.value(0),
-            "{\"numRecords\":3,\"minValues\":{\"i\":-9223372036854775808,\"f\":\"NaN\",\"d\":-0.005,\"s\":\"a\\\"\\u0001é\",\"b\":true,\
+            "{\"numRecords\":3,\"minValues\":{\"i\":-9223372036854775808,\"f\":\"NaN\",\"d\":-0.005,\
+             \"s\":\"a\\\"\\u0001é\",\"b\":true,\
              \"day\":\"1970-01-01\",\"utc\":\"1970-01-01T00:00:00.000001Z\",\"ntz\":\"1970-01-01T00:00:01\"}}"
         );
         assert!(
@@ -186,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_known_is_null() {
+    fn unknown_statistics_are_null() {
         let parsed = of(vec![("numRecords", Arc::new(Int64Array::from(vec![None, Some(1)])))]);
         let texts = stats_text(&parsed);
         assert!(texts.is_null(0) && texts.value(1) == "{\"numRecords\":1}");

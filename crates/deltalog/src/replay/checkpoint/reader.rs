@@ -1,14 +1,14 @@
-//! The file actions of a checkpoint, in order, row groups or pieces of them decoded ahead on several threads.
+//! The file actions of a checkpoint, in order. Several threads decode row groups, or pieces of them, ahead.
 //!
 //! ```text
 //! pieces ──counter──> worker ──(2 batches)──┐
-//!               └───> worker ──(2 batches)──┴──> the caller drains one piece's channel after the other
+//!               └───> worker ──(2 batches)──┴──> the caller drains the channels in order
 //! ```
 //!
-//! - As long as nothing was handed out, a damaged checkpoint is replaced by what it stands for; after that it
-//!   is an error, and the next reader starts from the replacement.
-//! - Memory is bounded by the number of workers: two batches of each wait.
-//! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
+//! - As long as no rows were returned, a damaged checkpoint is replaced by the state it stands for. After
+//!   that it is an error, and the next reader starts from the replacement.
+//! - Memory is bounded by the number of workers: each has at most two waiting batches.
+//! - The end is signaled explicitly: a lost thread is an error, not the end of the rows.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,15 +29,15 @@ use crate::replay::filter::apply;
 use crate::replay::tail::with_columns;
 use crate::storage::Storage;
 
-/// How many batches of a piece may wait for the caller.
+/// Number of batches of a piece that may wait for the caller.
 const WAITING_BATCHES: usize = 2;
-/// More threads than these only cost memory: what follows takes the batches one by one.
+/// More threads would only cost memory, because the consumer processes the batches one by one.
 const MOST_THREADS: usize = 4;
 
-/// Batches of file actions.
+/// An iterator over batches of file actions.
 pub(crate) type Rows = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
-/// Reads the rows of one kind of file action.
+/// A reader for the rows of one kind of file action.
 pub struct CheckpointReader {
     checkpoint: Arc<Checkpoint>,
     kind: Kind,
@@ -54,26 +54,26 @@ enum Kind {
 enum Source {
     New,
     Own(Groups),
-    /// What stands in for the checkpoint.
-    Instead(Rows),
+    /// The rows of the state that replaces the checkpoint.
+    Replacement(Rows),
     Done,
 }
 
 impl CheckpointReader {
-    /// The `add` rows with `columns`.
+    /// Creates a reader of the `add` rows with `columns`.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table's location is none.
+    /// `InvalidArgument` if the table's location is invalid.
     pub fn adds(storage: &Storage, checkpoint: &CheckpointFiles, columns: FileColumns) -> Result<Self> {
-        Ok(Self::of(&Arc::new(lone(storage, checkpoint)?), Kind::Adds(AddRequest::new(columns))))
+        Ok(Self::of(&Arc::new(irreplaceable(storage, checkpoint)?), Kind::Adds(AddRequest::new(columns))))
     }
 
-    /// The `remove` rows.
+    /// Creates a reader of the `remove` rows.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table's location is none.
+    /// `InvalidArgument` if the table's location is invalid.
     pub fn removes(storage: &Storage, checkpoint: &CheckpointFiles) -> Result<Self> {
-        Ok(Self::of(&Arc::new(lone(storage, checkpoint)?), Kind::Removes))
+        Ok(Self::of(&Arc::new(irreplaceable(storage, checkpoint)?), Kind::Removes))
     }
 
     pub(crate) fn adds_of(checkpoint: &Arc<Checkpoint>, request: AddRequest) -> Self {
@@ -92,10 +92,10 @@ impl CheckpointReader {
         loop {
             let next = match &mut self.state {
                 Source::Done => return Ok(None),
-                Source::Instead(rows) => return rows.next().transpose(),
+                Source::Replacement(rows) => return rows.next().transpose(),
                 Source::New => {
-                    if let Some(state) = self.checkpoint.stand_in() {
-                        self.state = Source::Instead(self.kind.of(&state)?);
+                    if let Some(state) = self.checkpoint.replacement() {
+                        self.state = Source::Replacement(self.kind.of(&state)?);
                         continue;
                     }
                     self.start().map(|groups| self.state = Source::Own(groups)).map(|()| None)
@@ -119,23 +119,24 @@ impl CheckpointReader {
         }
     }
 
-    /// Goes on with what stands in for the checkpoint, if that is still possible.
+    /// Continues with the replacement of the checkpoint, if that is still possible.
     fn recover(&mut self, error: Error) -> Result<()> {
         self.state = Source::Done;
         if !self.has_handed_out {
-            let state = self.checkpoint.replaced(error)?;
-            self.state = Source::Instead(self.kind.of(&state)?);
+            let state = self.checkpoint.replace(error)?;
+            self.state = Source::Replacement(self.kind.of(&state)?);
             return Ok(());
         }
         if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) {
             self.checkpoint.mark_damaged();
         }
         Err(error.with_hint(
-            "files of it were handed out already; when asked again, the list starts from an older checkpoint or from the commits",
+            "list the files again: some files of the checkpoint were already returned, and only a new listing \
+             can start from an older checkpoint or from the commits",
         ))
     }
 
-    /// Opens everything that has rows: what is missing or cut off is found before anything is handed out.
+    /// Opens all files with rows, so that missing or truncated files are found before rows are returned.
     fn start(&self) -> Result<Groups> {
         let top = self.checkpoint.top()?;
         let sidecars = open_all(&self.checkpoint.storage, self.checkpoint.sidecars(&top)?)?;
@@ -157,8 +158,8 @@ impl Iterator for CheckpointReader {
     }
 }
 
-/// A checkpoint for which nothing stands in.
-fn lone(storage: &Storage, files: &CheckpointFiles) -> Result<Checkpoint> {
+/// Returns a checkpoint that cannot be replaced.
+fn irreplaceable(storage: &Storage, files: &CheckpointFiles) -> Result<Checkpoint> {
     Ok(Checkpoint::new(storage, &PathResolver::new(storage.root())?, files.clone(), &[], &Arc::from([])))
 }
 
@@ -170,7 +171,7 @@ impl Kind {
         }
     }
 
-    /// The same of the state that stands in for a checkpoint.
+    /// Returns the same rows of the state that replaces a checkpoint.
     fn of(&self, state: &Arc<super::State>) -> Result<Rows> {
         match self {
             Self::Adds(request) => Ok(Box::new(state.files(request.clone())?)),
@@ -178,7 +179,7 @@ impl Kind {
         }
     }
 
-    /// The same of lines of JSON.
+    /// Returns the same rows of parsed JSON lines.
     fn project(&self, lines: &crate::replay::Commit) -> Result<RecordBatch> {
         match self {
             Self::Removes => with_columns(&lines.removes, remove_fields()),
@@ -197,19 +198,19 @@ impl Kind {
 /// The rows of pieces, in order.
 struct Groups {
     lines: Option<RecordBatch>,
-    crew: Crew,
+    workers: Workers,
 }
 
-enum Crew {
-    /// On the caller's thread.
-    Alone(Box<Alone>),
+enum Workers {
+    /// Decodes on the caller's thread.
+    Caller(Box<Sequential>),
     Threads(VecDeque<Receiver<Message>>),
 }
 
 type Message = Result<Option<RecordBatch>>;
 type Work = (ParquetFile, Piece);
 
-struct Alone {
+struct Sequential {
     request: RowRequest,
     pieces: VecDeque<Work>,
     current: Option<RowBatches>,
@@ -218,25 +219,29 @@ struct Alone {
 impl Groups {
     fn new(request: RowRequest, groups: Vec<Work>, lines: Option<RecordBatch>) -> Self {
         let threads = parallel::cores().min(MOST_THREADS);
-        let pieces = if request.has_filters() { shared_evenly(groups, threads) } else { groups };
+        let pieces = if request.has_filters() { split_remainder(groups, threads) } else { groups };
         let threads = threads.min(pieces.len());
-        let crew = match threads {
-            0 | 1 => Crew::Alone(Box::new(Alone { request, pieces: pieces.into(), current: None })),
-            _ => Crew::Threads(start_threads(request, pieces, threads)),
+        let workers = match threads {
+            0 | 1 => Workers::Caller(Box::new(Sequential { request, pieces: pieces.into(), current: None })),
+            _ => Workers::Threads(start_threads(request, pieces, threads)),
         };
-        Self { lines: lines.filter(|lines| lines.num_rows() > 0), crew }
+        Self { lines: lines.filter(|lines| lines.num_rows() > 0), workers }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if let Some(lines) = self.lines.take() {
             return Ok(Some(lines));
         }
-        match &mut self.crew {
-            Crew::Alone(alone) => alone.next_batch(),
-            Crew::Threads(channels) => {
+        match &mut self.workers {
+            Workers::Caller(reader) => reader.next_batch(),
+            Workers::Threads(channels) => {
                 while let Some(channel) = channels.front() {
-                    let lost =
-                        |_| Error::new(ErrorKind::Unavailable, "a thread that reads the checkpoint was lost");
+                    let lost = |_| {
+                        Error::new(
+                            ErrorKind::Unavailable,
+                            "a thread that reads the checkpoint terminated unexpectedly",
+                        )
+                    };
                     match channel.recv().map_err(lost)?? {
                         Some(batch) => return Ok(Some(batch)),
                         None => drop(channels.pop_front()),
@@ -248,7 +253,7 @@ impl Groups {
     }
 }
 
-impl Alone {
+impl Sequential {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         loop {
             if let Some(current) = &mut self.current {
@@ -263,12 +268,12 @@ impl Alone {
     }
 }
 
-/// `groups`, of which as many as are over when each thread has had the same number are parted among all
-/// threads.
+/// Splits the groups that remain after each thread got the same number of whole groups, so that all threads
+/// share them.
 ///
-/// Only for who filters: without, a thread that is ahead waits for the caller, and more pieces would not
-/// change that.
-fn shared_evenly(groups: Vec<Work>, threads: usize) -> Vec<Work> {
+/// This helps only when filters apply. Without filters a thread that is ahead waits for the caller, which
+/// more pieces would not change.
+fn split_remainder(groups: Vec<Work>, threads: usize) -> Vec<Work> {
     let whole = groups.len() - groups.len() % threads.max(1);
     let parted = |(at, (file, piece)): (usize, Work)| -> Vec<Work> {
         let pieces = if at < whole { vec![piece] } else { file.pieces(piece.group, threads) };
@@ -277,7 +282,7 @@ fn shared_evenly(groups: Vec<Work>, threads: usize) -> Vec<Work> {
     groups.into_iter().enumerate().flat_map(parted).collect()
 }
 
-/// Starts decoding `pieces`; the channels are in their order.
+/// Starts decoding `pieces`; the channels have the same order.
 fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecDeque<Receiver<Message>> {
     let (senders, receivers): (Vec<_>, VecDeque<_>) =
         pieces.iter().map(|_| sync_channel(WAITING_BATCHES)).unzip();
@@ -303,7 +308,7 @@ fn start_threads(request: RowRequest, pieces: Vec<Work>, threads: usize) -> VecD
     receivers
 }
 
-/// Decodes a piece into its channel; false when nobody listens any more.
+/// Decodes a piece into its channel; returns false if the receiver is gone.
 fn decode(request: &RowRequest, file: &ParquetFile, piece: Piece, sender: &SyncSender<Message>) -> bool {
     let mut batches = match guarded(|| request.open(file, piece)) {
         Ok(batches) => batches,

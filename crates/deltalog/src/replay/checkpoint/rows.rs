@@ -1,11 +1,11 @@
-//! Rows of one kind of file action, row group by row group, in the form of [`crate::replay::FileColumn`].
+//! Rows of one kind of file action, by row groups, in the form of [`crate::replay::FileColumn`].
 //!
-//! - Statistics come from the JSON text of `stats`; where a row group has none of it
-//!   (`delta.checkpoint.writeStatsAsJson` is false), from `stats_parsed`, turned into that text. The same
-//!   holds for `partitionValues` and `partitionValues_parsed`.
-//! - A filter that can use `stats_parsed` as it is asks for the leaves it needs and spares the text.
-//! - Filters are asked while rows are decoded: what they turn down is stepped over in the other columns,
-//!   whole pages where that is possible.
+//! - Statistics come from the JSON text of `stats`. If a row group has none
+//!   (`delta.checkpoint.writeStatsAsJson` is false), they come from `stats_parsed`, converted to that text.
+//!   The same applies to `partitionValues` and `partitionValues_parsed`.
+//! - A filter that can use `stats_parsed` directly asks for the leaves it needs and avoids the text.
+//! - Filters run while rows are decoded. Rows that they reject are skipped in the other columns, where
+//!   possible by whole pages.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,35 +25,34 @@ use crate::error::{Error, Result};
 use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
 use crate::replay::filter::{FileFilter, Keep};
 
-/// The column that [`FileFilter::parsed_stats`] brings.
+/// The column that [`FileFilter::parsed_stats`] adds.
 pub(crate) const STATS_PARSED: &str = "stats_parsed";
 
-/// Says of a row group whether a file in it may be wanted. It is asked with the footer of the checkpoint's
-/// file.
+/// Decides from the footer of a checkpoint file whether a row group may contain a wanted file.
 pub type RowGroupFilter = Arc<dyn Fn(&ParquetMetaData, usize) -> bool + Send + Sync>;
 
-/// What to read of `add` actions.
+/// What to read from `add` actions.
 #[derive(Clone, Default)]
 pub struct AddRequest {
-    /// Their columns.
+    /// The columns to return.
     pub columns: FileColumns,
-    /// Files that these turn down are left out.
+    /// Filters; files that they reject are omitted.
     pub filters: Vec<FileFilter>,
-    /// Row groups that it turns down are not read.
+    /// A filter for row groups; those that it rejects are not read.
     pub row_groups: Option<RowGroupFilter>,
-    /// Counts the files that were there before the filters. Those of a checkpoint that newer commits have
-    /// replaced count as well, if there are filters.
+    /// Counts the files before the filters. With filters, it also counts files of a checkpoint that newer
+    /// commits have replaced.
     pub looked_at: Arc<AtomicU64>,
 }
 
 impl AddRequest {
-    /// Just `columns`.
+    /// Requests `columns` without filters.
     pub fn new(columns: FileColumns) -> Self {
         Self { columns, ..Self::default() }
     }
 }
 
-/// What to read, of either kind.
+/// What to read from either kind of action.
 #[derive(Clone)]
 pub(super) struct RowRequest {
     pub(super) columns: Columns,
@@ -62,7 +61,7 @@ pub(super) struct RowRequest {
     looked_at: Arc<AtomicU64>,
 }
 
-/// Columns of an action.
+/// The columns of an action.
 #[derive(Clone)]
 pub(super) struct Columns {
     action: &'static str,
@@ -84,7 +83,7 @@ impl Columns {
         self.fields.iter().any(|field| field.name() == name)
     }
 
-    /// How they are read from row group `group` of `file`.
+    /// Returns how to read the columns from row group `group` of `file`.
     fn decoding(&self, file: &ParquetFile, group: usize) -> Decoding {
         let has = |name: &str| {
             let leaf = match name {
@@ -137,12 +136,12 @@ impl RowRequest {
         }
     }
 
-    /// Whether little of what is read is returned.
+    /// Returns whether filters may reject rows that are read.
     pub(super) fn has_filters(&self) -> bool {
         !self.filters.is_empty()
     }
 
-    /// The row groups of `file` that may have rows for this.
+    /// Returns the row groups of `file` that may contain requested rows.
     pub(super) fn groups(&self, file: &ParquetFile) -> Vec<usize> {
         let mut groups = file.groups_with(self.columns.action, "path");
         if let Some(filter) = &self.row_groups {
@@ -171,7 +170,7 @@ impl RowRequest {
     }
 }
 
-/// Which rows of `batch` hold a file that `keep` keeps.
+/// Returns the rows of `batch` that contain a file accepted by `keep`.
 fn decide(
     decoding: &Decoding,
     keep: &Keep,
@@ -207,28 +206,28 @@ fn is_wanted_statistic(path: &[String], wanted: &[Vec<String>]) -> bool {
     }
 }
 
-/// How statistics are read.
+/// The way in which statistics are read.
 enum Form {
-    /// The text, if there is any.
+    /// As text, if there is any.
     Text,
-    /// These leaves of the struct, as they are.
+    /// As these leaves of the struct, unchanged.
     Struct(Arc<[Vec<String>]>),
-    /// The struct, made a text.
+    /// As the struct, converted to text.
     StructAsText,
 }
 
-/// How columns are read from a row group.
+/// The way in which columns are read from a row group.
 struct Decoding {
     columns: Columns,
-    /// A column that is read to tell whether there is an action at all: the path, which every action has; or
-    /// any other, where the struct tells.
+    /// A column that is read to tell whether a row has the action at all: the path, which every action has,
+    /// or any other column if the struct's own nulls tell.
     marker: &'static str,
     stats: Form,
     partitions_as_text: bool,
 }
 
 impl Decoding {
-    /// Whether the leaf column at `path` has to be decoded.
+    /// Returns whether the leaf column at `path` must be decoded.
     fn wants_leaf(&self, path: &[String]) -> bool {
         let [root, child, below @ ..] = path else { return false };
         if root != self.columns.action {
@@ -243,7 +242,8 @@ impl Decoding {
         }
     }
 
-    /// The rows in the form of the log, and which of them hold the action; `None` if none does.
+    /// Returns the rows in the form of the log, with a mask of those that have the action; `None` if none
+    /// has.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<(RecordBatch, Option<NullBuffer>)>> {
         let columns = &self.columns;
         let Some(action) = batch.column_by_name(columns.action).and_then(|column| column.as_struct_opt())
@@ -295,14 +295,14 @@ impl Decoding {
 /// The batches of a piece of a file.
 pub(super) struct RowBatches {
     decoding: Decoding,
-    /// Counts the rows, if nothing else does.
+    /// Counts the rows, if no filter does.
     counts: Option<Arc<AtomicU64>>,
     path: Arc<str>,
     batches: Batches,
 }
 
 impl RowBatches {
-    /// The next rows; never an empty batch.
+    /// Returns the next rows; never an empty batch.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         let located = |error: Error| error.at_path(&*self.path);
         while let Some(batch) = self.batches.next_batch().map_err(located)? {
@@ -317,7 +317,7 @@ impl RowBatches {
         Ok(None)
     }
 
-    /// The rows that hold the action.
+    /// Returns the rows that have the action.
     fn rows(&self, batch: &RecordBatch) -> Result<Option<RecordBatch>> {
         let Some((rows, present)) = self.decoding.rows(batch)? else { return Ok(None) };
         match present {
