@@ -131,6 +131,8 @@ class Snapshot:
         """Returns another version of the same table, or the one that was the newest at a time."""
     def partitions(self, predicate: str | None = None) -> list[list[str | None]]:
         """Returns the values of the partition columns of each partition; see `DeltaTable.partitions`."""
+    def find_commit(self, transaction_id: str) -> int | None:
+        """Returns the version of a commit; see `DeltaTable.find_commit`."""
     def num_files(self) -> int: ...
     def size_in_bytes(self) -> int: ...
     def history_json(self, limit: int | None = None) -> list[str]:

@@ -78,7 +78,14 @@ class CommitConflictError(DeltaError):
 
 
 class CommitStateUnknownError(DeltaError):
-    """The store's answer was lost: the commit may or may not stand. The message tells how to find out."""
+    """The store's answer was lost and the commit could not be read back: it may or may not stand.
+
+    `DeltaTable.find_commit(error.transaction_id)` tells which, when the store answers again. Until then the data
+    files of the write are kept.
+    """
+
+    transaction_id: str | None = None
+    """The id that the commit carries as `commitInfo.txnId`."""
 
 
 class UnavailableError(DeltaError, OSError):

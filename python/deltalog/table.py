@@ -483,6 +483,17 @@ class DeltaTable:
             allow_out_of_range,
         )
 
+    def find_commit(self, transaction_id: str) -> int | None:
+        """Finds the version that a transaction has committed, in the newest state of the log.
+
+        Tells what became of a write that raised `CommitStateUnknownError`, whose `transaction_id` it takes. If
+        the write was to create the table and opening it raises `NotATableError`, nothing was committed.
+
+        Returns:
+            The version; None if no commit of the log carries the id. Commits that were cleaned up are not found.
+        """
+        return self._snapshot.find_commit(transaction_id)
+
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 

@@ -54,7 +54,7 @@ def write_deltalake(
         InvalidArgumentError: an argument cannot be right, the data stream failed, or the table is append-only
             and was to be overwritten.
         CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed.
-        CommitStateUnknownError: it is not known whether the commit stands.
+        CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
         UnsupportedFeatureError: the table has a feature that cannot be written yet.
     """
     if not hasattr(data, "__arrow_c_stream__"):

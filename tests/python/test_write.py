@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -265,3 +266,22 @@ def test_a_table_brings_its_own_storage_options(tmp_path: Path) -> None:
     table = DeltaTable(tmp_path)
     with pytest.raises(deltalog.InvalidArgumentError, match="storage_options"):
         write_deltalake(table, ONE, mode="append", storage_options={"key": "value"})
+
+
+def test_a_commit_that_cannot_be_read_back_is_unknown(tmp_path: Path) -> None:
+    """The system says that the commit exists, and it cannot be read: it could be our own."""
+    write_deltalake(tmp_path, ONE)
+    table = DeltaTable(tmp_path)
+    log = tmp_path / "_delta_log"
+    (log / f"{1:020}.json").mkdir()
+    with pytest.raises(deltalog.CommitStateUnknownError, match="find_commit") as caught:
+        write_deltalake(tmp_path, TWO, mode="append")
+    transaction = caught.value.transaction_id
+    assert transaction is not None
+    assert caught.value.version == 1
+    assert len(data_files(tmp_path)) == 2
+    (log / f"{1:020}.json").rmdir()
+    assert table.find_commit(transaction) is None
+    (log / f"{1:020}.json").write_text(json.dumps({"commitInfo": {"txnId": transaction}}))
+    assert table.find_commit(transaction) == 1
+    assert table.find_commit("another") is None

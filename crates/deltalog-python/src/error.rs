@@ -70,6 +70,9 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
             exception.setattr("path", error.path())?;
             exception.setattr("line", error.line())?;
             exception.setattr("hint", error.hint())?;
+            if error.kind() == ErrorKind::CommitStateUnknown {
+                exception.setattr("transaction_id", error.transaction_id())?;
+            }
             let exception = PyErr::from_value(exception);
             exception.set_cause(py, cause);
             Ok(exception)

@@ -9,6 +9,7 @@ use deltalog::log::StagedCommit;
 use deltalog::predicate::{ParseMode, Predicate, parse};
 use deltalog::protocol::{LogPath, MaterializedRowTracking, to_log_string};
 use deltalog::scan::{FileListing, ListColumn, TableScan};
+use deltalog::transaction::find_commit;
 use deltalog::{Snapshot as CoreSnapshot, SnapshotBuilder, Storage};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -256,6 +257,10 @@ impl Snapshot {
             _ => Err(deltalog::Error::invalid_argument("a table is read at a version or at a time")),
         });
         found.map(Self)
+    }
+
+    fn find_commit(&self, py: Python<'_>, transaction_id: &str) -> PyResult<Option<u64>> {
+        call(py, || find_commit(self.0.storage(), transaction_id))
     }
 
     fn num_files(&self, py: Python<'_>) -> PyResult<u64> {

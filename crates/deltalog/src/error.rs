@@ -41,8 +41,8 @@ pub enum ErrorKind {
     SchemaMismatch,
     /// Another writer's commit makes this one impossible; nothing was committed.
     CommitConflict,
-    /// The store's answer was lost and reading back failed too: the commit may or may not stand. The message
-    /// tells how to find out.
+    /// The store's answer was lost and the commit could not be read back: it may or may not stand.
+    /// [`Error::transaction_id`] names it, and [`find_commit`](crate::transaction::find_commit) finds out.
     CommitStateUnknown,
     /// The store refused or failed a request; the same call may succeed later.
     Unavailable,
@@ -60,6 +60,7 @@ struct Inner {
     version: Option<u64>,
     path: Option<String>,
     line: Option<usize>,
+    transaction_id: Option<String>,
     hint: Option<String>,
     source: Option<Source>,
 }
@@ -74,6 +75,7 @@ impl Error {
             version: None,
             path: None,
             line: None,
+            transaction_id: None,
             hint: None,
             source: None,
         }))
@@ -132,6 +134,13 @@ impl Error {
         self
     }
 
+    /// Adds the id of the transaction concerned, unless a deeper layer has.
+    #[must_use]
+    pub fn with_transaction_id(mut self, transaction_id: impl Into<String>) -> Self {
+        self.0.transaction_id.get_or_insert_with(|| transaction_id.into());
+        self
+    }
+
     /// Adds what the user can do about it, unless a deeper layer has.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -169,6 +178,12 @@ impl Error {
     /// The line at fault, counted from 1, if known.
     pub fn line(&self) -> Option<usize> {
         self.0.line
+    }
+
+    /// The id of the transaction concerned, as in its `commitInfo.txnId`. Every `CommitStateUnknown` has one:
+    /// [`find_commit`](crate::transaction::find_commit) looks for it in the log.
+    pub fn transaction_id(&self) -> Option<&str> {
+        self.0.transaction_id.as_deref()
     }
 
     /// What the user can do about it, if there is something to say.

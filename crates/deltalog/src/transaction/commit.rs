@@ -100,33 +100,34 @@ struct Attempt<'a> {
 impl Attempt<'_> {
     /// Puts the commit at `version` and finds out who has it. `Nothing` stands for a create that the store
     /// acknowledged.
+    ///
+    /// # Errors
+    /// `CommitStateUnknown` as soon as a put may have had an effect that cannot be read back. Only the very
+    /// first put can fail otherwise: the store refused it, so nothing was committed.
     fn put(&self, version: u64) -> Result<Found> {
         let path = LogFileName::Commit(version).path();
         let mut last = None;
         for attempt in 0..PUTS_WITHOUT_ANSWER {
             let outcome = match self.storage.put_if_absent(&path, self.bytes.clone()) {
                 Ok(outcome) => outcome,
-                // A put without an answer may still be under way: what is not there now may be there soon.
-                Err(error) if last.is_some() => return Err(self.unknown(version, error)),
+                // An earlier put may still be under way: what is not there now may be there soon.
+                Err(error) if attempt > 0 => return Err(self.unknown(version, error)),
                 Err(error) => return Err(error.at_version(version)),
             };
             match outcome {
                 PutOutcome::Created => return Ok(Found::Nothing),
+                // What is there may be the effect of this very put, if the store's client has repeated it.
                 PutOutcome::AlreadyExists => match self.look(version) {
-                    // It was there and is not any more, or the listing lags: ask again.
+                    // It was there and is not any more, or the store lags: ask again.
                     Ok(Found::Nothing) => {}
                     Ok(found) => return self.durable(found, version),
-                    // An earlier put of ours may be what is there.
-                    Err(error) if attempt > 0 => return Err(self.unknown(version, error)),
-                    Err(error) => return Err(error),
+                    Err(error) => return Err(self.unknown(version, error)),
                 },
                 PutOutcome::Unknown(error) => {
                     tracing::warn!(table = self.storage.url(), version, %error, "the store gave no answer to a commit: reading it back");
                     match self.look(version) {
-                        // The operating system's word, and nothing came of it.
-                        Ok(Found::Nothing)
-                            if error.kind() == ErrorKind::PermissionDenied && last.is_none() =>
-                        {
+                        // The operating system refused the put, and it had no effect.
+                        Ok(Found::Nothing) if error.kind() == ErrorKind::PermissionDenied && attempt == 0 => {
                             return Err(error.at_version(version));
                         }
                         Ok(Found::Nothing) => last = Some(error),
@@ -138,13 +139,15 @@ impl Attempt<'_> {
             std::thread::sleep(backoff(attempt));
         }
         let cause = last.unwrap_or_else(|| {
-            Error::new(ErrorKind::Unavailable, "the store says that the version is there and that it is not")
+            Error::new(
+                ErrorKind::Unavailable,
+                "the store says both that the version exists and that it does not",
+            )
         });
         Err(self.unknown(version, cause))
     }
 
-    /// A commit of our own that was only found by reading: the store did not say that it is durable, so it is
-    /// made so before it is acknowledged.
+    /// Makes a commit of our own durable that was found by reading: the store has not said that it is.
     fn durable(&self, found: Found, version: u64) -> Result<Found> {
         if matches!(found, Found::Own) {
             let path = LogFileName::Commit(version).path();
@@ -153,7 +156,7 @@ impl Attempt<'_> {
         Ok(found)
     }
 
-    /// Who has `version`.
+    /// Reads `version` and tells whose it is.
     fn look(&self, version: u64) -> Result<Found> {
         let path = LogFileName::Commit(version).path();
         let mut attempt = 0;
@@ -180,17 +183,17 @@ impl Attempt<'_> {
     }
 
     fn unknown(&self, version: u64, cause: Error) -> Error {
-        let path = LogFileName::Commit(version).path();
         let hint = format!(
-            "when the store answers again, look into {path}: the commit stands if its commitInfo.txnId is {}",
+            "when the store answers again, find_commit(\"{}\") returns the version if the commit stands",
             self.txn_id
         );
         Error::new(
             ErrorKind::CommitStateUnknown,
-            format!("the store gave no answer: it is not known whether version {version} with txnId {} was committed", self.txn_id),
+            format!("it is not known whether version {version} with txnId {} was committed", self.txn_id),
         )
         .in_table(self.storage.url())
         .at_version(version)
+        .with_transaction_id(self.txn_id)
         .with_hint(hint)
         .with_source(cause)
     }

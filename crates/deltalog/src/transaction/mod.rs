@@ -18,12 +18,14 @@
 mod commit;
 mod conflict;
 mod create;
+mod find;
 mod operation;
 mod overwrite;
 
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, ReadSet};
 pub use create::TableDefinition;
+pub use find::find_commit;
 pub use operation::{Operation, SaveMode};
 
 use crate::environment::Environment;

@@ -1,6 +1,8 @@
 //! An acknowledged commit is in the log exactly once, whatever becomes of the store's answers. Protocol:
 //! "Creation of New Log Entries".
 
+use deltalog::log::name::LogFileName;
+use deltalog::transaction::find_commit;
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{Call, Fault, FaultyStore, Op};
@@ -120,8 +122,8 @@ fn uuids_from(first: u128) -> deltalog::Environment {
     deltalog::Environment::new(|| crate::common::NOW_MS, move || uuid::Uuid::from_u128(first))
 }
 
-/// The answer is lost and so is every read-back: the one error after which nobody knows.
-fn unknown(fault: Fault, reads: Fault) -> (FaultyStore, Storage, deltalog::Error) {
+/// Appends to version 1 while the first create meets `fault` and every read-back of version 2 meets `reads`.
+fn unknown(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     let (store, storage) = table(&["a"]);
     storage.put("b", "data".into()).unwrap();
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &uuids_from(1));
@@ -137,19 +139,29 @@ fn unknown(fault: Fault, reads: Fault) -> (FaultyStore, Storage, deltalog::Error
     });
     let error = transaction.commit_or_fail().unwrap_err();
     store.heal();
-    (store, storage, error)
+    (storage, error)
 }
 
+/// Also where the store says that the commit was there before: a client that repeats its own put is told so by
+/// its own first put.
 #[test]
 fn when_reading_back_fails_the_state_is_unknown() {
-    for (fault, stands) in [(Fault::LostAfter, true), (Fault::LostBefore, false)] {
+    let faults = [
+        (Fault::LostAfter, true),
+        (Fault::LostBefore, false),
+        (Fault::ExistsAfter, true),
+        (Fault::ExistsBefore, false),
+    ];
+    for (fault, stands) in faults {
         for reads in [Fault::LostBefore, Fault::Denied] {
-            let (_, storage, error) = unknown(fault, reads);
-            assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
-            assert_eq!(error.version(), Some(2));
+            let (storage, error) = unknown(fault, reads);
+            assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{fault:?}, {reads:?}: {error:?}");
+            assert_eq!((error.version(), error.transaction_id()), (Some(2), Some(FIRST_ID)));
             assert!(error.to_string().contains(FIRST_ID), "{error}");
-            assert!(error.hint().unwrap().contains("_delta_log/00000000000000000002.json"), "{error}");
+            assert!(error.hint().unwrap().contains("find_commit"), "{error}");
             // What the hint says is how to find out.
+            let found = find_commit(&storage, error.transaction_id().unwrap()).unwrap();
+            assert_eq!(found, stands.then_some(2));
             assert_eq!(versions_with(&storage, FIRST_ID), if stands { vec![2] } else { vec![] });
             assert_eq!(
                 storage.read("b").unwrap(),
@@ -158,6 +170,55 @@ fn when_reading_back_fails_the_state_is_unknown() {
             );
         }
     }
+}
+
+/// What is at the version cannot be read as a commit: it may be a part of our own.
+#[test]
+fn a_commit_that_is_read_back_damaged_leaves_it_unknown() {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &uuids_from(1));
+    store.hide("02.json");
+    storage.put(&LogFileName::Commit(2).path(), r#"{"commitInfo":{"txnId":"0000"#.into()).unwrap();
+    let error = transaction.commit_or_fail().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
+    assert_eq!(error.transaction_id(), Some(FIRST_ID));
+}
+
+/// The store says "already exists" and shows nothing, then it refuses: the first put may still be under way.
+#[test]
+fn permission_denied_after_already_exists_leaves_it_unknown() {
+    let (store, storage) = table(&["a"]);
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
+    let mut creates = 0;
+    store.fail(move |_, call| {
+        creates += usize::from(call.op == Op::Create);
+        (call.op == Op::Create).then_some(if creates == 1 { Fault::ExistsBefore } else { Fault::Denied })
+    });
+    let error = transaction.commit_or_fail().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
+}
+
+/// Commits are found by their id wherever they are in the log, also where a listing lags.
+#[test]
+fn a_commit_is_found_by_its_transaction_id() {
+    let (_, nothing) = empty();
+    assert_eq!(find_commit(&nothing, FIRST_ID).unwrap(), None, "there is no table");
+    let (store, storage) = table(&[]);
+    let environment = environment();
+    let committed: Vec<_> = (0..100)
+        .map(|number| {
+            let base = Snapshot::open(&storage, None).unwrap();
+            append(&base, &number.to_string(), &environment).commit_or_fail().unwrap()
+        })
+        .collect();
+    store.hide("99.json");
+    store.hide("100.json");
+    for committed in [&committed[0], &committed[50], &committed[98], &committed[99]] {
+        assert_eq!(find_commit(&storage, &committed.txn_id).unwrap(), Some(committed.version));
+    }
+    assert_eq!(find_commit(&storage, "another").unwrap(), None);
+    store.fail(|_, call| (call.op == Op::Get).then_some(Fault::LostBefore));
+    assert_eq!(find_commit(&storage, FIRST_ID).unwrap_err().kind(), ErrorKind::Unavailable);
 }
 
 #[test]

@@ -73,15 +73,21 @@ fn a_write_that_lost_deletes_its_files() {
 /// The commit may stand, and then its files must exist.
 #[test]
 fn while_the_state_is_unknown_the_files_stay() {
-    let (store, storage) = empty();
-    creation(&storage, &environment()).commit_or_fail().unwrap();
-    let write = begin(&storage, SaveMode::Append);
-    let files = files(&write);
-    store.fail(|_, call| (call.op == Op::Create).then_some(Fault::LostBefore));
-    let error = write.commit(files, Operation::new("WRITE")).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::CommitStateUnknown);
-    store.heal();
-    assert_eq!(data_files(&storage), 1);
+    for fault in [Fault::LostBefore, Fault::ExistsAfter] {
+        let (store, storage) = empty();
+        creation(&storage, &environment()).commit_or_fail().unwrap();
+        let write = begin(&storage, SaveMode::Append);
+        let files = files(&write);
+        store.fail(move |_, call| match call.op {
+            Op::Create => Some(fault),
+            Op::Get if call.path.ends_with("01.json") => Some(Fault::LostBefore),
+            _ => None,
+        });
+        let error = write.commit(files, Operation::new("WRITE")).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{fault:?}");
+        store.heal();
+        assert_eq!(data_files(&storage), 1, "{fault:?}");
+    }
 }
 
 /// The data of an overwrite were computed from the version that was read: rows that were committed since then

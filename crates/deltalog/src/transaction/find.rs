@@ -1,0 +1,55 @@
+//! Finding a commit by its transaction id. Protocol: "Commit Provenance Information".
+
+use crate::error::{ErrorKind, Result};
+use crate::log::name::LogFileName;
+use crate::log::{CommitFile, CommitKind, LOG_DIRECTORY, read_commit_info};
+use crate::parallel;
+use crate::storage::Storage;
+
+/// The number of commits that are read before the next older ones are looked at.
+const COMMITS_AT_ONCE: usize = 32;
+
+/// The number of threads that read commits: each waits for the store, not for a core.
+const THREADS: usize = 8;
+
+/// Finds the version whose commit carries `transaction_id`, or `None` if no commit of the log does.
+///
+/// Tells what became of a commit after a [`CommitStateUnknown`](ErrorKind::CommitStateUnknown), whose
+/// [`transaction_id`](crate::Error::transaction_id) it takes. The newest commits are read first. Commits that
+/// were cleaned up are not found. `None` is final once no request of the writer can still be under way.
+///
+/// # Errors
+/// `CorruptLog` for a commit that cannot be read, and the store's own.
+pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64>> {
+    let listed = storage.list_directory_after(LOG_DIRECTORY, "")?;
+    let mut versions: Vec<u64> = listed
+        .iter()
+        .filter_map(|file| match LogFileName::parse(&file.name) {
+            Some(LogFileName::Commit(version)) => Some(version),
+            _ => None,
+        })
+        .collect();
+    // A listing may lag behind: commits after its last one are asked for by name.
+    let mut next = versions.last().map_or(0, |version| version + 1);
+    while storage.head(&LogFileName::Commit(next).path())?.is_some() {
+        versions.push(next);
+        next += 1;
+    }
+    versions.reverse();
+    let carries = |version: &u64| -> Result<bool> {
+        let file = CommitFile { version: *version, size: 0, modified_ms: 0, kind: CommitKind::Published };
+        match read_commit_info(storage, file) {
+            Ok(info) => Ok(info.and_then(|info| info.txn_id).as_deref() == Some(transaction_id)),
+            // Cleaned up since the listing.
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    for versions in versions.chunks(COMMITS_AT_ONCE) {
+        let found = parallel::each(versions, THREADS, carries)?;
+        if let Some((version, _)) = versions.iter().zip(found).find(|(_, found)| *found) {
+            return Ok(Some(*version));
+        }
+    }
+    Ok(None)
+}
