@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -120,3 +121,17 @@ def test_change_data_feeds(tmp_path: Path) -> None:
         expected = comparable(deltalake.DeltaTable(tmp_path).load_cdf(starting_version=start))
         assert comparable(newest.load_cdf(start)) == expected, start
         assert len(expected) > 0
+
+
+def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
+    """`deltalake` writes bounds of decimals as doubles: "Per-file Statistics" of the protocol has no room for
+    that, but the rows must be found, and a bound is not an answer.
+    """
+    value = Decimal("12345678901234567.89")
+    deltalake.write_deltalake(tmp_path, pa.table({"d": pa.array([value], pa.decimal128(38, 2))}))
+    table = deltalog.DeltaTable(tmp_path)
+    assert "1.2345678901234568e+16" in (tmp_path / "_delta_log" / f"{0:020}.json").read_text()
+    for predicate in ("d < 12345678901234567.95BD", "d = 12345678901234567.89BD", "d > 12345678901234567.88BD"):
+        assert pa.table(table.to_arrow(predicate=predicate)).column("d").to_pylist() == [value], predicate
+    assert table.min_max("d") is None
+    assert pa.table(table.to_arrow(predicate="d < 12345678901234000BD")).num_rows == 0

@@ -79,6 +79,30 @@ fn the_protocols_inline_example() {
     assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("row 29"), "{error}");
 }
 
+/// The Rust crate `z85`, which the Rust kernel uses, marks each byte that the last block lacks with a `#`.
+/// Other writers fill the block up with zeros after the last byte.
+#[test]
+fn inline_vectors_of_any_length_are_read_in_both_forms() {
+    let vectors = DeletionVectors::new(Storage::open("/nowhere", []).unwrap(), resolver("file:///nowhere"));
+    let rows = RoaringTreemap::from_iter([1, 3]);
+    let bytes = vector_of(&rows.iter().chain([700]).collect());
+    assert_eq!((bytes.len(), bytes.last_chunk()), (38, Some(&[188, 2])));
+    let padded = [bytes.as_slice(), &[0, 0]].concat();
+    let whole = super::z85::testing::encode(&padded);
+    let start = whole.get(..whole.len() - 5).unwrap();
+    for text in [whole.clone(), format!("{start}##6Uk")] {
+        let descriptor = DeletionVectorDescriptor {
+            storage_type: DeletionVectorStorage::Inline,
+            path_or_inline_dv: text,
+            offset: None,
+            size_in_bytes: 38,
+            cardinality: 3,
+        };
+        let vector = vectors.read(&descriptor, None).unwrap();
+        assert_eq!(vector.rows().collect::<Vec<_>>(), [1, 3, 700]);
+    }
+}
+
 /// PROTOCOL, "Deletion Vector Descriptor Schema"; paths as "Add File and Remove File" has them.
 #[test]
 fn descriptors_that_must_not_be_are_refused() {

@@ -1,12 +1,24 @@
-//! Z85, the Base85 of ZeroMQ. (<https://rfc.zeromq.org/spec/32/>; PROTOCOL, "Deletion Vector Descriptor
+//! Z85, the Base85 encoding of ZeroMQ. (<https://rfc.zeromq.org/spec/32/>; PROTOCOL, "Deletion Vector Descriptor
 //! Schema".)
 //!
-//! Five characters are four bytes, the most significant first.
+//! Five characters encode four bytes, the most significant first.
+//!
+//! The specification leaves bytes whose number is not a multiple of four to the application, and writers of
+//! deletion vectors differ there:
+//!
+//! ```text
+//! bytes 03 00   "0@@r3"   filled up with zeros after the last byte; the descriptor's size tells how many
+//!               "##093"   the crate `z85` of Rust: filled up before the first byte, one `#` per missing byte
+//! ```
+//!
+//! The two cannot be confused: five characters of which the first is `#` exceed 2^32.
 
 use crate::error::{Error, Result};
 
 const ALPHABET: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
+/// Stands for a missing byte at the start of a last block.
+const MISSING: u8 = b'#';
 
 /// The value of each character, or [`NONE`].
 const VALUES: [u8; 256] = {
@@ -20,54 +32,65 @@ const VALUES: [u8; 256] = {
 };
 const NONE: u8 = u8::MAX;
 
-/// The bytes that `text` stands for: four for each five characters.
+/// Decodes `text`: four bytes per five characters, fewer for a last block in the form of the crate `z85`.
 ///
 /// # Errors
-/// `CorruptLog` for a character outside of the alphabet, a length that is no multiple of five, and five
-/// characters whose value is above 2^32.
+/// `CorruptLog` for a character outside of the alphabet, a length that is not a multiple of five, and a block
+/// whose value does not fit in its bytes.
 pub(super) fn decode(text: &str) -> Result<Vec<u8>> {
-    let (groups, []) = text.as_bytes().as_chunks::<5>() else {
-        return Err(Error::corrupt_log(format!(
-            "Z85 text of {} characters, which is no multiple of five",
-            text.len()
-        )));
+    let (blocks, []) = text.as_bytes().as_chunks::<5>() else {
+        let length = text.len();
+        return Err(Error::corrupt_log(format!("a Z85 text of {length} characters, not a multiple of five")));
     };
-    let mut bytes = Vec::with_capacity(groups.len() * 4);
-    for group in groups {
-        let mut value = 0u64;
-        for character in group {
+    let mut bytes = Vec::with_capacity(blocks.len() * 4);
+    for (index, block) in blocks.iter().enumerate() {
+        let missing = match index + 1 == blocks.len() {
+            true => block.iter().take(3).take_while(|character| **character == MISSING).count(),
+            false => 0,
+        };
+        let value = block.iter().skip(missing).try_fold(0u64, |value, character| {
             match VALUES[usize::from(*character)] {
-                NONE => {
-                    return Err(Error::corrupt_log("Z85 text with a character that is not in its alphabet"));
-                }
-                digit => value = value * 85 + u64::from(digit),
+                NONE => Err(Error::corrupt_log("a Z85 text with a character outside of its alphabet")),
+                digit => Ok(value * 85 + u64::from(digit)),
             }
+        })?;
+        // Big endian: the bytes of the block are the last of the eight.
+        match value.to_be_bytes().split_at_checked(4 + missing) {
+            Some((above, block)) if above.iter().all(|byte| *byte == 0) => bytes.extend(block),
+            _ => return Err(Error::corrupt_log("a Z85 text with a block whose value does not fit in its bytes")),
         }
-        let value = u32::try_from(value)
-            .map_err(|_| Error::corrupt_log("Z85 text with five characters that are no four bytes"))?;
-        bytes.extend(value.to_be_bytes());
     }
     Ok(bytes)
+}
+
+#[cfg(test)]
+pub(super) mod testing {
+    use super::{ALPHABET, MISSING};
+
+    fn block(value: u32) -> [char; 5] {
+        [4, 3, 2, 1, 0].map(|power| char::from(ALPHABET[(value / 85u32.pow(power) % 85) as usize]))
+    }
+
+    /// Encodes `bytes`, a last block that lacks bytes in the form of the crate `z85`.
+    pub(in super::super) fn encode(bytes: &[u8]) -> String {
+        let (blocks, last) = bytes.as_chunks::<4>();
+        let mut text: String = blocks.iter().flat_map(|bytes| block(u32::from_be_bytes(*bytes))).collect();
+        if !last.is_empty() {
+            let missing = 4 - last.len();
+            let value = last.iter().fold(0, |value, byte| value << 8 | u32::from(*byte));
+            text.extend(std::iter::repeat_n(char::from(MISSING), missing));
+            text.extend(block(value).into_iter().skip(missing));
+        }
+        text
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::testing::encode;
     use super::*;
-
-    fn encode(bytes: &[u8]) -> String {
-        let character = |group: &[u8; 4], power: u32| {
-            let value = u64::from(u32::from_be_bytes(*group));
-            char::from(ALPHABET[(value / 85u64.pow(power) % 85) as usize])
-        };
-        bytes
-            .as_chunks::<4>()
-            .0
-            .iter()
-            .flat_map(|group| (0..5).rev().map(move |power| character(group, power)))
-            .collect()
-    }
 
     /// The test case of the specification, <https://rfc.zeromq.org/spec/32/#test-case>.
     #[test]
@@ -77,22 +100,33 @@ mod tests {
     }
 
     #[test]
+    fn the_last_block_may_mark_missing_bytes() {
+        assert_eq!(decode("##093").unwrap(), [3, 0]);
+        assert_eq!(decode("Hello##093").unwrap(), [0x86, 0x4F, 0xD2, 0x6F, 3, 0]);
+        assert_eq!(decode("###30").unwrap(), [255]);
+        assert_eq!(decode("#0000").unwrap(), [0, 0, 0]);
+    }
+
+    #[test]
     fn what_is_no_z85_is_refused() {
         for text in ["0", "HelloWorl", "Hell World", "\"0000", "0000~", "é000", "#####", "%nSc1"] {
             assert!(decode(text).is_err(), "{text}");
         }
         assert_eq!(decode("%nSc0").unwrap(), [0xFF; 4]);
+        // Missing bytes before the last block, and values that exceed the bytes that are left.
+        for text in ["##093Hello", "###31", "####0", "##963", "#####Hello"] {
+            assert!(decode(text).is_err(), "{text}");
+        }
     }
 
     proptest! {
         #[test]
-        fn decode_undoes_encode(groups in prop::collection::vec(any::<[u8; 4]>(), 0..20)) {
-            let bytes = groups.concat();
+        fn decode_undoes_encode(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
             prop_assert_eq!(decode(&encode(&bytes)).unwrap(), bytes);
         }
 
         #[test]
-        fn encode_undoes_decode(text in "[0-9a-zA-Z.:+=^!/*?&<>()\\[\\]{}@%$#-]{0,40}") {
+        fn encode_undoes_decode(text in "[0-9a-zA-Z.:+=^!/*?&<>()\\[\\]{}@%$#-]{0,40}|([0-9a-z]{5}){0,3}#{1,3}0[0-9a-z]{1,3}") {
             if let Ok(bytes) = decode(&text) {
                 prop_assert_eq!(encode(&bytes), text);
             }

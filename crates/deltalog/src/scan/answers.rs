@@ -6,8 +6,8 @@
 //!   condition on partition columns is decided by their values.
 //! - A condition on other columns makes [`Answers::count`] and [`Answers::count_by_partition`] read rows, and
 //!   [`Answers::min_max`] not know.
-//! - Bounds are given only where they are values: tight ones, of types that are never cut off (strings,
-//!   timestamps) and have no NaN.
+//! - Bounds are given only where they are values: tight ones, of types that are never truncated (as strings and
+//!   timestamps are) and have no NaN, and decimals of up to 15 digits, which no writer rounds.
 
 mod extremes;
 mod partition_counts;
@@ -31,6 +31,7 @@ use crate::parallel;
 use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath, Expr, Predicate, col, filter_mask};
 use crate::replay::DeletionVectorColumn;
 use crate::snapshot::Snapshot;
+use crate::stats::is_unrounded;
 
 /// Asks the log of a snapshot.
 #[derive(Debug, Clone)]
@@ -390,8 +391,10 @@ impl Files {
             let only_nulls = count(nulls, file).is_some_and(|nulls| Some(nulls) == count(records, file));
             self.rows.get(file).is_some_and(|rows| *rows > 0) && !only_nulls
         };
-        let known =
-            |file: usize| !has_values(file) || (is_tight(file) && min.is_valid(file) && max.is_valid(file));
+        let is_value = |bound: &ArrayRef, file: usize| bound.is_valid(file) && is_unrounded(bound, file);
+        let known = |file: usize| {
+            !has_values(file) || (is_tight(file) && is_value(min, file) && is_value(max, file))
+        };
         if !(0..self.rows.len()).all(known) {
             return Ok(false);
         }

@@ -1,12 +1,13 @@
-//! Which row groups of a checkpoint may name a file that may hold a matching row, by the checkpoint's own
-//! Parquet statistics: of `partitionValues_parsed`, and of the bounds in `stats_parsed`. (Protocol:
-//! "Checkpoint Schema".)
+//! Row groups of a checkpoint that cannot name a file with a matching row, by the checkpoint's own Parquet
+//! statistics of `partitionValues_parsed` and of the bounds in `stats_parsed`. (PROTOCOL, "Checkpoint Schema".)
 //!
-//! - A row group is taken as one large file: the least of its files' minima, the greatest of their maxima.
-//! - Of floating-point columns nothing is known: Parquet's bounds pass over NaN, by which a file may say that
+//! - A row group is treated as one large file: the least of its files' minima, the greatest of their maxima.
+//! - Bounds of floating-point columns are unknown: Parquet's bounds ignore NaN, with which a file may say that
 //!   it does not know its own.
 //! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
-//!   else nothing is known of it.
+//!   else it is unknown.
+//! - Partition values of timestamps with a zone are unknown. A text without a zone is a time in UTC here, in
+//!   checkpoints and commits alike; the checkpoint's writer may have taken it for one in another zone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,20 +23,20 @@ use super::rows::{is_ordered, without_nan};
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 use crate::protocol::MappedSchema;
 use crate::replay::RowGroupFilter;
-use crate::stats::{lossless, widened_max};
+use crate::stats::{lossless, widened_max, widened_min};
 
-/// A column of the predicate, and where a checkpoint has it.
+/// A column of the predicate and its place in a checkpoint.
 struct Column {
     path: ColumnPath,
     data_type: DataType,
     min: Vec<String>,
     max: Vec<String>,
-    /// Of statistics only: partition values have no counts.
+    /// For statistics only: partition values have no counts.
     null_count: Option<Vec<String>>,
 }
 
-/// Turns down row groups without a file that may hold a row for which `predicate` is true, and adds the
-/// number of their files to `passed_over`.
+/// Returns a filter that rejects row groups without a file that may hold a row for which `predicate` is true,
+/// and adds the number of their files to `passed_over`.
 pub(super) fn row_group_filter(
     predicate: &BoundPredicate,
     schema: &MappedSchema,
@@ -49,7 +50,11 @@ pub(super) fn row_group_filter(
         let physical = schema.physical_path(column.path.parts())?;
         let is_partition = matches!(column.path.parts(), [name] if partitions.fields().find(name).is_some());
         let (path, data_type) = (column.path.clone(), column.data_type.clone());
-        if !is_partition && matches!(data_type, DataType::Float32 | DataType::Float64) {
+        let is_unknown = match is_partition {
+            true => matches!(data_type, DataType::Timestamp(_, Some(_))),
+            false => matches!(data_type, DataType::Float32 | DataType::Float64),
+        };
+        if is_unknown {
             return None;
         }
         Some(if is_partition {
@@ -80,7 +85,7 @@ pub(super) fn row_group_filter(
     })
 }
 
-/// How many rows of a row group are files.
+/// Returns how many rows of a row group are files.
 fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
     let columns = metadata.file_metadata().schema_descr().columns();
     let path = columns
@@ -91,7 +96,7 @@ fn files_of(metadata: &ParquetMetaData, group: &RowGroupMetaData) -> u64 {
     u64::try_from(group.num_rows()).unwrap_or_default().saturating_sub(nulls)
 }
 
-/// What is known of a column in a row group: arrays of one.
+/// The bounds of a column in a row group, as arrays of one value.
 struct GroupColumn {
     path: ColumnPath,
     min: Option<ArrayRef>,
@@ -110,7 +115,7 @@ impl GroupColumn {
         };
         Self {
             path: column.path.clone(),
-            min: min.and_then(|leaf| leaf.bound(&column.data_type, true)),
+            min: min.and_then(|leaf| widened_min(&leaf.bound(&column.data_type, true)?)),
             max: max.and_then(|leaf| widened_max(&leaf.bound(&column.data_type, false)?)),
             has_no_nulls,
         }
@@ -122,7 +127,7 @@ fn is_zero(count: &ArrayRef) -> bool {
     count.is_some_and(|count| count.len() == 1 && count.is_valid(0) && count.value(0) == 0)
 }
 
-/// A leaf column of the checkpoint that has a value for every file of a row group.
+/// A leaf column of the checkpoint with a value for every file of a row group.
 struct Leaf<'a> {
     metadata: &'a ParquetMetaData,
     group: &'a RowGroupMetaData,
@@ -131,6 +136,7 @@ struct Leaf<'a> {
 }
 
 impl<'a> Leaf<'a> {
+    /// Finds the column at `path`; `None` if it is missing or a file has no value.
     fn find(path: &[String], metadata: &'a ParquetMetaData, group: &'a RowGroupMetaData) -> Option<Self> {
         let descriptor = metadata.file_metadata().schema_descr();
         let find =
@@ -138,7 +144,7 @@ impl<'a> Leaf<'a> {
         let nulls = |index: usize| group.columns().get(index)?.statistics()?.null_count_opt();
         let index = find(path)?;
         let files = find(&["add".to_owned(), "path".to_owned()])?;
-        // Rows that are no files have neither.
+        // Rows that are not files have neither.
         (nulls(index)? == nulls(files)?).then_some(())?;
         let schema = parquet_to_arrow_schema(descriptor, None).ok()?;
         let (first, rest) = path.split_first()?;
@@ -150,7 +156,7 @@ impl<'a> Leaf<'a> {
         Some(Self { metadata, group, index, field })
     }
 
-    /// The least or greatest value, as one of type `to`.
+    /// Returns the least or greatest value as one of type `to`.
     fn bound(&self, to: &DataType, least: bool) -> Option<ArrayRef> {
         is_ordered(self.metadata, self.index, &self.field).then_some(())?;
         let descriptor = self.metadata.file_metadata().schema_descr();
@@ -161,7 +167,7 @@ impl<'a> Leaf<'a> {
     }
 }
 
-/// A row group as a file.
+/// A row group, as the one file that it is treated as.
 struct GroupBounds(Vec<GroupColumn>);
 
 impl GroupBounds {

@@ -1,10 +1,10 @@
-//! Per-file statistics (protocol, "Per-file Statistics"): from JSON and from the structs of checkpoints to
-//! Arrow, from Arrow to bounds for pruning, and from a Parquet footer to JSON.
+//! Per-file statistics: from JSON and from the structs of checkpoints to Arrow, from Arrow to bounds for
+//! pruning, and from a Parquet footer to JSON. (PROTOCOL, "Per-file Statistics".)
 //!
-//! - Only the leaf columns that are asked for are decoded.
-//! - A statistic that cannot be read is lost, and nothing else: the file stays in the table and is never
-//!   pruned for it.
-//! - What is written is a bound even where the protocol lets it be cut off: a minimum is rounded down, a
+//! - Only the requested leaf columns are decoded.
+//! - A statistic that cannot be read is unknown, and nothing else happens: the file stays in the table and is
+//!   not pruned by it.
+//! - Written statistics are bounds even where the protocol allows truncation: a minimum is rounded down, a
 //!   maximum up, or it is left out.
 
 mod bounds;
@@ -17,7 +17,7 @@ mod parsed;
 mod scanner;
 
 pub use bounds::StatsBounds;
-pub(crate) use bounds::widened_max;
+pub(crate) use bounds::{is_unrounded, widened_max, widened_min};
 pub use collect::{CollectOptions, IndexedColumns, collect_stats, leaf_columns};
 pub use decode::{decode_stats, stats_fields};
 pub(crate) use parsed::lossless;

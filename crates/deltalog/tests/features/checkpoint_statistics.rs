@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, Float64Array, Int32Array, Int64Array, MapBuilder, RecordBatch, StringArray,
-    StringBuilder, StructArray, TimestampNanosecondArray,
+    StringBuilder, StructArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
@@ -27,16 +27,17 @@ fn structs(fields: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef
 }
 
 /// Files `0` to `7`, two in a row group; `n` of file `k` lies in `10 k..=10 k + 9`, `t` is `k` seconds and a
-/// bit, `p` is `k / 4`. File 5 has no bounds, and the last row group is not about files. With `texts` the
+/// bit, `p` is `k / 4`, `at` is `k` seconds into 2024 in UTC, which the checkpoint's writer took for the time in
+/// a zone eight hours ahead. File 5 has no bounds, and the last row group is not about files. With `texts` the
 /// checkpoint has statistics as JSON as well.
 fn table(texts: bool) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("_delta_log");
     fs::create_dir(&log).unwrap();
     let field = |name: &str, data_type: &str| json!({"name": name, "type": data_type, "nullable": true, "metadata": {}});
-    let fields = [field("n", "long"), field("t", "timestamp"), field("f", "double"), field("p", "integer")];
+    let fields = [field("n", "long"), field("t", "timestamp"), field("f", "double"), field("p", "integer"), field("at", "timestamp")];
     let schema = json!({"type": "struct", "fields": fields}).to_string();
-    let metadata = json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p"], "configuration": {}}});
+    let metadata = json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p", "at"], "configuration": {}}});
     let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
     fs::write(log.join("00000000000000000001.json"), format!("{protocol}\n{metadata}\n")).unwrap();
 
@@ -84,6 +85,8 @@ fn table(texts: bool) -> tempfile::TempDir {
     for file in &files {
         values.keys().append_value("p");
         values.values().append_value((file / 4).to_string());
+        values.keys().append_value("at");
+        values.values().append_value(format!("2024-01-01 00:00:0{file}"));
         values.append(true).unwrap();
     }
     let mut columns = vec![
@@ -94,7 +97,19 @@ fn table(texts: bool) -> tempfile::TempDir {
         (
             "partitionValues_parsed",
             structs(
-                vec![("p", Arc::new(files.iter().map(|k| Some((k / 4) as i32)).collect::<Int32Array>()))],
+                vec![
+                    ("p", Arc::new(files.iter().map(|k| Some((k / 4) as i32)).collect::<Int32Array>())),
+                    (
+                        "at",
+                        Arc::new(
+                            files
+                                .iter()
+                                .map(|k| Some((1_704_067_200 - 8 * 3600 + k) * 1_000_000))
+                                .collect::<TimestampMicrosecondArray>()
+                                .with_timezone("UTC"),
+                        ),
+                    ),
+                ],
                 None,
             ),
         ),
@@ -171,6 +186,9 @@ fn files_are_skipped_by_structs_and_row_groups() {
             ("t = TIMESTAMP '1970-01-01 00:00:03.005999Z'", vec![3, 5]),
             ("f > 6.5", vec![0, 1, 2, 3, 4, 5, 6, 7]),
             ("f < 0.5", vec![0, 5]),
+            // PROTOCOL, "Partition Value Serialization": the text decides, whatever a checkpoint made of it.
+            ("at = TIMESTAMP '2024-01-01 00:00:03Z'", vec![3]),
+            ("at < TIMESTAMP '2024-01-01 00:00:00Z'", vec![]),
         ] {
             let (found, seen) = kept(&table, sql, &[ListColumn::Path]);
             assert_eq!((found, seen), (expected, 8), "{sql}");

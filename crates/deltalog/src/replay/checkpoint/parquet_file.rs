@@ -91,8 +91,13 @@ impl ParquetFile {
 
     /// Returns whether there is a leaf column below `path`.
     pub(super) fn has_below(&self, path: &[&str]) -> bool {
+        self.first_below(path).is_some()
+    }
+
+    /// Returns the first leaf column below `path`.
+    pub(super) fn first_below(&self, path: &[&str]) -> Option<usize> {
         let columns = self.footer.parquet_schema().columns();
-        columns.iter().any(|leaf| {
+        columns.iter().position(|leaf| {
             leaf.path().parts().len() > path.len()
                 && leaf.path().parts().iter().zip(path).all(|(part, wanted)| part == wanted)
         })

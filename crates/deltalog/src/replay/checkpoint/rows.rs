@@ -87,9 +87,8 @@ impl Columns {
     fn decoding(&self, file: &ParquetFile, group: usize) -> Decoding {
         let has = |name: &str| {
             let leaf = match name {
-                "partitionValues" => file
-                    .leaf(&[self.action, name, "key_value", "key"])
-                    .or_else(|| file.leaf(&[self.action, name, "map", "key"])),
+                // Writers differ in the names inside a map.
+                "partitionValues" => file.first_below(&[self.action, name]),
                 name => file.leaf(&[self.action, name]),
             };
             leaf.is_some_and(|leaf| file.may_have(group, leaf))

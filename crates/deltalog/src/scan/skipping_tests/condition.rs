@@ -3,13 +3,14 @@
 
 use std::cmp::Ordering;
 
+use arrow::datatypes::DataType;
 use chrono::{
     DateTime, Datelike, Duration, LocalResult, Months, NaiveDate, NaiveDateTime, Offset, TimeZone, Timelike,
 };
 use chrono_tz::Tz;
 
 use super::random::Random;
-use super::table::{Column, Row, V, is_nan};
+use super::table::{Column, Row, V, is_nan, plain};
 
 /// A column, with a function of it or without.
 #[derive(Debug, Clone)]
@@ -79,10 +80,11 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
         V::Int(_) => {
             &[Function::None, Function::None, Function::ToLong, Function::ToDouble, Function::ToDecimal]
         }
-        V::Dec(_) => &[Function::None, Function::ToDouble],
+        V::Dec(..) => &[Function::None, Function::ToDouble],
         _ => &[Function::None],
     };
     let term = Term { column, function: random.one(functions) };
+    let is_wide = matches!(columns[column].data_type, DataType::Decimal128(38, _));
     let literal = |random: &mut Random| {
         if random.once_in(15) {
             return V::Null;
@@ -90,13 +92,16 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
         let value = term.of(random.pick(pool), zone).unwrap_or(V::Null);
         match value {
             V::Int(v) if random.once_in(3) => {
-                random.pick(&[V::Dec(125), V::Dec(-50), V::Float(1.0), V::Float(0.5), V::Int(v / 2)]).clone()
+                random.pick(&[V::Dec(125, 2), V::Dec(-50, 2), V::Float(1.0), V::Float(0.5), V::Int(v / 2)]).clone()
             }
-            V::Dec(v) if random.once_in(3) => {
-                random.pick(&[V::Int(1), V::Float(1.25), V::Float(f64::NAN), V::Dec(v + 1)]).clone()
+            V::Dec(v, scale) if random.once_in(3) => {
+                let next = V::Dec((v + 1).min(10i128.pow(38) - 1), scale);
+                // Not every number has a type in common with a decimal of 38 digits.
+                let number = if is_wide { V::Dec(0, scale) } else { V::Int(1) };
+                random.pick(&[number, V::Float(1.25), V::Float(f64::NAN), next]).clone()
             }
             V::Float(_) if random.once_in(3) => {
-                random.pick(&[V::Int(0), V::Int(2), V::Dec(250), V::Float(1.0)]).clone()
+                random.pick(&[V::Int(0), V::Int(2), V::Dec(250, 2), V::Float(1.0)]).clone()
             }
             V::Date(v) if random.once_in(3) => V::Date(v + 1),
             V::Instant(v) if random.once_in(3) => V::Instant(v + 1),
@@ -167,7 +172,10 @@ const CLOCKS: &[Function] = &[
 impl Term {
     /// Another term that this one can be compared with.
     fn partner(&self, random: &mut Random, columns: &[Column]) -> Self {
-        let kind = |column: usize| std::mem::discriminant(&columns[column].pool[0]);
+        let kind = |column: usize| {
+            let wide = Some(&columns[column].data_type).filter(|t| matches!(t, DataType::Decimal128(38, _)));
+            (std::mem::discriminant(&columns[column].pool[0]), wide)
+        };
         let like: Vec<usize> =
             (0..columns.len()).filter(|column| kind(*column) == kind(self.column)).collect();
         Self { column: random.one(&like), function: self.function }
@@ -253,12 +261,11 @@ impl Term {
             },
             Function::ToLong => value.clone(),
             Function::ToDecimal => match value {
-                V::Int(v) => V::Dec(i128::from(*v) * 100),
+                V::Int(v) => V::Dec(i128::from(*v) * 100, 2),
                 other => other.clone(),
             },
             Function::ToDouble => match value {
-                V::Int(v) => V::Float(*v as f64),
-                V::Dec(v) => V::Float(*v as f64 / 100.0),
+                V::Int(_) | V::Dec(..) => float(value),
                 other => other.clone(),
             },
         })
@@ -292,7 +299,7 @@ fn literal_sql(value: &V, zone: Tz) -> String {
         V::Null => "NULL".to_owned(),
         V::Bool(v) => v.to_string(),
         V::Int(v) => format!("{v}L"),
-        V::Dec(v) => format!("{}{}.{:02}BD", if *v < 0 { "-" } else { "" }, v.abs() / 100, v.abs() % 100),
+        V::Dec(v, scale) => format!("{}BD", plain(*v, *scale)),
         V::Float(v) if v.is_nan() => "CAST('NaN' AS DOUBLE)".to_owned(),
         V::Float(v) if v.is_infinite() => {
             format!("CAST('{}Infinity' AS DOUBLE)", if *v < 0.0 { "-" } else { "" })
@@ -437,9 +444,9 @@ fn compare(op: &str, a: &V, b: &V) -> Option<bool> {
         return (op == "<=>").then_some(*a == V::Null && *b == V::Null);
     }
     let ordering = match (a, b) {
-        (V::Int(a), V::Dec(b)) => (i128::from(*a) * 100).cmp(b),
-        (V::Dec(a), V::Int(b)) => a.cmp(&(i128::from(*b) * 100)),
-        (V::Float(_), V::Int(_) | V::Dec(_)) | (V::Int(_) | V::Dec(_), V::Float(_)) => {
+        (V::Int(a), V::Dec(..)) => super::table::order(&V::Dec((*a).into(), 0), b),
+        (V::Dec(..), V::Int(b)) => super::table::order(a, &V::Dec((*b).into(), 0)),
+        (V::Float(_), V::Int(_) | V::Dec(..)) | (V::Int(_) | V::Dec(..), V::Float(_)) => {
             floats(&float(a), &float(b))
         }
         (V::Float(_), V::Float(_)) => floats(a, b),
@@ -458,7 +465,7 @@ fn compare(op: &str, a: &V, b: &V) -> Option<bool> {
 fn float(v: &V) -> V {
     match v {
         V::Int(v) => V::Float(*v as f64),
-        V::Dec(v) => V::Float(*v as f64 / 100.0),
+        V::Dec(v, scale) => V::Float(format!("{v}e-{scale}").parse().unwrap()),
         other => other.clone(),
     }
 }

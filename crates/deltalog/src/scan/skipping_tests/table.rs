@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::*;
-use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit, i256};
 use chrono::{DateTime, Duration, FixedOffset};
 
 use super::random::Random;
@@ -14,8 +14,8 @@ pub(super) enum V {
     Null,
     Bool(bool),
     Int(i64),
-    /// In hundredths.
-    Dec(i128),
+    /// The unscaled number, and the scale.
+    Dec(i128, u32),
     Float(f64),
     Text(&'static str),
     Date(i32),
@@ -60,7 +60,30 @@ fn instants() -> Vec<i64> {
     around.into_iter().flat_map(|at| steps.map(|step| at + step)).collect()
 }
 
+/// Unscaled decimals, ascending.
+const WIDE: [i128; 18] = [
+    -(10i128.pow(38) - 1),
+    -1_234_567_890_123_456_790,
+    -1_234_567_890_123_456_789,
+    -1,
+    0,
+    999_999_999_999_999,
+    1_000_000_000_000_000,
+    9_007_199_254_740_993,
+    100_000_000_000_000_000,
+    100_000_000_000_000_001,
+    1_234_567_890_123_456_788,
+    1_234_567_890_123_456_789,
+    1_234_567_890_123_456_795,
+    1_234_567_890_123_456_800,
+    1_234_567_890_123_456_801,
+    12_345_678_901_234_567_890_123_456_789_012_345,
+    12_345_678_901_234_567_890_123_456_789_012_346,
+    10i128.pow(38) - 1,
+];
+
 pub(super) fn columns() -> Vec<Column> {
+    let decimals = |scale: u32, of: &[i128]| of.iter().map(|v| V::Dec(*v, scale)).collect::<Vec<_>>();
     let column = |sql, path, data_type, pool| Column { sql, path, data_type, pool };
     let ints = |of: &[i64]| of.iter().map(|v| V::Int(*v)).collect::<Vec<_>>();
     let floats =
@@ -90,8 +113,12 @@ pub(super) fn columns() -> Vec<Column> {
             "d",
             &["d"],
             DataType::Decimal128(12, 2),
-            [-999, -150, -1, 0, 1, 125, 250, 9_999_999_999].map(V::Dec).to_vec(),
+            decimals(2, &[-999, -150, -1, 0, 1, 125, 250, 9_999_999_999]),
         ),
+        // Neighbours that are one double, and the ends of the range.
+        column("d38", &["d38"], DataType::Decimal128(38, 2), decimals(2, &WIDE)),
+        column("n2.d20", &["n2", "d20"], DataType::Decimal128(38, 20), decimals(20, &WIDE)),
+        column("d0", &["d0"], DataType::Decimal128(38, 0), decimals(0, &WIDE)),
         column("f", &["f"], DataType::Float64, floats),
         column("s", &["s"], DataType::Utf8, texts.map(V::Text).to_vec()),
         column(
@@ -274,7 +301,10 @@ pub(super) fn order(a: &V, b: &V) -> std::cmp::Ordering {
     match (a, b) {
         (V::Bool(a), V::Bool(b)) => a.cmp(b),
         (V::Int(a), V::Int(b)) | (V::Instant(a), V::Instant(b)) | (V::Clock(a), V::Clock(b)) => a.cmp(b),
-        (V::Dec(a), V::Dec(b)) => a.cmp(b),
+        (V::Dec(a, of_a), V::Dec(b, of_b)) => {
+            let scaled = |v: i128, by: u32| i256::from_i128(v) * i256::from_i128(10i128.pow(by));
+            scaled(*a, of_b.saturating_sub(*of_a)).cmp(&scaled(*b, of_a.saturating_sub(*of_b)))
+        }
         (V::Date(a), V::Date(b)) => a.cmp(b),
         (V::Text(a), V::Text(b)) => a.as_bytes().cmp(b.as_bytes()),
         (V::Float(a), V::Float(b)) if a == b => std::cmp::Ordering::Equal,
@@ -283,18 +313,28 @@ pub(super) fn order(a: &V, b: &V) -> std::cmp::Ordering {
     }
 }
 
+/// The digits of a decimal.
+pub(super) fn plain(unscaled: i128, scale: u32) -> String {
+    let sign = if unscaled < 0 { "-" } else { "" };
+    let (whole, fraction) = (unscaled.unsigned_abs() / 10u128.pow(scale), unscaled.unsigned_abs() % 10u128.pow(scale));
+    match scale {
+        0 => format!("{sign}{whole}"),
+        _ => format!("{sign}{whole}.{fraction:0width$}", width = scale as usize),
+    }
+}
+
 /// A bound as a writer puts it down.
 fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
-    let hundredths =
-        |v: i128| format!("{}{}.{:02}", if v < 0 { "-" } else { "" }, v.abs() / 100, v.abs() % 100);
     Some(match value {
         V::Null => return None,
         V::Bool(v) => v.to_string(),
         V::Int(v) => v.to_string(),
-        V::Dec(v) => match random.below(3) {
-            0 => format!("\"{}\"", hundredths(*v)),
-            1 => format!("{v}E-2"),
-            _ => hundredths(*v),
+        V::Dec(v, scale) => match random.below(5) {
+            0 => format!("\"{}\"", plain(*v, *scale)),
+            1 => format!("{v}E-{scale}"),
+            // As `deltalake` does.
+            2 | 3 => format!("{:?}", *v as f64 / 10f64.powi(*scale as i32)),
+            _ => plain(*v, *scale),
         },
         V::Float(v) if v.is_infinite() => format!("\"{}Infinity\"", if *v < 0.0 { "-" } else { "" }),
         // Zero has two signs, and a writer may have seen the other one.
@@ -359,9 +399,13 @@ pub(super) fn batch(columns: &[Column], rows: &[&Row]) -> RecordBatch {
                     .collect::<Int32Array>(),
             ),
             DataType::Int64 => Arc::new(array!(Int64Array, Int)),
-            DataType::Decimal128(..) => {
-                Arc::new(array!(Decimal128Array, Dec).with_precision_and_scale(12, 2).unwrap())
-            }
+            DataType::Decimal128(precision, scale) => Arc::new(
+                values
+                    .map(|v| if let V::Dec(v, _) = v { Some(*v) } else { None })
+                    .collect::<Decimal128Array>()
+                    .with_precision_and_scale(*precision, *scale)
+                    .unwrap(),
+            ),
             DataType::Float64 => Arc::new(array!(Float64Array, Float)),
             DataType::Date32 => Arc::new(array!(Date32Array, Date)),
             DataType::Timestamp(_, None) => Arc::new(array!(TimestampMicrosecondArray, Clock)),
