@@ -57,7 +57,11 @@ pub(super) fn decode(text: &str) -> Result<Vec<u8>> {
         // Big endian: the bytes of the block are the last of the eight.
         match value.to_be_bytes().split_at_checked(4 + missing) {
             Some((above, block)) if above.iter().all(|byte| *byte == 0) => bytes.extend(block),
-            _ => return Err(Error::corrupt_log("a Z85 text with a block whose value does not fit in its bytes")),
+            _ => {
+                return Err(Error::corrupt_log(
+                    "a Z85 text with a block whose value does not fit in its bytes",
+                ));
+            }
         }
     }
     Ok(bytes)

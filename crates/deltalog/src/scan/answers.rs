@@ -392,9 +392,8 @@ impl Files {
             self.rows.get(file).is_some_and(|rows| *rows > 0) && !only_nulls
         };
         let is_value = |bound: &ArrayRef, file: usize| bound.is_valid(file) && is_unrounded(bound, file);
-        let known = |file: usize| {
-            !has_values(file) || (is_tight(file) && is_value(min, file) && is_value(max, file))
-        };
+        let known =
+            |file: usize| !has_values(file) || (is_tight(file) && is_value(min, file) && is_value(max, file));
         if !(0..self.rows.len()).all(known) {
             return Ok(false);
         }

@@ -35,7 +35,13 @@ fn table(texts: bool) -> tempfile::TempDir {
     let log = directory.path().join("_delta_log");
     fs::create_dir(&log).unwrap();
     let field = |name: &str, data_type: &str| json!({"name": name, "type": data_type, "nullable": true, "metadata": {}});
-    let fields = [field("n", "long"), field("t", "timestamp"), field("f", "double"), field("p", "integer"), field("at", "timestamp")];
+    let fields = [
+        field("n", "long"),
+        field("t", "timestamp"),
+        field("f", "double"),
+        field("p", "integer"),
+        field("at", "timestamp"),
+    ];
     let schema = json!({"type": "struct", "fields": fields}).to_string();
     let metadata = json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p", "at"], "configuration": {}}});
     let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});

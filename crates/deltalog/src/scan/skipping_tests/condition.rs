@@ -91,9 +91,9 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
         }
         let value = term.of(random.pick(pool), zone).unwrap_or(V::Null);
         match value {
-            V::Int(v) if random.once_in(3) => {
-                random.pick(&[V::Dec(125, 2), V::Dec(-50, 2), V::Float(1.0), V::Float(0.5), V::Int(v / 2)]).clone()
-            }
+            V::Int(v) if random.once_in(3) => random
+                .pick(&[V::Dec(125, 2), V::Dec(-50, 2), V::Float(1.0), V::Float(0.5), V::Int(v / 2)])
+                .clone(),
             V::Dec(v, scale) if random.once_in(3) => {
                 let next = V::Dec((v + 1).min(10i128.pow(38) - 1), scale);
                 // Not every number has a type in common with a decimal of 38 digits.

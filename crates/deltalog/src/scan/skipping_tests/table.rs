@@ -316,7 +316,8 @@ pub(super) fn order(a: &V, b: &V) -> std::cmp::Ordering {
 /// The digits of a decimal.
 pub(super) fn plain(unscaled: i128, scale: u32) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
-    let (whole, fraction) = (unscaled.unsigned_abs() / 10u128.pow(scale), unscaled.unsigned_abs() % 10u128.pow(scale));
+    let (whole, fraction) =
+        (unscaled.unsigned_abs() / 10u128.pow(scale), unscaled.unsigned_abs() % 10u128.pow(scale));
     match scale {
         0 => format!("{sign}{whole}"),
         _ => format!("{sign}{whole}.{fraction:0width$}", width = scale as usize),
