@@ -131,7 +131,11 @@ def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
     deltalake.write_deltalake(tmp_path, pa.table({"d": pa.array([value], pa.decimal128(38, 2))}))
     table = deltalog.DeltaTable(tmp_path)
     assert "1.2345678901234568e+16" in (tmp_path / "_delta_log" / f"{0:020}.json").read_text()
-    for predicate in ("d < 12345678901234567.95BD", "d = 12345678901234567.89BD", "d > 12345678901234567.88BD"):
+    for predicate in (
+        "d < 12345678901234567.95BD",
+        "d = 12345678901234567.89BD",
+        "d > 12345678901234567.88BD",
+    ):
         assert pa.table(table.to_arrow(predicate=predicate)).column("d").to_pylist() == [value], predicate
     assert table.min_max("d") is None
     assert pa.table(table.to_arrow(predicate="d < 12345678901234000BD")).num_rows == 0
