@@ -8,9 +8,13 @@ from pyspark.sql import SparkSession
 
 import deltalog.spark
 
+EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
+
 # What depends on the internals of a Spark release. The oldest and the newest Spark run everything, those
 # between only these modules (`make test-matrix`).
 EVERY_SPARK = {
+    "test_alias",
     "test_column_mapping",
     "test_connect",
     "test_deleted_rows",
@@ -32,6 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A session in which aggregates read files: a test that counts rows must not be answered by the log."""
     builder = SparkSession.builder.master("local[2]").appName("deltalog tests")
     settings = {
         "spark.driver.memory": "1g",
@@ -40,12 +45,21 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "1",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
         "spark.sql.session.timeZone": "America/New_York",
+        EXCLUDED_RULES: ANSWERS_FROM_LOG,
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()
     yield deltalog.spark.enable(session)
     session.stop()
+
+
+@pytest.fixture
+def answers_from_log(spark: SparkSession) -> Iterator[None]:
+    """Lets the log answer aggregates, as it does for users."""
+    spark.conf.set(EXCLUDED_RULES, "")
+    yield
+    spark.conf.set(EXCLUDED_RULES, ANSWERS_FROM_LOG)
 
 
 @pytest.fixture

@@ -1,9 +1,10 @@
-"""Aggregates that the log answers:
+"""Aggregates that the log answers give what a scan finds; where the log cannot answer, the scan stays.
 
-what Spark's scan finds, or the scan itself. (PROTOCOL, "Per-file Statistics", "Deletion Vectors".)
+(PROTOCOL, "Per-file Statistics", "Deletion Vectors".)
 """
 
 import datetime
+import itertools
 import json
 import logging
 from pathlib import Path
@@ -18,9 +19,13 @@ from pyspark.sql import SparkSession
 import deltalog
 import deltalog.spark
 from benches.tables import vectors
+from deltalog.spark.read import planner
 
+pytestmark = pytest.mark.usefixtures("answers_from_log")
+
+EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 RULE = "io.deltalog.spark.AnswersFromLog"
-# Of each file: month and zone of its partition, its numbers, which of its rows are deleted.
+# For each file: month and zone of its partition, its numbers, and which of its rows are deleted.
 FILES: list[tuple[str | None, str | None, list[int | None], list[int] | None]] = [
     ("2024-01-01", "a", [5, 3, None], None),
     ("2024-01-01", "a", [9, -7], None),
@@ -32,9 +37,7 @@ FILES: list[tuple[str | None, str | None, list[int | None], list[int] | None]] =
 
 
 def write(path: Path, counted: bool = True) -> str:
-    """A table by hand, its columns mapped by name; without statistics the log does not tell how many rows a
-    file has.
-    """
+    """Writes a table by hand, with columns mapped by name. If it is not `counted`, it has no statistics."""
     (path / "_delta_log").mkdir(parents=True)
     columns = [
         ("month", "date", "p1"),
@@ -97,14 +100,14 @@ def write(path: Path, counted: bool = True) -> str:
 
 
 def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -> tuple[list[str], bool]:
-    """The rows, which must be those without the rule; and whether the log gave them."""
+    """Returns the rows and whether the log gave them; they must be the same without the rule."""
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="deltalog.spark"):
         found = spark.sql(query)
         rows, schema = sorted(map(str, found.collect())), found.schema
     from_log = any("the log answers" in message for message in caplog.messages)
     assert from_log != any("may hold" in message for message in caplog.messages), "either the log or a scan"
-    spark.conf.set("spark.sql.optimizer.excludedRules", RULE)
+    spark.conf.set(EXCLUDED_RULES, RULE)
     try:
         caplog.clear()
         scanned = spark.sql(query)
@@ -112,7 +115,7 @@ def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -
             assert (rows, schema) == (sorted(map(str, scanned.collect())), scanned.schema)
         assert any("may hold" in message for message in caplog.messages)
     finally:
-        spark.conf.unset("spark.sql.optimizer.excludedRules")
+        spark.conf.set(EXCLUDED_RULES, "")
     return rows, from_log
 
 
@@ -126,10 +129,14 @@ FROM_LOG = [
     "SELECT min(n), max(n), count(*), count(*) FILTER (WHERE month IS NULL) FROM counted WHERE zone = 'a'",
     "SELECT month, min(n) FROM counted WHERE zone = 'a' OR zone IS NULL GROUP BY month",
     "SELECT count(*) FROM counted WHERE zone = 'nowhere' UNION ALL SELECT count(*) FROM counted",
+    "SELECT max(N), min(n), MIN(Month), count(ZONE) FROM counted WHERE Zone = 'a'",
+    "SELECT max(Y), count(*), min(y) FROM (SELECT MONTH AS y FROM counted WHERE ZONE = 'a')",
+    "SELECT ZONE, max(N), MAX(zone) FROM counted WHERE Zone = 'a' OR zONE IS NULL GROUP BY Zone",
 ]
 FROM_ROWS = [
     "SELECT min(n) FROM counted",  # a file with deleted rows has wide bounds
     "SELECT max(text), count(*) FROM counted",
+    "SELECT max(X) FROM (SELECT N AS x FROM counted WHERE ZONE = 'a')",
     "SELECT count(n) FROM counted",
     "SELECT count(*) FROM counted WHERE n > 2",
     "SELECT n, count(*) FROM counted GROUP BY n",
@@ -228,3 +235,117 @@ def test_conditions_are_in_the_sessions_time_zone(spark: SparkSession, path: str
     ).save(path)
     assert deltalog.spark.DeltaTable.forPath(spark, path).count("t = TIMESTAMP '2024-01-01 12:00:00'") == 1
     assert deltalog.DeltaTable(path).count("t = TIMESTAMP '2024-01-01 17:00:00'") == 1
+
+
+def values(spark: SparkSession, path: str) -> None:
+    """Makes the view `numbers` of a table with one file per partition, whose rows the log answers for."""
+    rows = spark.range(1, 7, numPartitions=1).selectExpr("id AS n", "id % 2 AS p")
+    rows.write.format("deltalog").partitionBy("p").save(path)
+    spark.read.format("deltalog").load(path).createOrReplaceTempView("numbers")
+
+
+def test_aggregates_above_joins_subqueries_and_cached_tables(
+    spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A self join gives one of its sides new expression ids; a cached table has no relation of ours at all."""
+    values(spark, path)
+    queries = {
+        "SELECT l.c, r.c FROM (SELECT p, max(N) c FROM numbers GROUP BY p) l JOIN "
+        "(SELECT P, count(*) c FROM numbers GROUP BY P) r ON l.P = r.p": ["(5, 3)", "(6, 3)"],
+        f"SELECT max(l.N), min(R.p) FROM deltalog.`{path}` l JOIN deltalog.`{path}` R ON l.n = r.N AND l.p = 0": [
+            "(6, 0)"
+        ],
+        "SELECT n FROM numbers WHERE N = (SELECT max(N) FROM numbers WHERE P = 1)": ["(5)"],
+        "SELECT count(*) FROM numbers WHERE n IN (SELECT max(n) FROM numbers GROUP BY p)": ["(2)"],
+        "SELECT p FROM numbers o WHERE n = (SELECT max(i.N) FROM numbers i WHERE i.P = o.p) ORDER BY p": [
+            "(0)",
+            "(1)",
+        ],
+    }
+    for query, wanted in queries.items():
+        found = spark.sql(query).collect()
+        assert sorted(f"({', '.join(map(str, row))})" for row in found) == wanted, query
+    spark.sql(f"CACHE TABLE kept AS SELECT * FROM deltalog.`{path}`")
+    spark.sql("CACHE TABLE numbers")
+    try:
+        caplog.clear()
+        with caplog.at_level(logging.INFO, logger="deltalog.spark"):
+            for name in ("kept", "numbers"):
+                assert spark.sql(f"SELECT count(*), max(N) FROM {name}").collect() == [(6, 6)]
+                assert "InMemory" in spark.sql(f"SELECT max(N) FROM {name}")._jdf.queryExecution().toString()
+        assert not any("the log answers" in message for message in caplog.messages)
+    finally:
+        spark.sql("UNCACHE TABLE numbers")
+        spark.sql("UNCACHE TABLE kept")
+
+
+def test_names_that_differ_in_case_only_are_kept_apart_in_a_case_sensitive_session(
+    spark: SparkSession, path: str
+) -> None:
+    values(spark, path)
+    spark.conf.set("spark.sql.caseSensitive", "true")
+    try:
+        query = "SELECT max(n), max(N) FROM (SELECT n, -n AS N FROM numbers)"
+        assert spark.sql(query).collect() == [(6, -1)]
+    finally:
+        spark.conf.unset("spark.sql.caseSensitive")
+
+
+def test_a_failure_in_python_keeps_the_scan_and_is_logged_once(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    values(spark, path)
+
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("unforeseen")
+
+    monkeypatch.setattr(planner.Planner, "_answers", fail)
+    monkeypatch.setattr(planner, "_failures", itertools.count())
+    for _ in range(2):
+        assert spark.sql("SELECT count(*), max(n) FROM numbers").collect() == [(6, 6)]
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["WARNING"]
+
+
+BROKEN_PLANNER = """
+public class BrokenPlanner implements java.util.function.Function {
+  private final java.util.function.Function planner;
+  private final Throwable problem;
+  public BrokenPlanner(java.util.function.Function planner, Throwable problem) {
+    this.planner = planner;
+    this.problem = problem;
+  }
+  public Object apply(Object request) {
+    if (!"answers".equals(((Object[]) request)[0])) {
+      return planner.apply(request);
+    }
+    if (problem == null) {
+      return new byte[] {1};
+    }
+    if (problem instanceof Error) {
+      throw (Error) problem;
+    }
+    throw (RuntimeException) problem;
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("problem", [None, "NoSuchMethodError", "NullPointerException"])
+def test_a_failure_in_java_keeps_the_scan(spark: SparkSession, path: str, problem: str | None) -> None:
+    """Malformed answers, and a release of Spark that lacks a method."""
+    values(spark, path)
+    jvm: Any = spark.sparkContext._jvm
+    compiler = jvm.org.codehaus.janino.SimpleCompiler()
+    compiler.cook(BROKEN_PLANNER)
+    broken = compiler.getClassLoader().loadClass("BrokenPlanner").getConstructors()[0]
+    frame = spark.table("numbers")
+    index = frame._jdf.queryExecution().optimizedPlan().relation().location()
+    field = index.getClass().getDeclaredField("planner")
+    field.setAccessible(True)
+    arguments = jvm.java.util.ArrayList()
+    arguments.add(field.get(index))
+    arguments.add(None if problem is None else getattr(jvm.java.lang, problem)("gone"))
+    field.set(index, broken.newInstance(arguments.toArray()))
+    counted = frame.selectExpr("count(*)", "max(N)")
+    assert counted.collect() == [(6, 6)]
+    assert "LocalRelation" not in counted._jdf.queryExecution().optimizedPlan().toString()

@@ -1,5 +1,6 @@
 """What a file index of Spark asks its snapshot, as an object that the JVM can call."""
 
+import itertools
 import logging
 import os
 import tempfile
@@ -14,6 +15,7 @@ from deltalog.spark.read import file_errors
 _INLINE = 1 << 20
 
 _log = logging.getLogger("deltalog.spark")
+_failures = itertools.count()
 
 
 class Planner:
@@ -30,13 +32,24 @@ class Planner:
         if request[0] == "size":
             return self._size()
         if request[0] == "answers":
-            answers = self._answers(request[1], request[2], list(request[3]))
-            return None if answers is None else _packed(answers)
+            return self._packed_answers(request[1], request[2], list(request[3]))
         file_errors.remember(self)
         return _packed(self._files(request[1], request[2]))
 
     def _size(self) -> int:
         return self.snapshot.size_in_bytes()
+
+    def _packed_answers(self, filters: str, time_zone: str, columns: list[str]) -> Any:
+        """Returns the answers of the log, or None where it has none.
+
+        A failure must not fail the query, which the data files can still answer; the first one is logged.
+        """
+        try:
+            answers = self._answers(filters, time_zone, columns)
+            return None if answers is None else _packed(answers)
+        except Exception:
+            _warn_once(self.snapshot)
+            return None
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
         answers = self.snapshot.spark_answers(filters, time_zone, columns)
@@ -83,6 +96,17 @@ class ChangesPlanner(Planner):
             plan.total,
         )
         return plan
+
+
+def _warn_once(snapshot: Snapshot) -> None:
+    """Logs the exception being handled, with its traceback, unless one was logged before."""
+    if next(_failures) == 0:
+        _log.warning(
+            "%s v%d: the log cannot answer an aggregate, so the data files are read; this is logged once",
+            snapshot.uri,
+            snapshot.version,
+            exc_info=True,
+        )
 
 
 def _packed(packed: SparkPlan | bytes) -> Any:

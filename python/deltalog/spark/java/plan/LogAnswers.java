@@ -21,18 +21,20 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * An aggregate that the log answers exactly, over rows of the log instead of a scan.
+ * An aggregate that the log answers exactly, computed from rows of the log instead of a scan.
  *
- * The relation becomes one row for each of its partitions: the partition's values, how many rows it has, and
- * the least and greatest values of columns. Filters, groups and whatever else is computed of partition values
- * stay Spark's own; so does everything, if one of these does not hold:
+ * The relation becomes one row per partition: the partition's values, its number of rows, and the least and
+ * greatest values of columns. Spark still computes filters, groups and everything else that uses partition
+ * values. The plan stays as it is unless all of these hold:
  *
- * - the aggregate is over one table of ours, and between them are projections and filters only;
- * - these, the groups, and the arguments of aggregates use partition columns only; nothing depends on the row
- *   or on another query;
- * - an aggregate is a count, a minimum, a maximum, or one of distinct values; a minimum and a maximum may be
- *   of any column;
- * - the log tells all of that exactly.
+ * - the aggregate reads one Delta table, with only projections and filters in between;
+ * - these, the groups, and the arguments of aggregates use partition columns only, and nothing depends on
+ *   the row or on another query;
+ * - each aggregate is a count, a minimum, a maximum, or one of distinct values; a minimum and a maximum may
+ *   be of any column;
+ * - the log gives all of these values exactly.
+ *
+ * A query may spell a column in another case than the table does, so columns are found by expression id.
  */
 public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   private final Aggregate aggregate;
@@ -49,7 +51,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     this.partitionSchema = ((HadoopFsRelation) source.relation()).partitionSchema();
   }
 
-  /** The aggregate that is to be carried out instead. */
+  /** Returns the aggregate to carry out instead, or the given one if the log cannot answer it. */
   public static LogicalPlan instead(Aggregate aggregate) throws Exception {
     LogicalPlan plan = aggregate.child();
     while (plan instanceof Project || plan instanceof Filter) {
@@ -82,7 +84,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return child != null && isOf(aggregate.groupingExpressions(), child) && isOf(expressions, child);
   }
 
-  /** The plan below the aggregate over the rows of the log, or null if they do not do. */
+  /** Returns the plan below the aggregate over the rows of the log, or null if they do not suffice. */
   private LogicalPlan over(LogicalPlan plan, LogicalPlan log) {
     if (plan instanceof LogicalRelation) {
       return log;
@@ -109,34 +111,31 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return isOf(seq(list), child) ? new Project(seq(list), child) : null;
   }
 
-  /** Whether it is a column that is wanted for its least or greatest value alone. */
+  /** Returns whether only the least or greatest value of the column is needed. */
   private boolean isExtreme(Object column) {
-    if (!(column instanceof AttributeReference) || !source.outputSet().contains((AttributeReference) column)) {
-      return false;
-    }
-    String name = ((AttributeReference) column).name();
-    return least.containsKey(name) || greatest.containsKey(name);
+    AttributeReference known = column(column);
+    return known != null && (least.containsKey(known.name()) || greatest.containsKey(known.name()));
   }
 
-  /** The columns whose least or greatest values are wanted. */
+  /** Returns the columns whose least or greatest values are needed, by the table's names. */
   private Set extremes() {
     Set names = new LinkedHashSet(least.keySet());
     names.addAll(greatest.keySet());
     return names;
   }
 
-  /** The rows of the log. */
+  /** Returns the rows of the log as a plan. */
   private LogicalPlan log(PackedValues answers) throws Exception {
     List output = new ArrayList();
     for (int i = 0; i < partitionSchema.length(); i++) {
-      output.add(column(partitionSchema.fields()[i].name()));
+      output.add(named(partitionSchema.fields()[i].name()));
     }
     output.add(rows);
     java.util.Iterator names = extremes().iterator();
     while (names.hasNext()) {
       String name = (String) names.next();
-      output.add(least.containsKey(name) ? least.get(name) : attribute(name, column(name).dataType(), true));
-      output.add(greatest.containsKey(name) ? greatest.get(name) : attribute(name, column(name).dataType(), true));
+      output.add(least.containsKey(name) ? least.get(name) : attribute(name, named(name).dataType(), true));
+      output.add(greatest.containsKey(name) ? greatest.get(name) : attribute(name, named(name).dataType(), true));
     }
     StructType schema = new StructType();
     for (int i = 0; i < output.size(); i++) {
@@ -153,20 +152,21 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return new PackedValues(java.nio.ByteBuffer.wrap(new byte[4]));
   }
 
-  /** The filters by the names of the table's columns. */
+  /** Returns the filters, with columns as the table spells them. */
   private Seq partitionFilters() {
     List filters = new ArrayList();
     LogicalPlan plan = aggregate.child();
     while (plan != source) {
       if (plan instanceof Filter && ((Filter) plan).condition().references().subsetOf(source.outputSet())) {
-        filters.add(((Filter) plan).condition());
+        filters.add(((Filter) plan).condition().transform(new TableNames(this)));
       }
       plan = (LogicalPlan) plan.children().head();
     }
     return seq(filters);
   }
 
-  private AttributeReference column(String name) {
+  /** Returns the table's column of this name, as the table spells it. */
+  private AttributeReference named(String name) {
     Iterator output = source.output().iterator();
     while (output.hasNext()) {
       AttributeReference column = (AttributeReference) output.next();
@@ -174,10 +174,44 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
         return column;
       }
     }
+    throw new IllegalStateException("the relation has no column " + name);
+  }
+
+  /** Returns the table's column that an expression stands for, or null if it is anything else. */
+  private AttributeReference column(Object expression) {
+    if (!(expression instanceof AttributeReference)) {
+      return null;
+    }
+    ExprId id = ((AttributeReference) expression).exprId();
+    Iterator output = source.output().iterator();
+    while (output.hasNext()) {
+      AttributeReference column = (AttributeReference) output.next();
+      if (column.exprId().equals(id)) {
+        return column;
+      }
+    }
     return null;
   }
 
-  /** Whether the expressions can be computed of the rows of plan. */
+  /** The table's own spelling of its columns' names. */
+  public static final class TableNames extends scala.runtime.AbstractPartialFunction {
+    private final LogAnswers answers;
+
+    public TableNames(LogAnswers answers) {
+      this.answers = answers;
+    }
+
+    public boolean isDefinedAt(Object node) {
+      return answers.column(node) != null;
+    }
+
+    public Object applyOrElse(Object node, Function1 otherwise) {
+      AttributeReference column = answers.column(node);
+      return column != null ? column : otherwise.apply(node);
+    }
+  }
+
+  /** Returns whether the expressions can be computed from the rows of the plan. */
   private static boolean isOf(Seq expressions, LogicalPlan plan) {
     Iterator all = expressions.iterator();
     while (all.hasNext()) {
@@ -209,7 +243,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return node instanceof AggregateExpression ? aggregated((AggregateExpression) node) : otherwise.apply(node);
   }
 
-  /** The same of the rows of the log. */
+  /** Returns the same aggregate over the rows of the log. */
   private Expression aggregated(AggregateExpression expression) {
     AggregateFunction function = expression.aggregateFunction();
     if (function instanceof Count) {
@@ -227,7 +261,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return expression;
   }
 
-  /** How many rows there are for which none of the counted values is NULL. */
+  /** Returns the number of rows in which no counted value is NULL. */
   private Expression counted(AggregateExpression expression, Count count) {
     Expression none = Literal.create(Long.valueOf(0), DataTypes.LongType);
     Expression counted = rows;
@@ -244,13 +278,10 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return new Coalesce(seq(choices));
   }
 
-  /** What stands for the values of a column that is no partition column; null for all else. */
+  /** Returns what stands for the extreme values of a data column, or null for anything else. */
   private AttributeReference extreme(Expression value, Map known) {
-    if (!(value instanceof AttributeReference) || !source.outputSet().contains((AttributeReference) value)) {
-      return null;
-    }
-    AttributeReference column = (AttributeReference) value;
-    if (partitionSchema.getFieldIndex(column.name()).isDefined()) {
+    AttributeReference column = column(value);
+    if (column == null || partitionSchema.getFieldIndex(column.name()).isDefined()) {
       return null;
     }
     if (!known.containsKey(column.name())) {
