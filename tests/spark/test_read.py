@@ -231,7 +231,10 @@ def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
 def test_a_missing_file_is_our_own_error_out_of_every_action(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """Also where other tables and other versions were planned before, and are again in the same query."""
+    """Also where other tables and other versions were planned before, and are planned again in the same query.
+
+    Spark copies a relation for the second reference to a name.
+    """
     other = str(tmp_path / "a table 2")
     spark.range(1).selectExpr("cast(id AS int) a").write.format("deltalog").save(other)
     frame = spark.read.format("deltalog").load(table)
@@ -245,6 +248,13 @@ def test_a_missing_file_is_our_own_error_out_of_every_action(
         frame.toPandas,
         lambda: frame.join(spark.read.format("deltalog").load(other), "a").collect(),
         lambda: spark.sql(f"SELECT max(v) FROM deltalog.`{table}`").show(),
+        lambda: spark.sql(
+            f"WITH a AS (SELECT max(v) m FROM deltalog.`{table}` WHERE p = 'x'), "
+            f"b AS (SELECT max(v) n FROM deltalog.`{table}` WHERE p IS NULL) SELECT * FROM a, b"
+        ).collect(),
+        lambda: spark.sql(
+            f"SELECT l.v, r.v FROM deltalog.`{table}` l FULL JOIN deltalog.`{table}` r ON l.p <=> r.p"
+        ).collect(),
         lambda: frame.write.format("noop").mode("overwrite").save(),
         lambda: frame.write.format("deltalog").save(str(tmp_path / "copy")),
     ]
@@ -257,6 +267,63 @@ def test_a_missing_file_is_our_own_error_out_of_every_action(
         assert "restore the file" in str(error.hint)
     assert not Path(tmp_path / "copy" / "_delta_log").exists()
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(table).count() == 2
+
+
+OLD_CALENDAR = {
+    "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
+    "spark.sql.parquet.int96RebaseModeInRead": "LEGACY",
+}
+
+
+@pytest.mark.parametrize("spelling", ["by path", "by name twice"])
+def test_a_session_of_the_old_calendar_shifts_no_dates_of_another_writer(
+    spark: SparkSession, path: str, spelling: str
+) -> None:
+    """Only the footer of a file that a Spark wrote says that its dates are of the old calendar."""
+    day, moment = datetime.date(1500, 1, 1), datetime.datetime(1500, 1, 1, 12, tzinfo=datetime.timezone.utc)
+    write_deltalake(path, pa.table({"d": [day], "t": pa.array([moment], pa.timestamp("us", "UTC"))}))
+    for name, value in OLD_CALENDAR.items():
+        spark.conf.set(name, value)
+    try:
+        if spelling == "by path":
+            frame = spark.read.format("deltalog").load(path)
+        else:
+            table = f"(SELECT * FROM deltalog.`{path}` WHERE d >= DATE'1500-01-01')"
+            frame = spark.sql(f"SELECT r.d, r.t FROM {table} l JOIN {table} r ON l.d = r.d")
+        columns = ["string(d)", "timestampdiff(HOUR, TIMESTAMP'1500-01-01 00:00:00Z', t)"]
+        assert frame.selectExpr(*columns).collect() == [("1500-01-01", 12)]
+    finally:
+        for name in OLD_CALENDAR:
+            spark.conf.unset(name)
+
+
+@pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS"])
+def test_files_that_say_that_they_are_of_the_old_calendar_are_rebased(
+    spark: SparkSession, path: str, kind: str
+) -> None:
+    """Files written in LEGACY mode carry `org.apache.spark.legacyDateTime` or `legacyINT96` in the footer."""
+    settings = {
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.outputTimestampType": kind,
+    }
+    rows = spark.sql("SELECT DATE'1500-01-01' AS d, TIMESTAMP'1500-01-01 12:00:00Z' AS t")
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        rows.coalesce(1).write.parquet(path)
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
+    [file] = Path(path).glob("*.parquet")
+    write_deltalake(f"{path} 2", pa.table({"d": pa.array([], pa.date32()), "t": pa.array([], pa.timestamp("us", "UTC"))}))
+    file.rename(Path(f"{path} 2", file.name))
+    add = {"path": file.name, "partitionValues": {}, "size": Path(f"{path} 2", file.name).stat().st_size}
+    commit = Path(f"{path} 2", "_delta_log", f"{1:020}.json")
+    commit.write_text(json.dumps({"add": {**add, "modificationTime": 0, "dataChange": True}}))
+    found = spark.read.format("deltalog").load(f"{path} 2")
+    assert found.collect() == rows.collect()
+    assert found.where("d = DATE'1500-01-01' AND t = TIMESTAMP'1500-01-01 12:00:00Z'").count() == 1
 
 
 def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(

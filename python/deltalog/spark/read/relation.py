@@ -57,7 +57,7 @@ def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_option
     )
     reader = file_format(jvm, session, snapshot, jvm.struct(snapshot.schema_json), is_change_feed=True)
     return jvm.new(
-        "DeltalogRelation", index, partition_schema, schema, reader, _strict(scala_options), session
+        "DeltalogRelation", index, partition_schema, schema, reader, scala_options, session
     )
 
 
@@ -75,20 +75,9 @@ def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options:
         partition_schema,
         schema,
         file_format(jvm, session, snapshot, schema),
-        _strict(scala_options),
+        scala_options,
         session,
     )
-
-
-def _strict(scala_options: Any) -> Any:
-    """A file that is missing or damaged is an error, whatever the session's settings for plain files say:
-
-    rows would be lost without a word.
-    """
-    for name in ("ignoreMissingFiles", "ignoreCorruptFiles"):
-        if not scala_options.contains(name) and not scala_options.contains(name.lower()):
-            scala_options = scala_options.updated(name, "false")
-    return scala_options
 
 
 def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
