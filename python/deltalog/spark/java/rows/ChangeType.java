@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * What became of a row: of files of inserted or deleted rows the planner says it, other files have a column
- * of it.
+ * The change type of a row. For files of inserted or deleted rows the planner gives it; other files have a
+ * column with it.
  */
 public class ChangeType extends ScanColumn {
   public static final String NAME = "_change_type";

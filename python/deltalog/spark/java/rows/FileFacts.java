@@ -9,19 +9,19 @@ import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
- * What the planner says of a file beside its place and its partition values; it travels with the file to the
- * task that reads it.
+ * What the planner knows about a file, apart from its path and partition values. It travels with the file to
+ * the task that reads it.
  */
 public class FileFacts {
-  /** VectorPlace: the rows that are not shown. */
+  /** A VectorPlace: the rows that are not shown. */
   public static final String WITHOUT_ROWS = "deltalog.without_rows";
-  /** VectorPlace: the only rows that are shown. */
+  /** A VectorPlace: the only rows that are shown. */
   public static final String ONLY_ROWS = "deltalog.only_rows";
 
-  /** String: what a change data feed says of all rows. */
+  /** A String: the change type of all rows in a change data feed. */
   public static final String CHANGE_TYPE = "deltalog.change_type";
 
-  /** Long, by the names that Spark shows them under in _metadata. */
+  /** A Long each, under the names that Spark shows in _metadata. */
   public static final String BASE_ROW_ID = "base_row_id";
   public static final String DEFAULT_ROW_COMMIT_VERSION = "default_row_commit_version";
 
@@ -34,7 +34,7 @@ public class FileFacts {
     return (String) of(file, CHANGE_TYPE);
   }
 
-  /** The selection of the file's rows, or null where all of them are shown. */
+  /** Returns the selection of the file's rows, or null if all of them are shown. */
   public static RowSelection selection(PartitionedFile file, Configuration configuration) {
     VectorPlace only = (VectorPlace) of(file, ONLY_ROWS);
     VectorPlace without = (VectorPlace) of(file, WITHOUT_ROWS);
@@ -43,7 +43,7 @@ public class FileFacts {
     }
     Path path = file.toPath();
     RowSelection selection = new RowSelection(only == null ? null : only.read(path, configuration), without == null ? null : without.read(path, configuration));
-    // Of a file in several parts, one looks.
+    // If a file is read in several parts, one of them checks.
     if (file.start() == 0) {
       check(selection, path, configuration);
     }

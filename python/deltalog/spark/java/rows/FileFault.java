@@ -3,11 +3,11 @@ package io.deltalog.spark;
 import org.apache.hadoop.fs.Path;
 
 /**
- * What a task finds wrong with a file of the table. Python knows the table that the data file belongs to, and
- * makes its own exception of it.
+ * A fault that a task finds in a file of the table. Python knows which table the data file belongs to, and
+ * turns this into its own exception.
  */
 public class FileFault extends RuntimeException {
-  /** Names of Python's classes. */
+  /** Names of classes in Python. */
   public static final String CORRUPT = "CorruptDataError";
   public static final String MISSING = "MissingFileError";
   public static final String UNSUPPORTED = "UnsupportedFeatureError";

@@ -9,8 +9,8 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A decimal column that was one of bytes or shorts. Spark's reader takes a file's 32-bit integers for
- * decimals of ten digits before the point and more, so the column is read as one of those.
+ * A decimal column that was widened from bytes or shorts. Spark's reader accepts 32-bit integers of a file
+ * only for decimals with at least ten digits before the point, so the column is read as such a decimal.
  */
 public class NarrowDecimal extends ScanColumn {
   private final DecimalType read;
@@ -28,7 +28,7 @@ public class NarrowDecimal extends ScanColumn {
     return new CheckOverflow(new ScanColumn(position, read).expression(file), (DecimalType) type, false);
   }
 
-  /** Values in the narrower type; one that it cannot hold is an error. */
+  /** Returns the values in the narrower type; a value that it cannot hold is an error. */
   public static final class View extends VectorView {
     private final DecimalType read;
 

@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 
 /**
- * A struct, array or map with decimals in it that were bytes or shorts, see NarrowDecimal. Such columns are
- * read row by row.
+ * A struct, array or map that contains decimals widened from bytes or shorts, see NarrowDecimal. Such columns
+ * are read row by row.
  */
 public class NarrowNested extends ScanColumn {
   private final DataType read;
@@ -25,14 +25,14 @@ public class NarrowNested extends ScanColumn {
     throw new IllegalStateException("columns of the type " + type.sql() + " are read row by row");
   }
 
-  /** A value that the narrower type cannot hold is an error. */
+  /** Casts a value; one that the narrower type cannot hold is an error. */
   public Expression expression(PartitionedFile file) {
     return new Cast(new ScanColumn(position, read).expression(file), type, Option.apply("UTC"), EvalMode$.MODULE$.ANSI());
   }
 
   /**
-   * What is read of the type read for the part of the column that a query wants: it may leave out fields of
-   * structs.
+   * Returns the part of the type read that belongs to the part of the column that a query asks for, which may
+   * leave out fields of structs.
    */
   public static DataType part(DataType wanted, DataType read) {
     if (wanted instanceof StructType) {

@@ -14,11 +14,11 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The names, and where the table maps by id the field ids, that data files have for the table's columns.
+ * The names that data files have for the table's columns, and the field ids if the table maps by id.
  * (PROTOCOL, "Reader Requirements for Column Mapping".)
  *
- * Two schemas of one shape: as users see it, and as the files have it. What is not in the first (Spark's own
- * generated columns) is left alone.
+ * Two schemas of the same shape: as users see it, and as the files have it. Columns that are not in the first
+ * one (those that Spark generates) keep their names.
  */
 public class PhysicalNames implements Serializable {
   private final StructType logical;
@@ -29,7 +29,7 @@ public class PhysicalNames implements Serializable {
     this.physical = physical;
   }
 
-  /** Any part of the table's schema, by the names of the files. */
+  /** Returns any part of the table's schema with the names of the files. */
   public StructType of(StructType part) {
     return struct(part, logical, physical);
   }
@@ -72,7 +72,7 @@ public class PhysicalNames implements Serializable {
     return found.isDefined() ? ((Integer) found.get()).intValue() : -1;
   }
 
-  /** Filters as Spark pushes them, by the names of the files; one that cannot be expressed is left out. */
+  /** Returns the pushed filters with the names of the files; one that cannot be expressed is left out. */
   public Seq of(Seq filters) {
     List translated = new ArrayList();
     Iterator all = filters.iterator();
@@ -85,7 +85,7 @@ public class PhysicalNames implements Serializable {
     return scala.jdk.javaapi.CollectionConverters.asScala(translated).toSeq();
   }
 
-  /** Filters are case classes: one attribute, or filters within filters. */
+  /** Returns one filter with the names of the files. Filters are case classes: one attribute, or nested filters. */
   private Object translate(Product filter) {
     Map changes = new HashMap();
     for (int i = 0; i < filter.productArity(); i++) {
@@ -102,7 +102,7 @@ public class PhysicalNames implements Serializable {
     try {
       return changes.isEmpty() ? filter : CaseClass.with(filter, changes);
     } catch (Exception e) {
-      return null; // a filter that is not pushed is applied to the rows all the same
+      return null; // Spark also applies filters that are not pushed to the rows.
     }
   }
 

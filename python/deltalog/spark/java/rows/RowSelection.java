@@ -3,32 +3,32 @@ package io.deltalog.spark;
 import org.apache.spark.sql.vectorized.ColumnVector;
 
 /**
- * Which rows of a data file a scan shows: all but those that a vector names, or (change data) only those that
- * another one names, or both.
+ * The rows of a data file that a scan shows: all rows except those in one vector, only those in another one
+ * (for change data), or both.
  */
 public class RowSelection {
   private final DeletionVector only;
   private final DeletionVector without;
 
-  /** Either may be null. */
+  /** Each vector may be null. */
   public RowSelection(DeletionVector only, DeletionVector without) {
     this.only = only;
     this.without = without;
   }
 
-  /** Whether the scan shows the row. */
+  /** Returns whether the scan shows the row. */
   public boolean shows(long row) {
     return (only == null || only.from(row) == row) && (without == null || without.from(row) != row);
   }
 
-  /** The last row that a vector names, -1 if there is none. */
+  /** Returns the last row that is in a vector, or -1 if there is none. */
   public long last() {
     return Math.max(only == null ? -1 : only.last(), without == null ? -1 : without.last());
   }
 
   /**
-   * Writes the positions of those among the first count rows of a batch that the scan shows, and returns how
-   * many.
+   * Writes the positions of the rows that the scan shows among the first count rows of a batch, and returns
+   * their number.
    */
   public int select(ColumnVector rowIndexes, int count, int[] positions) {
     if (count == 0) {
@@ -48,7 +48,7 @@ public class RowSelection {
     return shown;
   }
 
-  /** The same of rows that follow each other, from one deleted row to the next. */
+  /** Does the same for consecutive rows, from one deleted row to the next. */
   private int between(long first, int count, int[] positions) {
     int shown = 0;
     int i = 0;

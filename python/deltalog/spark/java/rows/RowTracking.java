@@ -12,15 +12,15 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
 
 /**
- * Ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"): what the file's hidden
- * column says, and where that is NULL what the log says of the file, for ids plus the row's index in the
- * file.
+ * The ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"). They come from the
+ * file's hidden column. Where that is NULL, they come from the log's value for the file; for ids, the row's
+ * index in the file is added.
  */
 public class RowTracking extends ScanColumn {
   private final String fact;
   private final int rowIndex;
 
-  /** rowIndex is where the row's index stands, or -1 for what is the same for all rows of the file. */
+  /** rowIndex is the position of the row's index, or -1 if the value is the same for all rows of the file. */
   public RowTracking(int position, String fact, int rowIndex) {
     super(position, DataTypes.LongType);
     this.fact = fact;
@@ -38,7 +38,7 @@ public class RowTracking extends ScanColumn {
     return new Coalesce((Seq) scala.jdk.javaapi.CollectionConverters.asScala(Arrays.asList(choices)).toSeq());
   }
 
-  /** The same for batches. */
+  /** Does the same for batches. */
   public static final class View extends VectorView {
     private final boolean known;
     private final long start;

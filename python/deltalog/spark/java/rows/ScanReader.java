@@ -8,7 +8,7 @@ import scala.Function1;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
-/** Spark's own reader of a file, followed by what makes its rows those of the table. Runs in the tasks. */
+/** Spark's own reader of a file, followed by the steps that turn its rows into the table's. Runs in tasks. */
 public class ScanReader extends AbstractFunction1 implements Serializable {
   private final Function1 reader;
   private final ScanColumn[] columns;
@@ -16,8 +16,8 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
   private final Broadcast configuration;
 
   /**
-   * The reader delivers the row's index in the file at the position rowIndex; the scan's rows have the given
-   * columns; deletion vectors are read with the configuration.
+   * The reader delivers the row's index in the file at the position rowIndex. The scan's rows have the given
+   * columns. Deletion vectors are read with the configuration.
    */
   public ScanReader(Function1 reader, ScanColumn[] columns, int rowIndex, Broadcast configuration) {
     this.reader = reader;

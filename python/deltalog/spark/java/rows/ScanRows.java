@@ -13,12 +13,12 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The rows of one file, or of a part of one: batches where Spark reads column by column, else rows.
+ * The rows of one file or of a part of it: batches if Spark reads column by column, otherwise rows.
  *
  * - A batch in which every row is shown passes as it is, without its column of row indexes.
- * - Of any other batch the columns are seen through the positions of the rows that are shown; nothing is
+ * - The columns of any other batch are viewed through the positions of the rows that are shown; nothing is
  *   copied.
- * - Batches and positions are used again for the next batch, as Spark's own reader does.
+ * - Batches and positions are reused for the next batch, as Spark's own reader does.
  */
 public class ScanRows extends AbstractIterator implements Closeable {
   private final Iterator source;
@@ -32,7 +32,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
   private UnsafeProjection projection;
   private Object next;
 
-  /** selection is null where all rows are shown. */
+  /** The selection is null if all rows are shown. */
   public ScanRows(Iterator source, ScanColumn[] columns, int rowIndex, PartitionedFile file, RowSelection selection) {
     this.source = source;
     this.columns = columns;
@@ -60,7 +60,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
     return result;
   }
 
-  /** What is to be seen of a batch, or null if that is nothing. */
+  /** Returns the visible part of a batch, or null if no row is visible. */
   private ColumnarBatch batch(ColumnarBatch read) {
     for (int i = 0; i < columns.length; i++) {
       whole[i] = columns[i].vector(read, file);

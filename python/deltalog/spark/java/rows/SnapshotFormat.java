@@ -20,11 +20,11 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's own Parquet reader, told what the table's log says of its files: which names the columns have
- * there, which rows are deleted.
+ * Spark's own Parquet reader, which also knows what the log says about the files: the names of their columns
+ * and which rows are deleted.
  *
- * All of it happens below the scan, so Spark's plan is that of plain files: no filter, no extra column, the
- * users' names.
+ * All of this happens below the scan, so Spark's plan is that of plain files: no filter, no extra column, and
+ * the names that users know.
  */
 public class SnapshotFormat extends ParquetFileFormat {
   private static final String ROW_INDEX = "_tmp_metadata_row_index";
@@ -37,8 +37,8 @@ public class SnapshotFormat extends ParquetFileFormat {
   private final String rowCommitVersions;
 
   /**
-   * names is null where files have the users' names; readAs has the columns that are read in another type
-   * than they are shown in; the last two are the hidden columns of row tracking, or null.
+   * names is null if files have the names that users know. readAs has the columns that are read in another
+   * type than the table's. The last two are the hidden columns of row tracking, or null.
    */
   public SnapshotFormat(PhysicalNames names, boolean byId, boolean leavesOutRows, StructType readAs, boolean isChangeFeed, String rowIds, String rowCommitVersions) {
     this.names = names;
@@ -50,12 +50,12 @@ public class SnapshotFormat extends ParquetFileFormat {
     this.rowCommitVersions = rowCommitVersions;
   }
 
-  /** A change data feed does not say so: of each of its rows there is more to tell. */
+  /** Returns whether deleted rows are the only thing to add; a change data feed adds columns to all rows. */
   public boolean leavesOutRows() {
     return leavesOutRows && !isChangeFeed;
   }
 
-  /** The same for files of which all rows are shown; Spark's own class if nothing else is asked for. */
+  /** Returns the format for files whose rows are all shown; Spark's own class if nothing else is needed. */
   public ParquetFileFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null) {
       return new ParquetFileFormat();
@@ -63,7 +63,7 @@ public class SnapshotFormat extends ParquetFileFormat {
     return new SnapshotFormat(names, byId, false, readAs, isChangeFeed, rowIds, rowCommitVersions);
   }
 
-  /** Whether the columns are just what Spark's reader makes of the files. */
+  /** Returns whether Spark's reader delivers the columns as they are needed. */
   private boolean isSparksOwn(StructType required) {
     if (leavesOutRows || isChangeFeed) {
       return false;
@@ -72,7 +72,7 @@ public class SnapshotFormat extends ParquetFileFormat {
     return Collections.disjoint(asked, Arrays.asList(readAs.fieldNames())) && !asked.contains(rowIds) && !asked.contains(rowCommitVersions);
   }
 
-  /** Decimals within other types are brought to the table's row by row. */
+  /** Returns false for nested widened decimals, which are converted row by row. */
   public boolean supportBatch(SparkSession session, StructType schema) {
     for (int i = 0; i < readAs.length(); i++) {
       StructField column = readAs.fields()[i];
@@ -84,19 +84,19 @@ public class SnapshotFormat extends ParquetFileFormat {
   }
 
   /**
-   * Asked of every file; Spark 4.3 would look at its settings of archives each time, which data files are
-   * none of.
+   * Returns true. Spark calls this for every file, and Spark 4.3 would look up its settings for archives each
+   * time, although data files are not archives.
    */
   public boolean isSplitable(SparkSession session, Map options, Path path) {
     return true;
   }
 
-  /** Spark's generated code expects certain classes of vectors, which only its own reader's batches have. */
+  /** Returns the classes of vectors that generated code may rely on; only Spark's own reader delivers them. */
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
     return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
   }
 
-  /** What _metadata has beside Spark's own fields, under the names that the JVM connector has made known. */
+  /** Returns the fields of _metadata, with those of row tracking under the names of the JVM connector. */
   public Seq metadataSchemaFields() {
     List fields = new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(super.metadataSchemaFields()));
     if (rowIds != null) {
@@ -157,7 +157,7 @@ public class SnapshotFormat extends ParquetFileFormat {
     return new StructType(fields);
   }
 
-  /** Spark's reader, by the names of the files. The configuration is this scan's own. */
+  /** Returns Spark's reader with the names of the files. The configuration belongs to this scan alone. */
   private Function1 reader(SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options, Configuration conf) {
     if (names == null) {
       return super.buildReaderWithPartitionValues(session, data, partition, required, filters, options, conf);

@@ -8,8 +8,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column seen as one of another type, row by row. It owns nothing: the reader closes, and fills again, the
- * column beneath.
+ * A column viewed as one of another type, row by row. It owns nothing: the reader closes and refills the
+ * underlying column.
  */
 public abstract class VectorView extends ColumnVector {
   protected final ColumnVector stored;
