@@ -316,7 +316,9 @@ def test_files_that_say_that_they_are_of_the_old_calendar_are_rebased(
         for name in settings:
             spark.conf.unset(name)
     [file] = Path(path).glob("*.parquet")
-    write_deltalake(f"{path} 2", pa.table({"d": pa.array([], pa.date32()), "t": pa.array([], pa.timestamp("us", "UTC"))}))
+    write_deltalake(
+        f"{path} 2", pa.table({"d": pa.array([], pa.date32()), "t": pa.array([], pa.timestamp("us", "UTC"))})
+    )
     file.rename(Path(f"{path} 2", file.name))
     add = {"path": file.name, "partitionValues": {}, "size": Path(f"{path} 2", file.name).stat().st_size}
     commit = Path(f"{path} 2", "_delta_log", f"{1:020}.json")

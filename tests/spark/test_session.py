@@ -148,7 +148,9 @@ def test_a_session_without_enable_and_a_spark_that_lacks_what_we_use(path: str) 
         """
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["own error True", "warned ['RuntimeWarning']", "rows [0, 1, 2]"], done.stderr
+    assert done.stdout.splitlines() == ["own error True", "warned ['RuntimeWarning']", "rows [0, 1, 2]"], (
+        done.stderr
+    )
     assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
 
 
@@ -181,7 +183,9 @@ def test_executors_in_other_processes_an_interrupt_and_a_process_that_ends(path:
         print("rows", sorted(row.id for row in table().collect()))
         """
     )
-    assert done.stdout.splitlines() == ["rows [1, 3, 5]", "interrupted", "rows [0, 1, 2, 3, 4, 5]"], done.stderr
+    assert done.stdout.splitlines() == ["rows [1, 3, 5]", "interrupted", "rows [0, 1, 2, 3, 4, 5]"], (
+        done.stderr
+    )
     assert done.returncode == 0, done.stderr
     assert sorted(file.name for file in Path(path, "_delta_log").glob("*.json")) == [
         "00000000000000000000.json"

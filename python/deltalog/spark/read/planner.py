@@ -47,7 +47,7 @@ class Planner:
         try:
             answers = self._answers(filters, time_zone, columns)
             return None if answers is None else _packed(answers)
-        except Exception:
+        except Exception:  # noqa: BLE001 (whatever it is, the files can still be read)
             _warn_once(self.snapshot)
             return None
 

@@ -56,9 +56,7 @@ def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_option
         ChangesPlanner(jvm, changes),
     )
     reader = file_format(jvm, session, snapshot, jvm.struct(snapshot.schema_json), is_change_feed=True)
-    return jvm.new(
-        "DeltalogRelation", index, partition_schema, schema, reader, scala_options, session
-    )
+    return jvm.new("DeltalogRelation", index, partition_schema, schema, reader, scala_options, session)
 
 
 def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
