@@ -1,4 +1,4 @@
-"""What the golden tables are and what each of them expects; see the README that comes with them."""
+"""The golden tables and the expected results of each; the README beside the tables describes the form."""
 
 from __future__ import annotations
 
@@ -7,6 +7,23 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import deltalog
+
+MUST_FAIL: dict[str, tuple[type[deltalog.DeltaError], str]] = {
+    "dkrs-crc-malformed": (deltalog.CorruptLogError, "commit.*checkpoint"),
+    "dkrs-table-with-geo": (deltalog.UnsupportedFeatureError, "'geospatial'"),
+    "drserr-table_c": (deltalog.CorruptLogError, "version 12"),
+    "drserr-table_e": (deltalog.UnsupportedFeatureError, "'catalogOwned'"),
+    "drserr-table_h": (deltalog.UnsupportedFeatureError, "'catalogOwned'"),
+    "golden-deltalog-state-reconstruction-from-checkpoint-missing-protocol": (
+        deltalog.CorruptLogError,
+        "'protocol'",
+    ),
+    "golden-deltalog-state-reconstruction-without-metadata": (deltalog.CorruptLogError, "'metaData'"),
+    "goldenrs-no-delta-log-folder": (deltalog.NotATableError, "_delta_log"),
+}
+"""The error class, and words of the message, of each table that must not be read."""
 
 ROOT = Path(os.environ.get("DELTALOG_GOLDEN", Path(__file__).parents[3] / "shared" / "golden"))
 
@@ -28,7 +45,7 @@ class Golden:
 
     @property
     def features(self) -> set[str]:
-        """The table features that the table uses, also those that an older protocol version implies."""
+        """The table features in use, including those that an older protocol version implies."""
         protocol = self.expected.get("protocol") or {}
         used = {*protocol.get("readerFeatures", ()), *protocol.get("writerFeatures", ())}
         configuration = (self.expected.get("metadata") or {}).get("configuration") or {}
@@ -41,7 +58,7 @@ class Golden:
 
 
 def load() -> list[Golden]:
-    """All golden tables in the manifest's order; none when the folder is absent."""
+    """Returns all golden tables in the order of the manifest, or none if the folder is absent."""
     manifest = ROOT / "manifest.jsonl"
     if not manifest.is_file():
         return []

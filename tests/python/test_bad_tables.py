@@ -77,7 +77,7 @@ def test_a_missing_commit(table: Path) -> None:
         assert isinstance(error, ValueError)
         assert (error.table, error.version, error.path) == (table.as_uri(), 1, f"_delta_log/{1:020}.json")
     assert read(table, version=0) == [0]
-    with pytest.raises(deltalog.CorruptLogError):
+    with pytest.raises(deltalog.CorruptLogError, match="version 1"):
         write_deltalake(table, pa.table({"id": [1]}), mode="append")
     assert len(data_files(table)) == 3
 

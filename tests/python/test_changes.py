@@ -98,7 +98,7 @@ def test_files_that_cannot_match_are_not_opened(tmp_path: Path) -> None:
     assert changes(table, predicate="id >= 20 AND p = 'p0'") == [(2, "insert", 20), (2, "insert", 22)]
     assert changes(table, predicate="_change_type = 'delete'") == []
     assert changes(table, predicate="p = 'p0'") == [(2, "insert", 20), (2, "insert", 22)]
-    with pytest.raises(deltalog.MissingFileError):
+    with pytest.raises(deltalog.MissingFileError, match="not there"):
         table.load_cdf(predicate="id < 20")
 
 
@@ -120,15 +120,15 @@ def test_out_of_range(
 
 
 def test_what_cannot_be_meant(table: DeltaTable) -> None:
-    for arguments in (
-        {"starting_version": 0, "starting_timestamp": "2024-01-01"},
-        {"ending_version": 0, "ending_timestamp": "2024-01-01"},
-        {"starting_version": -1},
-        {"starting_timestamp": "yesterday"},
-        {"columns": ["nothing"]},
-        {"predicate": "nothing = 1"},
+    for arguments, words in (
+        ({"starting_version": 0, "starting_timestamp": "2024-01-01"}, "both"),
+        ({"ending_version": 0, "ending_timestamp": "2024-01-01"}, "both"),
+        ({"starting_version": -1}, "-1"),
+        ({"starting_timestamp": "yesterday"}, "'yesterday'"),
+        ({"columns": ["nothing"]}, "nothing"),
+        ({"predicate": "nothing = 1"}, "nothing"),
     ):
-        with pytest.raises(deltalog.InvalidArgumentError):
+        with pytest.raises(deltalog.InvalidArgumentError, match=words):
             table.load_cdf(**arguments)
 
 

@@ -71,7 +71,7 @@ def test_in_from_another_table_of_ours(tmp_path: Path) -> None:
     assert len(pa.table(DeltaTable(tmp_path / "b"))) == 4
     # The source's error is not hidden behind another.
     (tmp_path / "a" / data_files(tmp_path / "a")[0]).unlink()
-    with pytest.raises(deltalog.MissingFileError):
+    with pytest.raises(deltalog.MissingFileError, match="not there"):
         write_deltalake(tmp_path / "b", DeltaTable(tmp_path / "a"), mode="append")
 
 
@@ -124,6 +124,6 @@ def test_out_to_pandas(tmp_path: Path) -> None:
     ids=repr,
 )
 def test_what_is_no_data(data: Any, tmp_path: Path) -> None:
-    with pytest.raises(deltalog.InvalidArgumentError):
+    with pytest.raises(deltalog.InvalidArgumentError, match="data"):
         write_deltalake(tmp_path / "t", data)
     assert not (tmp_path / "t").exists()

@@ -53,15 +53,18 @@ def test_commit_actions_are_those_of_each_version(table: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "error"),
-    [(12, None, deltalog.InvalidArgumentError), (3, 40, deltalog.VersionNotFoundError)],
+    ("start", "end", "error", "words"),
+    [
+        (12, None, deltalog.InvalidArgumentError, "from 12 to 11"),
+        (3, 40, deltalog.VersionNotFoundError, "version 12"),
+    ],
 )
 def test_commit_actions_of_no_version(
-    table: Path, start: int, end: int | None, error: type[Exception]
+    table: Path, start: int, end: int | None, error: type[Exception], words: str
 ) -> None:
-    with pytest.raises(error):
+    with pytest.raises(error, match=words):
         DeltaTable(table).commit_actions(start, end)
-    with pytest.raises(deltalog.InvalidArgumentError):
+    with pytest.raises(deltalog.InvalidArgumentError, match="version"):
         DeltaTable(table).commit_actions(None)  # type: ignore[arg-type]
 
 
@@ -123,7 +126,7 @@ def test_a_checkpoint_that_cannot_be_read_costs_nothing_but_time(table: Path, da
     assert ids(DeltaTable(table)) == list(range(12))
     for version in range(10):
         commit_file(table, version).unlink()
-    with pytest.raises(deltalog.DeltaError):
+    with pytest.raises(deltalog.CorruptLogError, match="version 0" if not damage else "version 10"):
         ids(DeltaTable(table))
 
 
@@ -155,7 +158,7 @@ def test_a_table_that_a_catalog_manages(table: Path) -> None:
     assert (opened.version(), ids(opened)) == (13, list(range(12)))
     assert DeltaTable(table, 12, staged_commits=[staged.name]).version() == 12
     for wrong in (str(staged), [b"x"], [(1, "x")], ["x.json"], [(12, text), staged]):
-        with pytest.raises(deltalog.InvalidArgumentError):
+        with pytest.raises(deltalog.InvalidArgumentError, match="staged commit"):
             DeltaTable(table, staged_commits=wrong)  # type: ignore[arg-type]
 
 

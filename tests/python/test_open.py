@@ -198,14 +198,15 @@ def test_schema(tmp_path: Path) -> None:
     assert Schema.from_json(schema.to_json()) == schema
     assert Schema.from_arrow(pa.schema(schema)) == schema
     assert schema != Schema.from_arrow(pa.schema([("id", pa.int64())]))
-    for text in (
-        "",
-        "{",
-        "[]",
-        '{"type":"struct"}',
-        '{"type":"struct","fields":[{"name":"a","type":"huge","nullable":true,"metadata":{}}]}',
+    unknown_type = '{"type":"struct","fields":[{"name":"a","type":"huge","nullable":true,"metadata":{}}]}'
+    for text, error, words in (
+        ("", deltalog.CorruptLogError, "JSON"),
+        ("{", deltalog.CorruptLogError, "JSON"),
+        ("[]", deltalog.CorruptLogError, "type"),
+        ('{"type":"struct"}', deltalog.CorruptLogError, "'fields'"),
+        (unknown_type, deltalog.UnsupportedFeatureError, "'huge'"),
     ):
-        with pytest.raises(deltalog.DeltaError):
+        with pytest.raises(error, match=words):
             Schema.from_json(text)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import deltalake
 import pyarrow as pa
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog
@@ -150,7 +151,7 @@ def test_binary_partition_values_are_text_or_fail_the_job(spark: SparkSession, p
     found = spark.read.format("deltalog").load(path).orderBy("n").collect()
     assert [row.p for row in found] == [bytearray(b"\x01\x02\xc3\xa9"), None]
     for query in ("SELECT 3 AS n, X'FF' AS p", "SELECT 3 AS n, X'80' AS p"):
-        with pytest.raises(Exception, match="INVALID_UTF8_STRING"):
+        with pytest.raises(PySparkException, match="INVALID_UTF8_STRING"):
             spark.sql(query).write.format("deltalog").mode("append").save(path)
     assert deltalake.DeltaTable(path).version() == 0
 

@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog.spark
+from deltalog import NotATableError
 from deltalog.spark.errors import DeltaError
 
 
@@ -105,7 +106,7 @@ def test_no_table_is_our_own_error_without_a_java_stack(spark: SparkSession, pat
         lambda: spark.read.format("deltalog").load(path),
         lambda: spark.table(f"deltalog.`{path}`").count(),
     ):
-        with pytest.raises(DeltaError) as caught:
+        with pytest.raises(NotATableError, match="no Delta table") as caught:
             read()
         assert "a%20table" in str(caught.value)
         assert "at org.apache" not in str(caught.value)

@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import SparkSession
 
-from deltalog.spark.errors import DeltaError
+from deltalog import NotATableError
 from deltalog.spark.tables import DeltaTable
 
 
@@ -38,7 +38,7 @@ def test_by_name(spark: SparkSession, path: str) -> None:
 
 def test_is_delta_table(spark: SparkSession, path: str) -> None:
     assert not DeltaTable.isDeltaTable(spark, path)
-    with pytest.raises(DeltaError):
+    with pytest.raises(NotATableError, match="no Delta table"):
         DeltaTable.forPath(spark, path)
     spark.range(3).write.format("deltalog").save(path)
     assert DeltaTable.isDeltaTable(spark, path)

@@ -4,6 +4,7 @@ Whatever the bytes: the two readers find the same rows, or both refuse them.
 """
 
 import bisect
+import re
 import struct
 import zlib
 from pathlib import Path
@@ -195,7 +196,7 @@ def read(spark: SparkSession, path: Path) -> list[int]:
     try:
         found = spark.read.format("deltalog").load(str(path)).collect()
     except deltalog.DeltaError as error:
-        with pytest.raises(type(error)):
+        with pytest.raises(type(error), match=re.escape(str(error.path))):
             deltalog.DeltaTable(str(path)).to_arrow()
         if error.table != path.as_uri():
             raise AssertionError(f"the table is {error.table}") from error
