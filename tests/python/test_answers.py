@@ -32,7 +32,7 @@ def test_count(table: deltalog.DeltaTable) -> None:
     assert table.count("part = 'x'") == 2
     assert table.count("part IS NULL") == 1
     assert table.count("part = 'x' AND id > 1") == 1
-    with pytest.raises(deltalog.InvalidArgumentError, match="column .?nothing"):
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"column .?nothing"):
         table.count("nothing = 1")
 
 
@@ -63,5 +63,5 @@ def test_min_max(table: deltalog.DeltaTable) -> None:
     assert table.min_max("id", "part = 'z'") == (None, None)
     assert table.min_max("name") is None
     assert table.min_max("id", "id > 1") is None
-    with pytest.raises(deltalog.InvalidArgumentError, match="column .?nothing"):
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"column .?nothing"):
         table.min_max("nothing")

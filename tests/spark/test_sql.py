@@ -71,7 +71,7 @@ def test_insert_overwrite_also_of_the_table_itself(spark: SparkSession, sql_tabl
 
 
 def test_null_into_not_null(spark: SparkSession, sql_table: str) -> None:
-    with pytest.raises(PySparkException, match="(?i)null"):
+    with pytest.raises(PySparkException, match=r"(?i)null"):
         spark.sql("INSERT INTO t VALUES (NULL, 'x', NULL)")
     assert deltalake.DeltaTable(sql_table).version() == 0
 

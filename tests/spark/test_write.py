@@ -101,7 +101,7 @@ def test_refused_before_any_file_is_written(spark: SparkSession, path: str, case
 
 @pytest.mark.parametrize("column", ["NULL", "INTERVAL '1' DAY", "INTERVAL '1' MONTH"])
 def test_types_without_a_place_in_delta_are_refused(spark: SparkSession, path: str, column: str) -> None:
-    with pytest.raises((SchemaMismatchError, AnalysisException), match="void|UNSUPPORTED_DATA_TYPE"):
+    with pytest.raises((SchemaMismatchError, AnalysisException), match=r"void|UNSUPPORTED_DATA_TYPE"):
         spark.sql(f"SELECT 1 AS a, {column} AS c").write.format("deltalog").save(path)
     assert not data_files(path)
     assert versions(path) == []
