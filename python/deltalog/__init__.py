@@ -11,6 +11,7 @@ know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
 from deltalog._internal import __version__
+from deltalog.commit import CommitProperties, Transaction
 from deltalog.errors import (
     AccessDeniedError,
     CommitConflictError,
@@ -36,6 +37,7 @@ __all__ = [
     "AccessDeniedError",
     "ArrayType",
     "CommitConflictError",
+    "CommitProperties",
     "CommitStateUnknownError",
     "CorruptDataError",
     "CorruptLogError",
@@ -54,6 +56,7 @@ __all__ = [
     "SchemaMismatchError",
     "StructType",
     "TableAlreadyExistsError",
+    "Transaction",
     "UnavailableError",
     "UnsupportedFeatureError",
     "Verification",

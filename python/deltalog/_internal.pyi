@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 from deltalog.arguments import ChangeRange, TableOptions
+from deltalog.commit import CommitArguments
 
 __all__ = [
     "AccessDeniedError",
@@ -197,7 +198,7 @@ def write_stream(
     stream: Any,
     mode: str,
     options: TableOptions,
-    user_metadata: str | None = None,
+    commit: CommitArguments,
     storage_options: Mapping[str, str] | None = None,
     base: Snapshot | None = None,
 ) -> int | None:
@@ -208,9 +209,10 @@ def create_table(
     schema_json: str,
     mode: str,
     options: TableOptions,
+    commit: CommitArguments,
     storage_options: Mapping[str, str] | None = None,
 ) -> int | None:
-    """Makes a table without rows; see `DeltaTable.create`."""
+    """Creates a table without rows; see `DeltaTable.create`."""
 
 def schema_to_arrow(json: str) -> Any:
     """An object with `__arrow_c_schema__` for a Delta schema."""

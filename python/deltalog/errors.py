@@ -1,7 +1,7 @@
-"""What can go wrong: one class a kind, all below `DeltaError`, each with the standard class as second parent where there is one.
+"""Errors: one class per kind, all subclasses of `DeltaError`, with the standard class as second parent.
 
-Every error says what happened, and carries what is known of the place: `table`, `version`, `path`, `line`,
-and a `hint` what to do.
+The message of an error says what happened. Its attributes are what is known of the place, `table`, `version`,
+`path` and `line`, a `hint` what to do, and a `reason` for programs.
 """
 
 __all__ = [
@@ -35,6 +35,8 @@ class DeltaError(Exception):
     """The line at fault, counted from 1."""
     hint: str | None = None
     """What to do about it."""
+    reason: str | None = None
+    """The reason for programs, where a class has several; see `CommitConflictError` and `CommitStateUnknownError`."""
 
 
 class NotATableError(DeltaError, FileNotFoundError):
@@ -42,11 +44,14 @@ class NotATableError(DeltaError, FileNotFoundError):
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
-    """There is already a table where one was to be made."""
+    """There is already a table where one was to be created.
+
+    `reason` is `table_created` if another writer created it during the call.
+    """
 
 
 class VersionNotFoundError(DeltaError, LookupError):
-    """The version or the time asked for is not in the readable range."""
+    """The requested version or time is not in the readable range."""
 
 
 class CorruptLogError(DeltaError, ValueError):
@@ -58,30 +63,37 @@ class CorruptDataError(DeltaError, ValueError):
 
 
 class MissingFileError(DeltaError, FileNotFoundError):
-    """A file that the log names is not there."""
+    """A file that the log names does not exist."""
 
 
 class UnsupportedFeatureError(DeltaError, NotImplementedError):
-    """The table, or the call, needs something that deltalog does not do yet; the message names it."""
+    """The table or the call needs something that deltalog does not support yet; the message names it."""
 
 
 class InvalidArgumentError(DeltaError, ValueError):
-    """What was passed cannot be right."""
+    """An argument is invalid."""
 
 
 class SchemaMismatchError(DeltaError, ValueError):
-    """The data do not fit the schema of the table."""
+    """The data does not fit the schema of the table."""
 
 
 class CommitConflictError(DeltaError):
-    """Another writer's commit makes this one impossible. Nothing was committed."""
+    """Another writer's commit makes this one impossible. Nothing was committed.
+
+    `version` is the version that won. `reason` tells what it did: `files_changed` (it added or removed files
+    that this write had read), `metadata_changed`, `protocol_changed`, or `app_transaction` (it, or a version
+    before it, recorded the progress of the same application).
+    """
 
 
 class CommitStateUnknownError(DeltaError):
     """The store's answer was lost and the commit could not be read back: it may or may not stand.
 
     `DeltaTable.find_commit(error.transaction_id)` tells which, when the store answers again. Until then the data
-    files of the write are kept.
+    files of the write are kept. `reason` tells why: `no_answer` (the store did not answer), `access_denied` (it
+    refused to), `contradiction` (its answers contradict each other) or `unreadable` (it answered what is not a
+    commit).
     """
 
     transaction_id: str | None = None

@@ -22,6 +22,7 @@ from deltalog.arguments import (
     timestamp_argument,
     version_argument,
 )
+from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.errors import (
     InvalidArgumentError,
     NotATableError,
@@ -146,6 +147,7 @@ class DeltaTable:
         description: str | None = None,
         configuration: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
+        commit_properties: CommitProperties | None = None,
     ) -> "DeltaTable":
         """Creates a table without rows and opens it.
 
@@ -158,6 +160,7 @@ class DeltaTable:
             description: description of the new table.
             configuration: properties of the new table.
             storage_options: options of the store; local files have none.
+            commit_properties: what to record with the commit.
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
@@ -171,6 +174,7 @@ class DeltaTable:
             wanted.to_json(),
             mode,
             table_options(partition_by, configuration, name, description),
+            commit_arguments(commit_properties),
             options,
         )
         return cls(table_uri, storage_options=options)

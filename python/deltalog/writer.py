@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 from deltalog import _internal
 from deltalog.arguments import location_argument, options_argument, table_options
+from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.table import DeltaTable
 
@@ -23,6 +24,7 @@ def write_deltalake(
     configuration: Mapping[str, str] | None = None,
     user_metadata: str | None = None,
     storage_options: Mapping[str, str] | None = None,
+    commit_properties: CommitProperties | None = None,
 ) -> int | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -39,7 +41,7 @@ def write_deltalake(
         mode: what to do if there is a table: fail, add to it, replace its rows, or leave it alone.
         partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
         name, description, configuration: of a new table; those of an existing one stay.
-        user_metadata: your own words about the commit, shown by `history()`.
+        user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
         storage_options: options of the store; local files have none. A table brings its own.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
@@ -53,7 +55,8 @@ def write_deltalake(
         SchemaMismatchError: the data do not fit the table.
         InvalidArgumentError: an argument cannot be right, the data stream failed, or the table is append-only
             and was to be overwritten.
-        CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed.
+        CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed;
+            `reason` tells why, and `version` which version won.
         CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
         UnsupportedFeatureError: the table has a feature that cannot be written yet.
     """
@@ -74,7 +77,7 @@ def write_deltalake(
         data,
         mode,
         table_options(partition_by, configuration, name, description),
-        user_metadata=user_metadata,
+        commit_arguments(commit_properties, user_metadata),
         storage_options=options_argument(storage_options, "a storage option"),
         base=base,
     )

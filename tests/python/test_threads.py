@@ -146,6 +146,7 @@ assert took < 1, took
 def test_the_package_says_what_it_has() -> None:
     assert set(deltalog.__all__) == {name for name in vars(deltalog) if not name.startswith("_")} - {
         "arguments",
+        "commit",
         "errors",
         "filters",
         "schema",

@@ -73,6 +73,7 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
             if error.kind() == ErrorKind::CommitStateUnknown {
                 exception.setattr("transaction_id", error.transaction_id())?;
             }
+            exception.setattr("reason", error.reason())?;
             let exception = PyErr::from_value(exception);
             exception.set_cause(py, cause);
             Ok(exception)

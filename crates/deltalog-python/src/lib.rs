@@ -4,6 +4,7 @@
 //! | file | what it binds |
 //! | --- | --- |
 //! | `call` | what every call does |
+//! | `commit_arguments` | what a writer says about its commit |
 //! | `logging` | what the crate logs, for Python's `logging` |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `snapshot` | `Snapshot` |
@@ -22,6 +23,7 @@
 
 mod answers;
 mod call;
+mod commit_arguments;
 mod error;
 mod fragment;
 mod logging;

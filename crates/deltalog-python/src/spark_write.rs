@@ -117,7 +117,7 @@ impl SparkWrite {
 }
 
 fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> Operation {
-    let operation = parameters
+    let mut operation = parameters
         .iter()
         .fold(Operation::new(name), |operation, (name, value)| operation.parameter(name, value.as_str()));
     // The crate adds itself.
@@ -126,7 +126,8 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
         .filter(|part| !part.starts_with("deltalog/"))
         .collect::<Vec<_>>()
         .join(" ");
-    Operation { engine_info: (!engine.is_empty()).then_some(engine), ..operation }
+    operation.engine_info = (!engine.is_empty()).then_some(engine);
+    operation
 }
 
 #[pymethods]

@@ -13,6 +13,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
 use crate::call::call;
+use crate::commit_arguments::CommitArguments;
 use crate::error::{is_ours, to_python};
 use crate::snapshot::{Snapshot, open_storage};
 use crate::table_options::TableOptions;
@@ -20,7 +21,7 @@ use crate::write_target::WriteTarget;
 
 /// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists.
 #[pyfunction]
-#[pyo3(signature = (uri, stream, mode, options, user_metadata = None, storage_options = None, base = None))]
+#[pyo3(signature = (uri, stream, mode, options, commit, storage_options = None, base = None))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn write_stream(
     py: Python<'_>,
@@ -28,7 +29,7 @@ pub(crate) fn write_stream(
     stream: &Bound<'_, PyAny>,
     mode: &str,
     options: TableOptions,
-    user_metadata: Option<String>,
+    commit: CommitArguments,
     storage_options: Option<HashMap<String, String>>,
     base: Option<Bound<'_, Snapshot>>,
 ) -> PyResult<Option<u64>> {
@@ -44,9 +45,9 @@ pub(crate) fn write_stream(
             return Ok(None);
         };
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
-        let mut operation =
+        let operation =
             Operation::new("WRITE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
-        operation.user_metadata = user_metadata;
+        let (operation, pending) = commit.record(operation, pending)?;
         let files = write_batches(&pending, reader)?;
         Ok(Some(pending.commit(files, operation)?.version))
     })
@@ -114,13 +115,14 @@ fn stream_error(error: ArrowError) -> Error {
 
 /// Creates a table without data and returns its version.
 #[pyfunction]
-#[pyo3(signature = (uri, schema_json, mode, options, storage_options = None))]
+#[pyo3(signature = (uri, schema_json, mode, options, commit, storage_options = None))]
 pub(crate) fn create_table(
     py: Python<'_>,
     uri: &str,
     schema_json: &str,
     mode: &str,
     options: TableOptions,
+    commit: CommitArguments,
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
     call(py, || {
@@ -138,6 +140,7 @@ pub(crate) fn create_table(
         let operation = Operation::new("CREATE TABLE")
             .parameter("mode", mode.name())
             .parameter("partitionBy", partition_by);
+        let (operation, pending) = commit.record(operation, pending)?;
         Ok(Some(pending.commit(Vec::new(), operation)?.version))
     })
 }

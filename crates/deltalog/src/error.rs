@@ -62,6 +62,7 @@ struct Inner {
     line: Option<usize>,
     transaction_id: Option<String>,
     hint: Option<String>,
+    reason: Option<&'static str>,
     source: Option<Source>,
 }
 
@@ -77,6 +78,7 @@ impl Error {
             line: None,
             transaction_id: None,
             hint: None,
+            reason: None,
             source: None,
         }))
     }
@@ -148,6 +150,13 @@ impl Error {
         self
     }
 
+    /// Adds the name of the reason, unless a deeper layer has. See [`Error::reason`].
+    #[must_use]
+    pub fn with_reason(mut self, reason: &'static str) -> Self {
+        self.0.reason.get_or_insert(reason);
+        self
+    }
+
     /// Keeps the error that caused this one.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<Source>) -> Self {
@@ -189,6 +198,17 @@ impl Error {
     /// What the user can do about it, if there is something to say.
     pub fn hint(&self) -> Option<&str> {
         self.0.hint.as_deref()
+    }
+
+    /// The name of the reason for programs, if a kind has several.
+    ///
+    /// - `CommitConflict` and `TableAlreadyExists`, where another commit won: `table_created`,
+    ///   `protocol_changed`, `metadata_changed`, `files_changed` or `app_transaction`.
+    /// - `CommitStateUnknown`, where the commit could not be read back: `no_answer` if the store did not
+    ///   answer, `access_denied` if it refused to, `contradiction` if its answers contradict each other, and
+    ///   `unreadable` if what it answered is not a commit.
+    pub fn reason(&self) -> Option<&'static str> {
+        self.0.reason
     }
 }
 

@@ -18,11 +18,11 @@ use serde::Deserialize;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::properties::byte_size;
-use crate::protocol::{Add, StructType, ensure_writable, is_append_only, path};
+use crate::protocol::{Add, SetTransaction, StructType, ensure_writable, is_append_only, path};
 use crate::snapshot::Snapshot;
 use crate::stats::IndexedColumns;
 use crate::storage::Storage;
-use crate::transaction::{Committed, Operation, SaveMode, TableDefinition, Transaction};
+use crate::transaction::{Committed, ConflictReason, Operation, SaveMode, TableDefinition, Transaction};
 use crate::write::{AdoptOptions, DataWriter, WriteOptions, adopt, indexed_columns};
 
 /// What somebody wants to write.
@@ -52,6 +52,7 @@ pub struct PendingWrite {
     mode: SaveMode,
     schema: SchemaRef,
     indexed: IndexedColumns,
+    progress: Vec<SetTransaction>,
     environment: Environment,
 }
 
@@ -138,8 +139,47 @@ impl PendingWrite {
             mode,
             schema,
             indexed,
+            progress: Vec::new(),
             environment: environment.clone(),
         }))
+    }
+
+    /// Records the progress of applications with the write. If one of them has recorded the same or a later
+    /// version, the write was done before, and is refused. Protocol: "Transaction Identifiers".
+    ///
+    /// # Errors
+    /// `CommitConflict` with the reason `app_transaction` for an application that has recorded this or a later
+    /// version, `InvalidArgument` for an application that is named twice, and those of replaying the log.
+    pub fn with_app_transactions(mut self, progress: Vec<SetTransaction>) -> Result<Self> {
+        let located = |error: Error| error.in_table(self.storage.url());
+        let recorded = match &self.base {
+            Some(base) if !progress.is_empty() => base.app_transactions()?,
+            _ => Vec::new(),
+        };
+        for (index, wanted) in progress.iter().enumerate() {
+            if progress.iter().take(index).any(|other| other.app_id == wanted.app_id) {
+                return Err(located(Error::invalid_argument(format!(
+                    "the application '{}' is named twice",
+                    wanted.app_id
+                ))));
+            }
+            let same = recorded.iter().find(|recorded| recorded.app_id == wanted.app_id);
+            if let Some(same) = same.filter(|same| same.version >= wanted.version) {
+                let conflict = Error::new(
+                    ErrorKind::CommitConflict,
+                    format!(
+                        "the application '{}' has already recorded version {}, so that version {} is not written again",
+                        wanted.app_id, same.version, wanted.version
+                    ),
+                );
+                return Err(located(conflict)
+                    .at_version(self.base.as_ref().map_or(0, Snapshot::version))
+                    .with_reason(ConflictReason::AppTransaction(wanted.app_id.clone()).name())
+                    .with_hint("nothing was committed; skip this write, or record a later version"));
+            }
+        }
+        self.progress = progress;
+        Ok(self)
     }
 
     /// The table's schema: what the data must be fitted to.
@@ -236,6 +276,9 @@ impl PendingWrite {
             (Some(base), _) => Transaction::append(base, operation, &self.environment)?,
         };
         transaction.add_files(files);
+        for progress in self.progress {
+            transaction.record(progress);
+        }
         transaction.commit_or_fail()
     }
 }

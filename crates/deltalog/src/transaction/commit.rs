@@ -143,6 +143,7 @@ impl Attempt<'_> {
                 ErrorKind::Unavailable,
                 "the store says both that the version exists and that it does not",
             )
+            .with_reason("contradiction")
         });
         Err(self.unknown(version, cause))
     }
@@ -187,6 +188,11 @@ impl Attempt<'_> {
             "when the store answers again, find_commit(\"{}\") returns the version if the commit stands",
             self.txn_id
         );
+        let reason = cause.reason().unwrap_or(match cause.kind() {
+            ErrorKind::PermissionDenied => "access_denied",
+            ErrorKind::CorruptLog => "unreadable",
+            _ => "no_answer",
+        });
         Error::new(
             ErrorKind::CommitStateUnknown,
             format!("it is not known whether version {version} with txnId {} was committed", self.txn_id),
@@ -194,6 +200,7 @@ impl Attempt<'_> {
         .in_table(self.storage.url())
         .at_version(version)
         .with_transaction_id(self.txn_id)
+        .with_reason(reason)
         .with_hint(hint)
         .with_source(cause)
     }

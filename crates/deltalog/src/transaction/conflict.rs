@@ -39,6 +39,21 @@ pub enum ConflictReason {
     AppTransaction(String),
 }
 
+impl ConflictReason {
+    /// The name of the reason for programs, such as `files_changed`. See [`Error::reason`].
+    ///
+    /// [`Error::reason`]: crate::Error::reason
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::TableCreated => "table_created",
+            Self::ProtocolChanged => "protocol_changed",
+            Self::MetadataChanged => "metadata_changed",
+            Self::FilesChanged => "files_changed",
+            Self::AppTransaction(_) => "app_transaction",
+        }
+    }
+}
+
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {

@@ -60,9 +60,9 @@ impl Transaction {
     ) -> Result<Self> {
         let actions = definition.actions(environment).map_err(|error| error.in_table(storage.url()))?;
         if is_table(storage)? {
-            return Err(
-                Error::new(ErrorKind::TableAlreadyExists, "there is a table already").in_table(storage.url())
-            );
+            return Err(Error::new(ErrorKind::TableAlreadyExists, "there is a table already")
+                .in_table(storage.url())
+                .with_reason(ConflictReason::TableCreated.name()));
         }
         Ok(Self {
             storage: storage.clone(),
@@ -120,8 +120,13 @@ impl Transaction {
     /// Records the progress of an application, so that it can tell later what has landed. Protocol:
     /// "Transaction Identifiers".
     pub fn record_progress(&mut self, app_id: impl Into<String>, version: i64) {
-        let last_updated = Some(self.environment.now_ms());
-        self.actions.push(Action::Txn(SetTransaction { app_id: app_id.into(), version, last_updated }));
+        self.record(SetTransaction { app_id: app_id.into(), version, last_updated: None });
+    }
+
+    /// Records the progress of an application, updated now if it does not say when.
+    pub(crate) fn record(&mut self, progress: SetTransaction) {
+        let last_updated = progress.last_updated.or_else(|| Some(self.environment.now_ms()));
+        self.actions.push(Action::Txn(SetTransaction { last_updated, ..progress }));
     }
 
     /// The version that was read; `None` if the table is being made.
@@ -153,6 +158,7 @@ impl Transaction {
                 Err(Error::new(kind, conflict.to_string())
                     .in_table(table)
                     .at_version(conflict.version)
+                    .with_reason(conflict.reason.name())
                     .with_hint("nothing was committed; read the table anew and try again"))
             }
         }

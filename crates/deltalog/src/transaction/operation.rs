@@ -58,12 +58,61 @@ pub struct Operation {
     pub engine_info: Option<String>,
     /// The user's own words.
     pub user_metadata: Option<String>,
+    /// Further fields of the commit's `commitInfo`. See [`Operation::custom_metadata`].
+    custom: Map<String, Value>,
 }
+
+/// The fields of `commitInfo` that the commit sets. In these, values of a user would be taken for facts.
+const GENERATED: [&str; 10] = [
+    "engineInfo",
+    "inCommitTimestamp",
+    "isBlindAppend",
+    "isolationLevel",
+    "operation",
+    "operationMetrics",
+    "operationParameters",
+    "readVersion",
+    "timestamp",
+    "txnId",
+];
+
+/// The fields of `commitInfo` that hold a user's text.
+const TEXTS: [&str; 3] = ["userId", "userMetadata", "userName"];
 
 impl Operation {
     /// An operation of this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
+    }
+
+    /// Adds fields to the commit's `commitInfo`, among them `userMetadata`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a field that the commit sets, such as `timestamp` or `txnId`, and for a
+    /// `userMetadata`, `userName` or `userId` that is not text or is given twice.
+    pub fn custom_metadata(mut self, fields: Map<String, Value>) -> Result<Self> {
+        for (name, value) in fields {
+            if GENERATED.contains(&name.as_str()) {
+                return Err(Error::invalid_argument(format!(
+                    "the field '{name}' is set by the commit itself"
+                ))
+                .with_hint("use another name"));
+            }
+            if TEXTS.contains(&name.as_str()) && !value.is_string() {
+                return Err(Error::invalid_argument(format!("the field '{name}' is text, not {value}")));
+            }
+            match value {
+                Value::String(text) if name == "userMetadata" => {
+                    if self.user_metadata.replace(text).is_some() {
+                        return Err(Error::invalid_argument("the field 'userMetadata' is given twice"));
+                    }
+                }
+                value => {
+                    self.custom.insert(name, value);
+                }
+            }
+        }
+        Ok(self)
     }
 
     /// With a parameter.
@@ -102,6 +151,7 @@ impl Operation {
             ),
             user_metadata: self.user_metadata.clone(),
             txn_id: Some(txn_id.to_owned()),
+            other: self.custom.clone(),
             ..CommitInfo::default()
         }
     }

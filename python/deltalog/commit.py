@@ -1,0 +1,90 @@
+"""What a writer says about its commit."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+
+__all__ = ["CommitArguments", "CommitProperties", "Transaction", "commit_arguments"]
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """The progress of an application, recorded with a commit (protocol: "Transaction Identifiers").
+
+    `DeltaTable.transaction_version(app_id)` returns the version that was recorded last.
+    """
+
+    app_id: str
+    version: int
+    last_updated: int | None = None
+    """Milliseconds since the epoch; the time of the commit if None."""
+
+
+@dataclass(frozen=True)
+class CommitProperties:
+    """What to record with a commit beside its data.
+
+    Args:
+        custom_metadata: further fields of the commit's `commitInfo`, which `history()` shows. Values are what
+            JSON can hold; `userMetadata`, `userName` and `userId` are text. The fields that the commit sets
+            itself (`timestamp`, `operation`, `operationParameters`, `operationMetrics`, `readVersion`,
+            `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
+        max_commit_retries: refused unless None. A commit is retried for as long as it does not conflict.
+        app_transactions: the progress of applications, recorded with the commit. If the table has recorded
+            the same or a later version of one of them, nothing is written and `CommitConflictError` is raised
+            with the reason `app_transaction`, so that a repeated write never adds its rows twice.
+            (`deltalake` writes them again.)
+    """
+
+    custom_metadata: Mapping[str, Any] | None = None
+    max_commit_retries: int | None = None
+    app_transactions: Sequence[Transaction] | None = None
+
+
+class CommitArguments(NamedTuple):
+    """What the binary takes of `CommitProperties`."""
+
+    custom_metadata: str | None = None
+    """A JSON object."""
+    app_transactions: Sequence[tuple[str, int, int | None]] = ()
+
+
+def commit_arguments(
+    properties: CommitProperties | None, user_metadata: str | None = None
+) -> CommitArguments:
+    """Returns commit properties in the form that the binary takes, checked."""
+    properties = CommitProperties() if properties is None else properties
+    if not isinstance(properties, CommitProperties):
+        raise InvalidArgumentError(f"commit properties are a CommitProperties, not {properties!r}")
+    if properties.max_commit_retries is not None:
+        raise UnsupportedFeatureError(
+            "max_commit_retries is not supported: a commit is retried for as long as it does not conflict"
+        )
+    metadata = dict(properties.custom_metadata or {})
+    if user_metadata is not None:
+        if "userMetadata" in metadata:
+            raise InvalidArgumentError("userMetadata is given twice: as user_metadata and in custom_metadata")
+        metadata["userMetadata"] = user_metadata
+    for key in metadata:
+        if not isinstance(key, str):
+            raise InvalidArgumentError(f"a key of custom_metadata is text, not {key!r}")
+    try:
+        text = json.dumps(metadata, allow_nan=False) if metadata else None
+    except (TypeError, ValueError) as error:
+        raise InvalidArgumentError(f"custom_metadata has no JSON form: {error}") from error
+    return CommitArguments(text, [_transaction(one) for one in properties.app_transactions or ()])
+
+
+def _transaction(one: object) -> tuple[str, int, int | None]:
+    if not isinstance(one, Transaction):
+        raise InvalidArgumentError(f"app_transactions is a list of Transaction, not of {one!r}")
+    whole = (one.version, 0 if one.last_updated is None else one.last_updated)
+    if not isinstance(one.app_id, str) or not all(
+        isinstance(number, int) and not isinstance(number, bool) and -(2**63) <= number < 2**63
+        for number in whole
+    ):
+        raise InvalidArgumentError(f"a transaction is an application and whole numbers, not {one!r}")
+    return one.app_id, one.version, one.last_updated

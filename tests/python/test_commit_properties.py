@@ -1,0 +1,147 @@
+"""What a writer records with its commit, and the reasons of conflicts."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import CommitProperties, DeltaTable, Transaction, write_deltalake
+from tests.python.place import actions, data_files
+
+ROWS = pa.table({"id": [1, 2]})
+
+
+def recorded(*transactions: Transaction) -> CommitProperties:
+    return CommitProperties(app_transactions=transactions)
+
+
+def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
+    """Protocol: "Commit Provenance Information"."""
+    metadata = {
+        "job": {"id": 7, "tags": ["a", None]},
+        "userMetadata": "\u201cnightly\u201d",
+        "userName": "me",
+    }
+    properties = CommitProperties(custom_metadata=metadata)
+    write_deltalake(tmp_path, ROWS, commit_properties=properties)
+    (latest,) = DeltaTable(tmp_path).history()
+    assert {name: latest[name] for name in metadata} == metadata
+    assert latest["operation"] == "WRITE"
+    # The commit is its writer's, and its fields are there once.
+    text = json.dumps(actions(tmp_path, 0)[0], ensure_ascii=False)
+    assert all(text.count(f'"{name}"') == 1 for name in metadata)
+    DeltaTable.create(
+        tmp_path / "made", deltalog.Schema.from_arrow(ROWS.schema), commit_properties=properties
+    )
+    assert DeltaTable(tmp_path / "made").history()[0]["job"] == metadata["job"]
+
+
+@pytest.mark.parametrize(
+    ("properties", "error", "message"),
+    [
+        (CommitProperties({"txnId": "mine"}), deltalog.InvalidArgumentError, "'txnId' is set by the commit"),
+        (CommitProperties({"timestamp": 1}), deltalog.InvalidArgumentError, "'timestamp' is set by"),
+        (CommitProperties({"readVersion": 0}), deltalog.InvalidArgumentError, "'readVersion' is set by"),
+        (CommitProperties({"userMetadata": 1}), deltalog.InvalidArgumentError, "'userMetadata' is text"),
+        (CommitProperties({"x": float("nan")}), deltalog.InvalidArgumentError, "no JSON form"),
+        (CommitProperties({"x": object()}), deltalog.InvalidArgumentError, "no JSON form"),
+        (CommitProperties({1: "x"}), deltalog.InvalidArgumentError, "a key of custom_metadata"),  # type: ignore[dict-item]
+        (CommitProperties(max_commit_retries=3), deltalog.UnsupportedFeatureError, "max_commit_retries"),
+        (recorded(Transaction("a", 1), Transaction("a", 2)), deltalog.InvalidArgumentError, "named twice"),
+        (recorded(Transaction("a", 2**63)), deltalog.InvalidArgumentError, "whole numbers"),
+        (recorded(("a", 1)), deltalog.InvalidArgumentError, "list of Transaction"),  # type: ignore[arg-type]
+        ({"custom_metadata": {}}, deltalog.InvalidArgumentError, "are a CommitProperties"),
+    ],
+)
+def test_properties_that_cannot_be(
+    tmp_path: Path, properties: Any, error: type[Exception], message: str
+) -> None:
+    write_deltalake(tmp_path, ROWS)
+    files = data_files(tmp_path)
+    with pytest.raises(error, match=message):
+        write_deltalake(tmp_path, ROWS, mode="append", commit_properties=properties)
+    assert (DeltaTable(tmp_path).version(), data_files(tmp_path)) == (0, files)
+
+
+def test_user_metadata_is_given_once(tmp_path: Path) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="twice"):
+        write_deltalake(
+            tmp_path, ROWS, user_metadata="a", commit_properties=CommitProperties({"userMetadata": "b"})
+        )
+
+
+def test_a_repeated_write_is_refused(tmp_path: Path) -> None:
+    """Protocol: "Transaction Identifiers"."""
+    write_deltalake(tmp_path, ROWS, commit_properties=recorded(Transaction("job", 5, 1_700_000_000_000)))
+    table = DeltaTable(tmp_path)
+    assert {"txn": {"appId": "job", "version": 5, "lastUpdated": 1_700_000_000_000}} in actions(tmp_path, 0)
+    assert (table.transaction_version("job"), table.transaction_version("other")) == (5, None)
+    files = data_files(tmp_path)
+    for again in (5, 4):
+        with pytest.raises(deltalog.CommitConflictError, match="already recorded version 5") as caught:
+            write_deltalake(
+                tmp_path, ROWS, mode="append", commit_properties=recorded(Transaction("job", again))
+            )
+        assert (caught.value.reason, caught.value.version) == ("app_transaction", 0)
+    assert data_files(tmp_path) == files
+    both = recorded(Transaction("other", 0), Transaction("job", 6))
+    assert write_deltalake(tmp_path, ROWS, mode="append", commit_properties=both) == 1
+    table.update_incremental()
+    assert table.transaction_versions() == {"job": 6, "other": 0}
+    assert table.count() == 4
+
+
+class Interfering:
+    """Rows whose source lets another writer commit while they are read."""
+
+    def __init__(self, other: Any) -> None:
+        self._other = other
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        def batches() -> Any:
+            self._other()
+            yield from ROWS.to_batches()
+
+        return pa.RecordBatchReader.from_batches(ROWS.schema, batches()).__arrow_c_stream__(requested_schema)
+
+
+def conflict(table: Path, other: Any, **arguments: Any) -> deltalog.DeltaError:
+    """The error of a write during which `other` commits."""
+    before = DeltaTable(table).version() if DeltaTable.is_deltatable(table) else -1
+    with pytest.raises(deltalog.DeltaError) as caught:
+        write_deltalake(table, Interfering(other), **arguments)
+    assert DeltaTable(table).version() == before + 1, "only the other writer has committed"
+    # A table that was created is found by its listing.
+    assert caught.value.version == (before + 1 if before >= 0 else None)
+    return caught.value
+
+
+def test_the_reason_of_a_conflict(tmp_path: Path) -> None:
+    def append(**arguments: Any) -> Any:
+        return lambda: write_deltalake(tmp_path / "table", ROWS, mode="append", **arguments)
+
+    def reason(error: deltalog.DeltaError) -> tuple[type, str | None]:
+        return type(error), error.reason
+
+    created = conflict(tmp_path / "table", append(), mode="error")
+    assert reason(created) == (deltalog.TableAlreadyExistsError, "table_created")
+    changed = conflict(tmp_path / "table", append(), mode="overwrite")
+    assert reason(changed) == (deltalog.CommitConflictError, "files_changed")
+    one, two = recorded(Transaction("job", 1)), recorded(Transaction("job", 2))
+    same = conflict(tmp_path / "table", append(commit_properties=one), mode="append", commit_properties=two)
+    assert reason(same) == (deltalog.CommitConflictError, "app_transaction")
+
+    def commit(action: dict[str, Any]) -> Any:
+        log = tmp_path / "table" / "_delta_log"
+        return lambda: (log / f"{len(list(log.glob('*.json'))):020}.json").write_text(json.dumps(action))
+
+    first = {name: action for line in actions(tmp_path / "table", 0) for name, action in line.items()}
+    metadata = conflict(tmp_path / "table", commit({"metaData": first["metaData"]}), mode="append")
+    assert reason(metadata) == (deltalog.CommitConflictError, "metadata_changed")
+    protocol = conflict(tmp_path / "table", commit({"protocol": first["protocol"]}), mode="append")
+    assert reason(protocol) == (deltalog.CommitConflictError, "protocol_changed")
