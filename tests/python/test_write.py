@@ -195,7 +195,7 @@ def test_a_table_that_cannot_be(data: Any, partition_by: Any, said: str, tmp_pat
     [
         ("delta.checkpointInterval", "0", "a whole number of at least 1"),
         ("delta.appendOnly", "maybe", "true or false"),
-        ("delta.appendonly", "true", "spelled 'delta.appendOnly'"),
+        ("delta.appendonly", "true", "spell it 'delta.appendOnly'"),
         ("delta.frobnicate", "1", "no table property 'delta.frobnicate'"),
         ("delta.dataSkippingStatsColumns", "`a", "delta.dataSkippingStatsColumns"),
     ],

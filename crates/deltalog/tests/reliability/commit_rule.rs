@@ -157,6 +157,8 @@ fn when_reading_back_fails_the_state_is_unknown() {
             let (storage, error) = unknown(fault, reads);
             assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{fault:?}, {reads:?}: {error:?}");
             assert_eq!((error.version(), error.transaction_id()), (Some(2), Some(FIRST_ID)));
+            let reason = if reads == Fault::Denied { "access_denied" } else { "no_answer" };
+            assert_eq!(error.reason(), Some(reason), "{error}");
             assert!(error.to_string().contains(FIRST_ID), "{error}");
             assert!(error.hint().unwrap().contains("find_commit"), "{error}");
             // What the hint says is how to find out.
@@ -181,7 +183,7 @@ fn a_commit_that_is_read_back_damaged_leaves_it_unknown() {
     storage.put(&LogFileName::Commit(2).path(), r#"{"commitInfo":{"txnId":"0000"#.into()).unwrap();
     let error = transaction.commit_or_fail().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
-    assert_eq!(error.transaction_id(), Some(FIRST_ID));
+    assert_eq!((error.transaction_id(), error.reason()), (Some(FIRST_ID), Some("unreadable")));
 }
 
 /// The store says "already exists" and shows nothing, then it refuses: the first put may still be under way.
