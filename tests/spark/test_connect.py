@@ -1,20 +1,78 @@
-"""The same format under Spark Connect, in a process of its own: a process holds either kind of session."""
+"""The format under Spark Connect; clients run in their own processes, which hold only one kind of session."""
 
 import os
+import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import time
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import deltalake
 import pyarrow as pa
+import pyspark
 import pytest
 
 pytest.importorskip("grpc")
 pytest.importorskip("pandas")
 
 
-def test_read_and_write(tmp_path: Path) -> None:
+def run_client(code: str, directory: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+        cwd=directory,
+        env={name: value for name, value in os.environ.items() if name != "SPARK_REMOTE"},
+    )
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """A Connect server in a process and a working directory of its own: its address, and the directory."""
+    directory = tmp_path_factory.mktemp("of the server")
+    with closing(socket.socket()) as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    home = Path(str(pyspark.__file__)).parent
+    settings = {
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": port,
+        "spark.ui.enabled": "false",
+        "spark.sql.session.timeZone": "America/New_York",
+    }
+    command = [str(home / "bin" / "spark-submit"), "--master", "local[2]"]
+    for name, value in settings.items():
+        command += ["--conf", f"{name}={value}"]
+    command += ["--class", "org.apache.spark.sql.connect.service.SparkConnectServer", "spark-internal"]
+    environment = {**os.environ, "SPARK_HOME": str(home), "PYSPARK_PYTHON": sys.executable}
+    log = tmp_path_factory.mktemp("logs") / "server.log"
+    with log.open("w") as output:
+        process = subprocess.Popen(
+            command, cwd=directory, env=environment, stdout=output, stderr=output, start_new_session=True
+        )
+    try:
+        deadline = time.monotonic() + 180
+        while True:
+            assert process.poll() is None, log.read_text()
+            assert time.monotonic() < deadline, log.read_text()
+            with closing(socket.socket()) as probe:
+                if probe.connect_ex(("127.0.0.1", port)) == 0:
+                    break
+            time.sleep(0.5)
+        yield f"sc://127.0.0.1:{port}", directory
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(60)
+
+
+def test_read_and_write(server: tuple[str, Path], tmp_path: Path) -> None:
+    address, _ = server
     path = str(tmp_path / "a table")
     deltalake.write_deltalake(
         path, pa.table({"a": pa.array([1, 2], pa.int64()), "p": ["x", "y"]}), partition_by=["p"]
@@ -27,10 +85,9 @@ def test_read_and_write(tmp_path: Path) -> None:
             mode="append",
             configuration={"delta.enableChangeDataFeed": "true"},
         )
-    code = textwrap.dedent(
-        f"""
+    code = f"""
         from pyspark.sql import SparkSession
-        spark = SparkSession.builder.remote("local[2]").getOrCreate()
+        spark = SparkSession.builder.remote({address!r}).getOrCreate()
         import deltalog.spark
         deltalog.spark.enable(spark)
         deltalog.spark.enable(spark)
@@ -40,8 +97,6 @@ def test_read_and_write(tmp_path: Path) -> None:
         spark.createDataFrame([(3, "z")], "a long, p string").write.format("deltalog").mode("append").save(path)
         print("appended", read())
         print("old", read(versionAsOf="0"))
-        table = deltalog.spark.DeltaTable.forPath(spark, path)
-        print("versions", [row.version for row in table.history().collect()], table.toDF().where("a > 1").count())
         new = path + " 2"
         spark.range(5).write.format("deltalog").mode("append").save(new)
         print("new", spark.read.format("deltalog").load(new).count())
@@ -61,22 +116,12 @@ def test_read_and_write(tmp_path: Path) -> None:
         except Exception as error:
             print("missing", "a%20table%203" in str(error))
         spark.stop()
-        """
-    )
-    environment = {**os.environ, "PYSPARK_PYTHON": sys.executable}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-        env=environment,
-    )
+    """
+    done = run_client(code, tmp_path)
     wanted = [
         "first [(1, 'x'), (2, 'y')]",
         "appended [(1, 'x'), (2, 'y'), (3, 'z')]",
         "old [(1, 'x'), (2, 'y')]",
-        "versions [1, 0] 2",
         "new 5",
         "over 2",
         "times (1709208000, '2024-02-29 12:00:00')",
@@ -85,3 +130,91 @@ def test_read_and_write(tmp_path: Path) -> None:
         "missing True",
     ]
     assert done.stdout.splitlines() == wanted, done.stderr
+
+
+def test_the_server_answers_a_client_that_opens_no_table(server: tuple[str, Path], tmp_path: Path) -> None:
+    """In the client's process every attempt to open a table by itself is an error."""
+    address, directory = server
+    for number in (1, 2, 3):
+        deltalake.write_deltalake(
+            str(directory / "table"),
+            pa.table({"a": pa.array([number], pa.int64()), "p": ["x" if number < 3 else "y"]}),
+            partition_by=["p"],
+            mode="append",
+        )
+    code = f"""
+        import sys
+        import pyspark.errors
+        from pyspark.sql import SparkSession
+        import deltalog.errors
+        import deltalog.spark
+        from deltalog.tables import DeltaTable
+        spark = deltalog.spark.enable(SparkSession.builder.remote({address!r}).getOrCreate())
+        path = {str(directory / "table")!r}
+
+        class Closed:
+            def open(*arguments, **named):
+                raise RuntimeError("the client opens a table")
+
+        patched = [module for name, module in sys.modules.items() if name.startswith("deltalog") and hasattr(module, "Snapshot")]
+        for module in patched:
+            module.Snapshot = Closed
+        print("patched", {{"deltalog.spark.tables", "deltalog.spark.portable"}} <= {{module.__name__ for module in patched}})
+        print("is", DeltaTable.isDeltaTable(spark, path), DeltaTable.isDeltaTable(spark, path + " 2"))
+        table = DeltaTable.forPath(spark, path)
+        print("history", [row.version for row in table.history(2).collect()])
+        [detail] = table.detail().collect()
+        print("detail", detail.numFiles, detail.partitionColumns, detail.createdAt is not None)
+        print("count", table.count(), table.count("p = 'x' AND a > 1"))
+        by_partition = table.count_by_partition()
+        print("partitions", by_partition.schema.simpleString(), *sorted(map(tuple, by_partition.collect())))
+        print("extremes", table.min_max("a"), table.min_max("p"))
+        old = table.toDF()
+        spark.createDataFrame([(4, "z")], "a long, p string").write.format("deltalog").mode("append").save(path)
+        print("rows", sorted(map(tuple, old.collect())), table.count())
+        read = spark.read.format("deltalog")
+        with_zone = read.option("timestampAsOf", str(table.history(1).collect()[0].timestamp.astimezone()))
+        print("at", len(with_zone.load(path).collect()))
+        named = DeltaTable.forName(spark, "deltalog.`" + path + "`").count()
+        print("named", named)
+
+        def refused(kind, call):
+            try:
+                call()
+                print("not refused")
+            except pyspark.errors.AnalysisException as error:
+                print(isinstance(error, kind), str(error))
+
+        own = deltalog.errors
+        refused(own.NotATableError, lambda: DeltaTable.forPath(spark, path + " 2"))
+        refused(own.InvalidArgumentError, lambda: DeltaTable.forPath(spark, "table"))
+        refused(own.InvalidArgumentError, lambda: DeltaTable.isDeltaTable(spark, "file:table"))
+        refused(own.InvalidArgumentError, lambda: table.count("nonsense > 1"))
+        sparks = pyspark.errors.PySparkException
+        refused(sparks, lambda: read.load("table").collect())
+        refused(sparks, lambda: read.option("timestampAsOf", "2025-01-31 12:00:00").load(path).collect())
+    """
+    client = tmp_path / "of the client"
+    client.mkdir()
+    done = run_client(code, client)
+    wanted = [
+        "patched True",
+        "is True False",
+        "history [2, 1]",
+        "detail 3 ['p'] True",
+        "count 3 1",
+        "partitions struct<p:string,count:bigint> ('x', 2) ('y', 1)",
+        "extremes (1, 3) ('x', 'y')",
+        "rows [(1, 'x'), (2, 'x'), (3, 'y')] 4",
+        "at 4",
+        "named 4",
+    ]
+    lines = done.stdout.splitlines()
+    assert lines[: len(wanted)] == wanted, (done.stdout, done.stderr)
+    refusals = "\n".join(lines[len(wanted) :])
+    assert "False" not in refusals, refusals
+    assert "not refused" not in refusals, refusals
+    for text in ("no Delta table", "'table' is relative", "'file:table' is relative", "nonsense"):
+        assert text in refusals, (text, refusals)
+    assert refusals.count("'table' is relative") >= 2, refusals
+    assert "'2025-01-31 12:00:00' has no time zone" in refusals, refusals

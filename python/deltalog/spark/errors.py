@@ -17,6 +17,7 @@ from deltalog._internal import (
     SchemaMismatchError,
     UnsupportedFeatureError,
 )
+from deltalog.spark.exceptions import as_sparks
 from deltalog.spark.read import file_errors
 
 __all__ = [
@@ -74,7 +75,7 @@ def _in_our_words(error: Any) -> Any:
         "as in INSERT INTO t (a, p) SELECT …"
     )
     refusal.__cause__ = error
-    return refusal
+    return as_sparks(refusal)
 
 
 def install_conversion() -> None:
@@ -90,7 +91,7 @@ def install_conversion() -> None:
 
     def convert_exception(e: Any) -> Any:
         found = original(e) or file_errors.error_of(e)
-        return _in_our_words(convert(e)) if found is None else found.with_traceback(None)
+        return _in_our_words(convert(e)) if found is None else as_sparks(found).with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]
     captured.convert_exception = convert_exception

@@ -19,6 +19,7 @@ _ALLOWED_ROOTS = "allowedroots"
 _ROW_IDS = "rowids"
 _PARTITIONING = "__partition_columns"
 _CLUSTERING = "__clustering_columns"
+_COMMAND = "deltalog.command"
 _WRITE_TARGET = "deltalog.write"
 _WRITER = ("compression", "maxrecordsperfile")
 
@@ -62,6 +63,11 @@ class Options:
         return _WRITE_TARGET in self.values
 
     @property
+    def command(self) -> str | None:
+        """The command of `DeltaTable` under Spark Connect that is to be answered instead of reading rows."""
+        return self.values.get(_COMMAND)
+
+    @property
     def wants_changes(self) -> bool:
         """Whether the change data feed is asked for, and not the table's rows."""
         return any(self.values.get(name, "false").strip().lower() == "true" for name in _CHANGE_FEED)
@@ -74,7 +80,9 @@ class Options:
         return self.values.get(_ROW_IDS, "false").strip().lower() == "true"
 
     def check_read(self) -> None:
-        """Refuses options that contradict each other; none of them is passed over in silence."""
+        """Refuses options that contradict each other or that do not apply; none is ignored silently."""
+        if _COMMAND in self.values:
+            raise InvalidArgumentError(f"the option {_COMMAND} is for Spark Connect: use DeltaTable here")
         bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
         if not self.wants_changes and bounds:
             raise InvalidArgumentError(

@@ -23,13 +23,14 @@ from pyspark.sql.datasource import (
     InputPartition,
     WriterCommitMessage,
 )
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from deltalog._internal import Snapshot, SparkChanges, SparkWrite, __version__, read_fragment, write_fragment
 from deltalog.arguments import ChangeRange, TableOptions
 from deltalog.spark import schema as schemas
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.options import Options
+from deltalog.spark.read.commands import ANSWER, ARGUMENTS, answer_text
 from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
@@ -41,13 +42,15 @@ _DEFAULT_PARTITIONS = 16
 _BOUNDS = ("starting", "ending")
 
 
-def enable(spark: SparkSession) -> None:
-    """Registers the source; harmless when done twice.
+def enable(spark: SparkSession, alias_delta: bool = False) -> None:
+    """Registers the source, with `alias_delta` also under the name `delta`; harmless when done twice.
 
     Files are pruned by filters where the session allows it (Spark 4.1 and newer).
     """
     pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
+    if alias_delta:
+        spark.dataSource.register(PruningAlias if pushes else Alias)
 
 
 class DeltalogDataSource(DataSource):
@@ -64,6 +67,8 @@ class DeltalogDataSource(DataSource):
         return "deltalog"
 
     def schema(self) -> StructType:
+        if self._options.command is not None:
+            return StructType([StructField(ANSWER, StringType())])
         if self._options.wants_changes:
             changes = self._changes()
             self._versions = changes.versions
@@ -81,6 +86,9 @@ class DeltalogDataSource(DataSource):
         return StructType.fromJson(json.loads(text))
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        if self._options.command is not None:
+            arguments = self._options.values.get(ARGUMENTS, "{}")
+            return CommandReader(answer_text(self._newest, self._options.command, arguments))
         changes = self._changes() if self._options.wants_changes else None
         snapshot = self._snapshot() if changes is None else changes.snapshot
         expected = (
@@ -114,6 +122,9 @@ class DeltalogDataSource(DataSource):
             pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
         )
 
+    def _newest(self) -> Snapshot:
+        return Snapshot.open(connect_uri(self._options.path))
+
     def _snapshot(self) -> Snapshot:
         self._options.check_read()
         roots = [connect_uri(root) for root in self._options.allowed_roots]
@@ -131,6 +142,19 @@ class DeltalogDataSource(DataSource):
             _version_or_time(self._options, f"{name}Version", f"{name}Timestamp") for name in _BOUNDS
         )
         return newest.spark_changes(ChangeRange(start, end, start_ms, end_ms))
+
+
+class CommandReader(DataSourceReader):
+    """The answer to a command of `DeltaTable`, found out when the query is planned: one row."""
+
+    def __init__(self, answer: str) -> None:
+        self._answer = answer
+
+    def partitions(self) -> Sequence[InputPartition]:
+        return [InputPartition(None)]
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        yield (self._answer,)
 
 
 class FragmentPartition(InputPartition):
@@ -244,6 +268,18 @@ class PruningDataSource(DeltalogDataSource):
         return PruningReader
 
 
+class Alias(DeltalogDataSource):
+    """The source under the name `delta`."""
+
+    @classmethod
+    def name(cls) -> str:
+        return "delta"
+
+
+class PruningAlias(Alias, PruningDataSource):
+    """The same in a session that hands filters on."""
+
+
 class FragmentMessage(WriterCommitMessage):
     """What one task wrote, as the core packed it."""
 
@@ -298,8 +334,8 @@ def _version_or_time(
 
 
 def _milliseconds(name: str, text: str) -> int:
-    """There is no session here whose time zone could be asked: a timestamp without offset is one of UTC."""
-    from datetime import datetime, timezone
+    """Reads a timestamp, which must have a zone: there is no session here whose time zone could be asked."""
+    from datetime import datetime
 
     try:
         moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
@@ -308,5 +344,8 @@ def _milliseconds(name: str, text: str) -> int:
             f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}"
         ) from None
     if moment.tzinfo is None:
-        moment = moment.replace(tzinfo=timezone.utc)
+        raise InvalidArgumentError(
+            f"{name} {text!r} has no time zone, and the Python data source does not know that of the session: "
+            f"add an offset, as in '{moment.isoformat(' ')}+00:00'"
+        )
     return int(moment.timestamp() * 1000)

@@ -1,4 +1,4 @@
-"""`DeltaTable`, with the names of `delta.tables.DeltaTable`, so that switching is an import."""
+"""`DeltaTable` for Spark, with the names of `delta.tables.DeltaTable`; import it from `deltalog.tables`."""
 
 import json
 from datetime import datetime, timezone
@@ -19,6 +19,8 @@ from pyspark.sql.types import (
 
 from deltalog._internal import Snapshot
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
+from deltalog.spark.exceptions import raises_sparks_errors
+from deltalog.spark.read import commands
 from deltalog.spark.sql.names import is_connect, path_of_name, uri_in
 
 _STRINGS = MapType(StringType(), StringType())
@@ -70,95 +72,112 @@ _DETAIL = StructType(
 
 
 class DeltaTable:
-    """A Delta table, at its newest version each time it is asked. Made by `forPath` and `forName`."""
+    """A Delta table, made by `forPath` or `forName`. Each call looks at the newest version."""
 
-    def __init__(self, spark: SparkSession, path: str, uri: str) -> None:
+    def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self._path = path
-        self._uri = uri
 
     @classmethod
+    @raises_sparks_errors
     def forPath(cls, sparkSession: SparkSession, path: str) -> "DeltaTable":  # noqa: N802, N803 (the names users know)
-        """The table at `path`; an error if there is none."""
-        uri = uri_in(sparkSession, path)
-        Snapshot.open(uri)
-        return cls(sparkSession, path, uri)
+        """Returns the table at `path`; raises `NotATableError` if there is none."""
+        table = cls(sparkSession, path)
+        table._ask("version")
+        return table
 
     @classmethod
+    @raises_sparks_errors
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> "DeltaTable":  # noqa: N802, N803
-        """The table with this name in the session catalog, or deltalog.`/path`."""
+        """Returns the table with this name in the session catalog, or deltalog.`/path`."""
         return cls.forPath(sparkSession, path_of_name(sparkSession, tableOrViewName))
 
     @classmethod
+    @raises_sparks_errors
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: N802, N803
-        """Whether there is a Delta table at the path.
+        """Returns whether there is a Delta table at the path.
 
-        A location that could not be read is an error, not a no.
+        Raises an error if the location could not be read.
         """
         try:
-            Snapshot.open(uri_in(sparkSession, identifier))
+            cls(sparkSession, identifier)._ask("version")
         except NotATableError:
             return False
         return True
 
+    @raises_sparks_errors
     def toDF(self) -> DataFrame:  # noqa: N802
-        """The newest version, on which the DataFrame stays."""
+        """Returns the newest version as a DataFrame, which stays on that version."""
         reader = self._spark.read.format("deltalog")
-        if is_connect(self._spark):  # there a DataFrame is planned anew for each action
-            reader = reader.option("versionAsOf", Snapshot.open(self._uri).version)
+        if is_connect(self._spark):  # There a DataFrame is planned anew for each action.
+            reader = reader.option("versionAsOf", self._ask("version"))
         return reader.load(self._path)
 
+    @raises_sparks_errors
     def history(self, limit: int | None = None) -> DataFrame:
-        """The commits, newest first."""
+        """Returns the commits, newest first."""
         if limit is not None and limit < 1:
             raise InvalidArgumentError(f"the limit of history must be at least 1, not {limit}")
-        commits = [json.loads(commit) for commit in Snapshot.open(self._uri).history_json(limit)]
-        return self._spark.createDataFrame([_commit_row(commit) for commit in commits], _HISTORY)
+        commits = self._ask("history", limit=limit)
+        return self._spark.createDataFrame([_row(_HISTORY, commit) for commit in commits], _HISTORY)
 
+    @raises_sparks_errors
     def detail(self) -> DataFrame:
-        """One row that describes the newest version."""
-        return self._spark.createDataFrame([_detail_row(Snapshot.open(self._uri))], _DETAIL)
+        """Returns one row that describes the newest version."""
+        return self._spark.createDataFrame([_row(_DETAIL, self._ask("detail"))], _DETAIL)
 
+    @raises_sparks_errors
     def count(self, condition: str | None = None) -> int:
-        """How many rows the newest version has; with a `condition` (SQL), how many it is true for.
+        """Returns the number of rows of the newest version, or of those that meet the SQL `condition`.
 
-        The log answers, as in Python's `DeltaTable.count`.
+        The log answers where it can, as in Python's `DeltaTable.count`.
         """
-        return Snapshot.open(self._uri).count(condition, self._time_zone())
+        return int(self._ask("count", condition=condition, time_zone=self._time_zone()))
 
+    @raises_sparks_errors
     def count_by_partition(self, condition: str | None = None) -> DataFrame:
-        """How many rows each partition of the newest version has:
+        """Returns the number of rows of each partition of the newest version.
 
-        the partition columns and `count`. As Python's `DeltaTable.count_by_partition`.
+        The columns are the partition columns and `count`, as in Python's `DeltaTable.count_by_partition`.
         """
-        import pyarrow
+        counts = self._ask("countByPartition", condition=condition, time_zone=self._time_zone())
+        table = StructType.fromJson(json.loads(counts.schema.metadata[b"deltalog.schema"]))
+        *partition_columns, count = counts.column_names
+        schema = StructType([*(table[name] for name in partition_columns), StructField(count, LongType())])
+        return self._spark.createDataFrame(counts.replace_schema_metadata(None), schema)
 
-        snapshot = Snapshot.open(self._uri)
-        counts = pyarrow.table(snapshot.count_by_partition(condition, self._time_zone()))
-        table = StructType.fromJson(json.loads(snapshot.schema_json))
-        schema = StructType(
-            [*(table[name] for name in snapshot.partition_columns), StructField("count", LongType())]
-        )
-        return self._spark.createDataFrame(counts, schema)
-
+    @raises_sparks_errors
     def min_max(self, column: str, condition: str | None = None) -> tuple[Any, Any] | None:
-        """The least and the greatest value of a column of the newest version, or None if the log does not
-        tell. As Python's `DeltaTable.min_max`.
+        """Returns the least and the greatest value of a column of the newest version.
+
+        Returns None if the log does not tell them, as Python's `DeltaTable.min_max` does.
         """
-        return Snapshot.open(self._uri).min_max(column, condition, self._time_zone())
+        answer = self._ask("minMax", column=column, condition=condition, time_zone=self._time_zone())
+        return None if answer is None else (answer[0], answer[1])
+
+    def _ask(self, command: str, **arguments: Any) -> Any:
+        """Returns the newest version's answer to a command.
+
+        The table's files may be out of a Connect client's reach, so there the server is asked.
+        """
+        if not is_connect(self._spark):
+            return commands.answer(Snapshot.open(uri_in(self._spark, self._path)), command, arguments)
+        options = {commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
+        [row] = self._spark.read.format("deltalog").options(**options).load(self._path).collect()
+        return commands.value_of(row[commands.ANSWER])
 
     def _time_zone(self) -> str:
         return str(self._spark.conf.get("spark.sql.session.timeZone"))
 
 
-def _commit_row(commit: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(_field_value(field, commit.get(field.name)) for field in _HISTORY.fields)
+def _row(schema: StructType, values: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(_field_value(field, values.get(field.name)) for field in schema.fields)
 
 
 def _field_value(field: StructField, value: Any) -> Any:
-    """A field of a commitInfo, which is free-form:
+    """Returns a value in the type of its column.
 
-    what has another type than the column's is shown as text or not at all.
+    A commitInfo is free-form: a value of another type is shown as text or not at all.
     """
     if value is None:
         return None
@@ -172,7 +191,9 @@ def _field_value(field: StructField, value: Any) -> Any:
             if isinstance(value, dict)
             else None
         )
-    if isinstance(field.dataType, LongType):
+    if isinstance(field.dataType, ArrayType):
+        return value if isinstance(value, list) else None
+    if isinstance(field.dataType, LongType | IntegerType):
         return value if isinstance(value, int) else None
     if isinstance(field.dataType, BooleanType):
         return value if isinstance(value, bool) else None
@@ -187,25 +208,5 @@ def _optional_text(value: Any) -> str | None:
     return None if value is None else _text(value)
 
 
-def _timestamp(milliseconds: int | None) -> datetime | None:
-    return None if milliseconds is None else datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
-
-
-def _detail_row(snapshot: Snapshot) -> tuple[Any, ...]:
-    return (
-        "delta",
-        snapshot.table_id,
-        snapshot.name,
-        snapshot.description,
-        snapshot.uri,
-        _timestamp(snapshot.created_time_ms),
-        _timestamp(snapshot.timestamp_ms),
-        snapshot.partition_columns,
-        [".".join(path) for path in snapshot.clustering_columns()],
-        snapshot.num_files(),
-        snapshot.size_in_bytes(),
-        dict(snapshot.configuration),
-        snapshot.min_reader_version,
-        snapshot.min_writer_version,
-        sorted({*(snapshot.reader_features or ()), *(snapshot.writer_features or ())}),
-    )
+def _timestamp(milliseconds: int) -> datetime:
+    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)

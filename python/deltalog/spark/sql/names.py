@@ -1,6 +1,5 @@
-"""Where a table is that a user names by path or by name, in classic and Connect sessions."""
+"""Locations of tables that a user gives by path or by name, in classic and Connect sessions."""
 
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -10,6 +9,9 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import uri_of
 
+# A catalog of the JVM connector's has the second one.
+_PROVIDERS = ("deltalog", "delta")
+
 
 def is_connect(spark: Any) -> bool:
     """Whether the session has no JVM of its own."""
@@ -17,27 +19,32 @@ def is_connect(spark: Any) -> bool:
 
 
 def uri_in(spark: SparkSession, path: str) -> str:
-    """The URL of a path as users of Spark write it.
-
-    A Connect session has no Hadoop: there a path without scheme is a local one.
-    """
-    if not is_connect(spark):
-        return uri_of(Jvm(spark.sparkContext._gateway), spark._jsparkSession, path)
-    return connect_uri(path)
+    """Returns the URL of a path as users of a classic session write it."""
+    return uri_of(Jvm(spark.sparkContext._gateway), spark._jsparkSession, path)
 
 
 def connect_uri(path: str) -> str:
-    if path.startswith("file:"):
-        path = "/" + path.removeprefix("file:").lstrip("/")
-    return path if "://" in path else f"file://{quote(str(Path(path).absolute()))}"
+    """Returns the URL of a path in a process of Spark's that has no Hadoop; without a scheme it is a local path.
+
+    A relative path is refused: it would mean another place in each process of the server.
+    """
+    local = path.removeprefix("file:") if path.startswith("file:") else path
+    if "://" in local:
+        return path
+    if not local.startswith("/"):
+        raise InvalidArgumentError(
+            f"the path {path!r} is relative: with Spark Connect it must be absolute, because the server's "
+            "working directory is not the client's"
+        )
+    return "file://" + quote("/" + local.lstrip("/"))
 
 
 def path_of_name(spark: SparkSession, name: str) -> str:
-    """The path behind a table's name."""
+    """Returns the path behind a table's name."""
     prefix, separator, rest = name.partition(".")
     if (
         separator
-        and prefix.lower() == "deltalog"
+        and prefix.lower() in _PROVIDERS
         and rest.startswith("`")
         and rest.endswith("`")
         and "/" in rest
@@ -45,6 +52,8 @@ def path_of_name(spark: SparkSession, name: str) -> str:
         return rest[1:-1].replace("``", "`")
     rows = spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()
     about = {row["col_name"]: row["data_type"] for row in rows}
-    if about.get("Provider", "").lower() != "deltalog":
-        raise InvalidArgumentError(f"{name} is not a table of the format deltalog")
+    if about.get("Provider", "").lower() not in _PROVIDERS:
+        raise InvalidArgumentError(
+            f"{name} is not a Delta table: its provider is {about.get('Provider', 'unknown')}"
+        )
     return str(about["Location"])

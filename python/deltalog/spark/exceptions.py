@@ -1,0 +1,103 @@
+"""Errors of ours as users of Spark catch them.
+
+Each error keeps its class of `deltalog.errors` and gets one of PySpark's as well: `AnalysisException` if the
+call was wrong, else `PySparkException`. So both `except NotATableError` and `except AnalysisException` work.
+"""
+
+import functools
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from pyspark.errors import AnalysisException, PySparkException
+
+from deltalog._internal import (
+    DeltaError,
+    InvalidArgumentError,
+    NotATableError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from deltalog.errors import TableAlreadyExistsError, VersionNotFoundError
+
+_WRONG_CALLS = (
+    InvalidArgumentError,
+    NotATableError,
+    SchemaMismatchError,
+    TableAlreadyExistsError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+)
+
+_classes: dict[type[DeltaError], type[DeltaError]] = {}
+
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
+
+
+def as_sparks(error: BaseException) -> BaseException:
+    """Makes an error of ours one of PySpark's as well, and returns it; any other error stays as it is."""
+    if isinstance(error, DeltaError) and not isinstance(error, PySparkException):
+        error.__class__ = _class_of(type(error))
+    return error
+
+
+def raises_sparks_errors(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Decorates a function that users of Spark call."""
+
+    @functools.wraps(function)
+    def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
+        try:
+            return function(*arguments, **named)
+        except DeltaError as error:
+            as_sparks(error)
+            raise
+
+    return call
+
+
+def _class_of(kind: type[DeltaError]) -> type[DeltaError]:
+    if kind not in _classes:
+        _classes[kind] = _made(kind)
+    return _classes[kind]
+
+
+def _made(kind: type[DeltaError]) -> type[DeltaError]:
+    parent = AnalysisException if issubclass(kind, _WRONG_CALLS) else PySparkException
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (_Members, kind, parent), {**names, "_plain": kind})
+
+
+class _Members:
+    """What `PySparkException` reads of an error, for one that its `__init__` has not made."""
+
+    _plain: type[DeltaError]
+    _errorClass = None  # noqa: N815 (PySpark's name)
+    _messageParameters = None  # noqa: N815
+    _contexts: list[Any] = []  # noqa: RUF012 (always empty)
+
+    def __str__(self) -> str:
+        return BaseException.__str__(self)  # type: ignore[arg-type]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (self._plain, self.args, dict(self.__dict__))  # type: ignore[attr-defined]
+
+    @property
+    def _message(self) -> str:
+        return str(self)
+
+    def getMessage(self) -> str:  # noqa: N802 (as PySpark)
+        return str(self)
+
+    def getSqlState(self) -> None:  # noqa: N802
+        return None
+
+    def getBreakingChangeInfo(self) -> None:  # noqa: N802
+        return None
+
+
+def _restored(
+    kind: type[DeltaError], arguments: tuple[Any, ...], attributes: dict[str, Any]
+) -> BaseException:
+    error = kind(*arguments)
+    error.__dict__.update(attributes)
+    return as_sparks(error)

@@ -1,0 +1,8 @@
+"""Spark's `DeltaTable`: replace `from delta.tables import DeltaTable` by `from deltalog.tables import DeltaTable`.
+
+The table class for Python without Spark is `deltalog.DeltaTable`.
+"""
+
+from deltalog.spark.tables import DeltaTable
+
+__all__ = ["DeltaTable"]
