@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
-from deltalog.spark.jvm import Jvm, probe
+from deltalog.spark.exceptions import raises_sparks_errors
+from deltalog.spark.jvm import Jvm, alias, probe
 from deltalog.spark.jvm.compile import PACKAGE, load
 from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
@@ -21,16 +22,21 @@ _lock = threading.Lock()
 _bridged: Any = None  # the gateway whose JVM has a bridge already
 
 
-def enable(spark: SparkSession) -> SparkSession:
+@raises_sparks_errors
+def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     """Enables the format `deltalog` in `spark`, and returns it.
 
-    Harmless when called twice. Each session made by `newSession()` wants its own call.
+    Harmless when called twice. Each session made by `newSession()` needs its own call.
+
+    With `alias_delta=True` the format also has the name `delta`, so that existing notebooks and catalogs work:
+    `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. It holds for all
+    sessions of the application, and is an `InvalidArgumentError` where the JVM connector is present.
     """
     require_server(spark.version)
     if is_connect(spark):
         from deltalog.spark import portable
 
-        portable.enable(spark)
+        portable.enable(spark, alias_delta)
         return spark
     with _lock:
         missing = probe.missing_symbols(spark)
@@ -43,12 +49,14 @@ def enable(spark: SparkSession) -> SparkSession:
             )
             from deltalog.spark import portable
 
-            portable.enable(spark)
+            portable.enable(spark, alias_delta)
             return spark
         jvm = _bridge(spark)
         _plan_statements(jvm, spark)
         _answer_from_log(jvm, spark)
-        _own_paths(spark)
+        if alias_delta:
+            alias.add(jvm, spark._jsparkSession)
+        _own_paths(spark, alias_delta)
         interrupts.install()
     return spark
 
@@ -84,13 +92,16 @@ def _answer_from_log(jvm: Jvm, spark: SparkSession) -> None:
         getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, jvm.new("AnswersFromLog")]))
 
 
-def _own_paths(spark: SparkSession) -> None:
-    """Puts our catalog over the built-in one, which hands names on and adds paths."""
+def _own_paths(spark: SparkSession, alias_delta: bool) -> None:
+    """Puts our catalog over the built-in one, which hands names on and adds paths.
+
+    With the alias ours also replaces the JVM connector's catalog, which is not there to be loaded.
+    """
     ours = f"{PACKAGE}.DeltalogCatalog"
     current = spark.conf.get(_CATALOG, None)
     if current == ours:
         return
-    if current not in (None, _BUILTIN):
+    if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
         warnings.warn(
             f"{_CATALOG} is set to {current} and stays so: deltalog.`/path` is no table name in this session, and a table's name "
             "keeps the version that it was first read at until REFRESH TABLE. spark.read.format('deltalog').load(path) always sees the newest",

@@ -18,7 +18,11 @@ import org.apache.spark.sql.connector.catalog.*;
  */
 public class DeltalogCatalog extends DelegatingCatalogExtension {
   private static boolean isPath(Identifier name) {
-    return name.namespace().length == 1 && "deltalog".equalsIgnoreCase(name.namespace()[0]) && name.name().indexOf('/') >= 0;
+    return name.namespace().length == 1 && isOurs(name.namespace()[0]) && name.name().indexOf('/') >= 0;
+  }
+
+  private static boolean isOurs(String namespace) {
+    return "deltalog".equalsIgnoreCase(namespace) || DeltaAlias.is(namespace);
   }
 
   private Table found(Identifier name, String option, String value) throws NoSuchTableException {

@@ -20,7 +20,11 @@ public class TableDefinition {
 
   public static boolean isOurs(CatalogTable table) {
     Option provider = table.provider();
-    return provider.isDefined() && ("deltalog".equalsIgnoreCase((String) provider.get()) || DeltalogSource.class.getName().equals(provider.get()));
+    return provider.isDefined() && isOurs((String) provider.get());
+  }
+
+  private static boolean isOurs(String provider) {
+    return "deltalog".equalsIgnoreCase(provider) || DeltalogSource.class.getName().equals(provider) || DeltaAlias.is(provider);
   }
 
   /** The definition of deltalog.`/path`. */

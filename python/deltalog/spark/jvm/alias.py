@@ -1,0 +1,50 @@
+"""The name `delta` for the format `deltalog`, in a JVM without the JVM connector."""
+
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from py4j.protocol import Py4JJavaError
+
+from deltalog._internal import InvalidArgumentError
+from deltalog.spark.jvm.compile import PACKAGE, SERVICE, driver_loader
+from deltalog.spark.jvm.gateway import Jvm
+
+NAME = "delta"
+# The catalog that notebooks for the JVM connector set. Without the connector there is no such class.
+CONNECTORS_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_ALIAS = f"{PACKAGE}.DeltaAlias"
+
+
+def add(jvm: Jvm, session: Any) -> None:
+    """Lets `delta` stand for `deltalog`; harmless when done twice.
+
+    Raises `InvalidArgumentError` if another source has the name.
+    """
+    registered = _registered(jvm, session)
+    if registered is not None and registered != _ALIAS:
+        raise InvalidArgumentError(
+            f"alias_delta=True is not possible: the format delta is {registered} in this session, which is the JVM "
+            "connector's or another package's; leave alias_delta out, or remove that package's jar"
+        )
+    if registered is None:
+        directory = Path(tempfile.mkdtemp(prefix="deltalog-"))
+        jar = directory / "deltalog-alias.jar"
+        for created in (directory, jar):  # The JVM deletes them in the opposite order when it exits.
+            jvm.root.java.io.File(str(created)).deleteOnExit()
+        with zipfile.ZipFile(jar, "w") as archive:
+            archive.writestr(SERVICE, f"{_ALIAS}\n")
+        driver_loader(jvm.root).addURL(jvm.root.java.io.File(str(jar)).toURI().toURL())
+    jvm.static("DeltaAlias", "enable")
+
+
+def _registered(jvm: Jvm, session: Any) -> str | None:
+    """Returns the class that Spark finds under the name, or None."""
+    sources = jvm.root.org.apache.spark.sql.execution.datasources.DataSource
+    try:
+        return str(sources.lookupDataSource(NAME, session.sessionState().conf()).getName())
+    except Py4JJavaError as error:
+        if "DATA_SOURCE_NOT_FOUND" in str(error.java_exception.getMessage()):
+            return None
+        raise
