@@ -6,8 +6,9 @@ from deltalog.spark.jvm import Jvm
 
 
 def uri_of(jvm: Jvm, session: Any, path: str) -> str:
-    """The URL of a Hadoop path, which is not escaped (`/my table`, `hdfs://…`) and relative to the file
-    system's working directory.
+    """Returns the URL of a Hadoop path.
+
+    The path is not escaped (`/my table`, `hdfs://…`) and relative to the file system's working directory.
     """
     hadoop_path = jvm.root.org.apache.hadoop.fs.Path(path)
     file_system = hadoop_path.getFileSystem(session.sessionState().newHadoopConf())
@@ -19,5 +20,5 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
 
 
 def path_of(jvm: Jvm, uri: str) -> str:
-    """The Hadoop path (not escaped) of a URL."""
+    """Returns the Hadoop path of a URL, which is not escaped."""
     return str(jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri)).toString())

@@ -6,8 +6,7 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark.errors import UnsupportedFeatureError
 
-# Spark's own marks on columns that come out of another table or a file scan; they say nothing about the new
-# table.
+# Metadata that Spark puts on columns of another table or a file scan; it does not describe the new table.
 _INTERNAL_METADATA = (
     "delta.",
     "__metadata_col",
@@ -17,7 +16,7 @@ _INTERNAL_METADATA = (
     "__is_aggregate",
 )
 _DEFAULTS = ("CURRENT_DEFAULT", "EXISTS_DEFAULT")
-# What a change data feed says beside the rows.
+# The columns that a change data feed has in addition to the table's.
 CHANGE_FIELDS: list[dict[str, Any]] = [
     {"name": name, "type": kind, "nullable": True, "metadata": {}}
     for name, kind in (
@@ -26,7 +25,7 @@ CHANGE_FIELDS: list[dict[str, Any]] = [
         ("_commit_timestamp", "timestamp"),
     )
 ]
-# What the rows of a table with row tracking have beside its columns.
+# The columns that a table with row tracking has in addition to its own.
 ROW_ID_FIELDS: list[dict[str, Any]] = [
     {"name": name, "type": "long", "nullable": True, "metadata": {}}
     for name in ("_row_id", "_row_commit_version")
@@ -34,16 +33,16 @@ ROW_ID_FIELDS: list[dict[str, Any]] = [
 
 
 def of_data(schema_json: str) -> str:
-    """The schema of a table made from a DataFrame:
+    """Returns the schema of a table made from a DataFrame.
 
-    every field nullable, without marks of where the data came from.
+    Every field is nullable and has no metadata about where the data came from.
     """
     schema = json.loads(schema_json)
     return json.dumps(_nullable(schema))
 
 
 def of_definition(schema_json: str) -> str:
-    """The schema of a table made by `CREATE TABLE (...)`, as it stands there."""
+    """Returns the schema of a table made by `CREATE TABLE (...)`, unchanged."""
     schema = json.loads(schema_json)
     for field in schema["fields"]:
         if any(name in field.get("metadata", {}) for name in _DEFAULTS):
@@ -78,12 +77,12 @@ def _nullable_field(field: dict[str, Any]) -> dict[str, Any]:
 
 
 def feed_schema(snapshot: Snapshot) -> str:
-    """The schema of a change data feed that ends with `snapshot`."""
+    """Returns the schema of a change data feed that ends with `snapshot`."""
     return with_fields(snapshot.schema_json, CHANGE_FIELDS)
 
 
 def with_fields(schema_json: str, fields: list[dict[str, Any]]) -> str:
-    """The schema with more fields at its end."""
+    """Returns the schema with more fields at its end."""
     schema = json.loads(schema_json)
     return json.dumps({**schema, "fields": [*schema["fields"], *fields]})
 

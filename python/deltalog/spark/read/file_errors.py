@@ -1,8 +1,8 @@
-"""What Spark's tasks find wrong with a table's files: their errors name a path and no table, ours say table, version, file and what to do.
+"""Errors of Spark's tasks about files of a table, turned into errors with table, version, file and a hint.
 
-A data file that is gone is Spark's own error; what is wrong with a deletion vector our Java classes find out
-(`FileFault`). The snapshots that were planned are known here, weakly: a file that lies below a root of one of
-them is that table's. Any other path is none of our business and keeps Spark's error.
+Spark's error for a missing data file names a path and no table; our Java classes report faults of deletion
+vectors (`FileFault`). This module holds weak references to the snapshots that were planned. A file below a root
+of one of them belongs to that table. An error about any other path stays Spark's own.
 """
 
 import threading
@@ -14,12 +14,12 @@ from urllib.parse import unquote
 from deltalog import errors
 from deltalog._internal import DeltaError, MissingFileError, Snapshot
 
-# What every Spark 4 says; the file is the only parameter.
+# The condition in every Spark 4; the file is its only parameter.
 _CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _FAULT = "io.deltalog.spark.FileFault"
 _DEEPEST_CAUSE = 20
 _HINT = (
-    "the table's log names this data file, but it is gone: vacuumed, if this is an old version, else deleted by hand; "
+    "the table's log lists this data file, but it was deleted, by VACUUM if this is an old version or by hand; "
     "read a newer version, or restore the file"
 )
 
@@ -28,14 +28,14 @@ _Error = TypeVar("_Error", bound=DeltaError)
 
 
 class PlansFiles(Protocol):
-    """What lives as long as a relation in the JVM does."""
+    """An object that lives as long as a relation in the JVM."""
 
     @property
     def snapshot(self) -> Snapshot: ...
 
 
 _lock = threading.Lock()
-# In the order of their last plan.
+# Ordered by their last plan.
 _planned: "weakref.WeakKeyDictionary[PlansFiles, None]" = weakref.WeakKeyDictionary()
 
 
@@ -47,7 +47,7 @@ def remember(planner: PlansFiles) -> None:
 
 
 def error_of(java_exception: Any) -> DeltaError | None:
-    """Our error, if the Java one says that something is wrong with a file of a planned snapshot."""
+    """Returns our error if the Java one is about a file of a planned snapshot, else None."""
     from py4j.java_gateway import is_instance_of
     from pyspark import SparkContext
 
@@ -76,7 +76,7 @@ def _missing(path: str) -> MissingFileError | None:
 
 
 def _fault(fault: Any) -> DeltaError:
-    """The error that a `FileFault` stands for. Its message is whole also without a table."""
+    """Returns the error for a `FileFault`; its message is complete even if the table is unknown."""
     kind: type[DeltaError] = getattr(errors, fault.kind())
     hint, path = fault.hint(), fault.dataFile()
     snapshot = _snapshot_of(_comparable(path))
@@ -96,9 +96,9 @@ def _located(kind: type[_Error], message: str, hint: str | None, snapshot: Snaps
 
 
 def _snapshot_of(path: str) -> Snapshot | None:
-    """The table that `path` belongs to.
+    """Returns the planned snapshot that `path` belongs to, or None.
 
-    Of several versions that were planned, it is the newest plan that lists the file.
+    If several versions were planned, the latest plan that lists the file is taken.
     """
     with _lock:
         planners = list(_planned)
@@ -120,7 +120,7 @@ def _roots(snapshot: Snapshot) -> list[str]:
 
 
 def _comparable(location: str) -> str:
-    """A location without its escapes and its empty authority:
+    """Returns a location without escapes and without an empty authority.
 
     Hadoop and URLs write both in more than one way.
     """

@@ -1,6 +1,6 @@
-"""Filters of the Python Data Source as the SQL text that the core prunes by.
+"""Filters of the Python Data Source as SQL text, by which the core prunes files.
 
-A filter without a safe text is left out: it prunes nothing.
+A filter that has no safe text is left out and prunes nothing.
 """
 
 import datetime
@@ -19,7 +19,7 @@ _COMPARISONS = {
 
 
 def filter_text(filters: list[Any]) -> str:
-    """The conjunction of those filters that have a text."""
+    """Returns the conjunction of the filters that have a text."""
     return " AND ".join(f"({text})" for text in map(_text, filters) if text is not None)
 
 

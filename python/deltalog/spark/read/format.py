@@ -1,7 +1,4 @@
-"""How the files of a snapshot are read:
-
-by Spark's own Parquet reader, and beneath it what the table's features ask for.
-"""
+"""The file format of a snapshot: Spark's own Parquet reader, extended by what the table's features require."""
 
 import json
 from typing import Any
@@ -11,17 +8,17 @@ from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 
 _CHANGES = "delta.typeChanges"
-# Spark's vectorised reader takes 32-bit integers, as which all shorter ones are stored, for decimals with so
-# many digits before the point.
+# Shorter integers are stored with 32 bits. Spark's vectorised reader accepts those for decimals with at least
+# this many digits before the point.
 _DIGITS_OF_INTEGERS = 10
 _MOST_DIGITS = 38
 
 
 def file_format(jvm: Jvm, session: Any, snapshot: Snapshot, schema: Any, is_change_feed: bool = False) -> Any:
-    """A table that asks for nothing else is read by nothing but Spark's own class."""
+    """Returns the format that reads the files; Spark's own class for a table that requires nothing else."""
     _check_variants(session, snapshot)
     mapping = snapshot.column_mapping_mode
-    # Of the versions of a feed any may have had vectors.
+    # Any version of a feed may have had vectors.
     has_vectors = is_change_feed or "deletionVectors" in (snapshot.reader_features or ())
     read_as = _read_as(snapshot)
     row_tracking = None if is_change_feed else snapshot.row_tracking_columns
@@ -45,7 +42,7 @@ def file_format(jvm: Jvm, session: Any, snapshot: Snapshot, schema: Any, is_chan
 
 
 def _check_variants(session: Any, snapshot: Snapshot) -> None:
-    """The Parquet reader of Spark 4.0 fails on the mark that the writers of shredded variants put on columns."""
+    """Refuses shredded variants on Spark 4.0, whose Parquet reader fails on the annotation of their columns."""
     shredded = [
         feature for feature in snapshot.reader_features or () if feature.startswith("variantShredding")
     ]
@@ -57,7 +54,7 @@ def _check_variants(session: Any, snapshot: Snapshot) -> None:
 
 
 def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """The columns that Spark must read in another type than the table's."""
+    """Returns the columns that Spark must read in another type than the table's."""
     columns = []
     for field in json.loads(snapshot.schema_json)["fields"]:
         if field["name"] in snapshot.partition_columns:
@@ -75,7 +72,7 @@ def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _kind_read(field: dict[str, Any]) -> Any:
-    """The type that Spark reads the column in; None if there is none."""
+    """Returns the type that Spark reads the column in, or None if there is none."""
     changes = field.get("metadata", {}).get(_CHANGES, [])
     narrow = {
         change.get("fieldPath", "")
@@ -86,8 +83,9 @@ def _kind_read(field: dict[str, Any]) -> Any:
 
 
 def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
-    """The same for the part of a column at `path`; `narrow` are the paths of decimals that were short
-    integers.
+    """Returns the same for the part of a column at `path`.
+
+    `narrow` holds the paths of decimals that were short integers.
     """
     if isinstance(kind, str):
         return _decimal_read(kind) if path in narrow and kind.startswith("decimal") else kind
@@ -104,7 +102,7 @@ def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
 
 
 def _decimal_read(decimal: str) -> str | None:
-    """A decimal that Spark's reader takes short integers for."""
+    """Returns a decimal for which Spark's reader accepts short integers, or None if there is none."""
     precision, scale = _digits(decimal)
     if precision - scale >= _DIGITS_OF_INTEGERS:
         return decimal
