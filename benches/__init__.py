@@ -1,4 +1,3 @@
-"""Ours against its peers, in one run, on the same tables:
-
-`make bench`; `benches/README.md` says what and how.
+"""Measures deltalog against its peers in one run, on the same tables. Run `make bench`; `benches/README.md`
+explains it.
 """

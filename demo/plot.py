@@ -1,4 +1,4 @@
-"""One picture: the pipeline's result above, the commits that carried it below."""
+"""Draws the result of the pipeline, and below it the commits behind it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 @dataclass(frozen=True)
 class Commit:
-    """One commit of a table: how many rows it added, and who wrote it."""
+    """One commit of a table: the number of rows that it added, and its writer."""
 
     version: int
     rows: int
@@ -27,7 +27,7 @@ class Commit:
 
 
 def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
-    """Mean departure delay by month, one labelled line an airport."""
+    """Draws the mean departure delay by month, one labelled line per airport."""
     ends = {}
     for code, (name, colour) in AIRPORTS.items():
         line = sorted((month, delay) for month, origin, delay in points if origin == code)
@@ -54,7 +54,7 @@ def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
 
 
 def commits(axes: Axes, history: list[Commit]) -> None:
-    """Rows added by each commit, each bar in the colour of its writer."""
+    """Draws the rows that each commit added, each bar in the colour of its writer."""
     bars = axes.bar(
         [commit.version for commit in history],
         [commit.rows for commit in history],

@@ -1,8 +1,8 @@
-"""A second writer, in a process of its own and without Spark: appends the late flights of two airports, one commit each.
+"""Appends the late flights of two airports, one commit each, in a separate process without Spark.
 
     python -m demo.second_writer TABLE CSV
 
-It says `ready` when it has its rows at hand, waits for a line on its standard input, and prints the versions
+It prints `ready` when it has loaded its rows, waits for a line on standard input, and prints the versions
 that it committed.
 """
 

@@ -1,10 +1,11 @@
-"""Fetches the jars of the JVM connector for Delta tables: a peer for interop tests and benches, never a dependency.
+"""Fetches the jars of the JVM connector for Delta tables: a peer for interop tests and benches, never a
+dependency.
 
     python scripts/jvm_connector.py DIRECTORY
 
-Needs Java and a Python with PySpark, nothing else: Spark ships Ivy, and Ivy resolves the artifacts with its
-own defaults (or with the settings file that the environment variable DELTALOG_IVY_SETTINGS names, for those
-behind a mirror). The directory appears only when it is complete.
+It needs only Java and a Python with PySpark. Spark ships Ivy, and Ivy resolves the artifacts with its own
+defaults, or with the settings file that the environment variable DELTALOG_IVY_SETTINGS names (for networks
+with a mirror). The directory appears only when it is complete.
 """
 
 from __future__ import annotations
@@ -28,9 +29,8 @@ ARTIFACTS = (
 
 
 def ivy_module() -> str:
-    """The Ivy file that asks for our artifacts and for nothing that they depend on:
-
-    the rest is on Spark's own class path.
+    """Returns the Ivy file that asks for the connector's artifacts without their dependencies, which Spark
+    already has.
     """
     wanted = "\n".join(
         f'    <dependency org="io.delta" name="{name}" rev="{VERSION}" transitive="false"/>'

@@ -1,4 +1,4 @@
-"""What all tests share. Nothing is skipped silently: in CI, what is missing is an error."""
+"""Fixtures that all tests share. Nothing is skipped silently: in CI, a missing requirement is an error."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def outcomes(pytestconfig: pytest.Config) -> Counter[str]:
-    """Outcome by count, of all golden tables so far."""
+    """Counts by outcome, over all golden tables so far."""
     return pytestconfig.stash[OUTCOMES]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Prints, at the end of a run, how many golden tables came to which outcome."""
+    """Prints at the end of a run how many golden tables had which outcome."""
     counts = config.stash[OUTCOMES]
     if counts:
         terminalreporter.section("golden tables by outcome")

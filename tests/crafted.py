@@ -1,4 +1,6 @@
-"""A table written by hand: its log as JSON, its data files by pyarrow. For what no writer at hand writes."""
+"""A table written by hand, its log as JSON and its data files by pyarrow, for forms that no available writer
+writes.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,9 +24,10 @@ def struct(*fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class CraftedTable:
-    """Collects actions and commits them one version after another; starts at version 0, over what is there.
+    """Collects actions and commits them as one version after another, starting at version 0, over what is
+    there.
 
-    `schema` is a list of fields, or the schema's JSON text. `features` are reader and writer features,
+    `schema` is a list of fields, or the JSON text of the schema. `features` are reader and writer features,
     `writer_features` only writer features.
     """
 

@@ -1,4 +1,4 @@
-"""The scripts say what is missing and how to get it."""
+"""The scripts report what is missing and how to install it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The interface file of the binary says what the binary holds."""
+"""The stub file of the binary declares exactly what the binary has."""
 
 from __future__ import annotations
 

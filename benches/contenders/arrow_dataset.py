@@ -1,4 +1,4 @@
-"""`pyarrow.dataset`: the table's directory as one of plain Parquet files."""
+"""`pyarrow.dataset`: reads the table's directory as plain Parquet files."""
 
 from __future__ import annotations
 

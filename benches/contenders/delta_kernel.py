@@ -1,6 +1,6 @@
-"""The Rust crate `delta_kernel` with its default engine:
+"""The Rust crate `delta_kernel` with its default engine and `scan_metadata` as it is.
 
-`scan_metadata` as it is, run by the program of `benches/kernel`, which times itself.
+The program of `benches/kernel` runs it and times itself.
 """
 
 from __future__ import annotations

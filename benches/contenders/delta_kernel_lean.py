@@ -1,7 +1,4 @@
-"""The same, without statistics and row transforms:
-
-all that a caller who lists files and nothing else can switch off.
-"""
+"""`delta_kernel` without statistics and row transforms, which suffices for a caller that only lists files."""
 
 from __future__ import annotations
 

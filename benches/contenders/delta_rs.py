@@ -1,6 +1,5 @@
-"""The Python package `deltalake` (delta-rs):
-
-the table is loaded whole, then listed as Arrow with everything it knows of a file.
+"""The Python package `deltalake` (delta-rs): loads the whole table, then lists everything it knows of a file
+as Arrow.
 """
 
 from __future__ import annotations
@@ -50,9 +49,7 @@ def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, 
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:
-    """With the engine that the package has built in (DataFusion), which is faster than its dataset for
-    pyarrow.
-    """
+    """Reads with the package's built-in engine (DataFusion), which is faster than its pyarrow dataset."""
     with watch("filter"):
         some = rows.take(DeltaTable(table).scan(columns=[rows.COLUMN], predicate=rows.PREDICATE))
     with watch("all columns"):

@@ -1,4 +1,4 @@
-"""DuckDB: its Parquet reader, for its Delta reader is an extension that is loaded from the network."""
+"""DuckDB's Parquet reader, because its Delta reader is an extension that has to be downloaded."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
-"""Polars:
-
-`scan_delta` (which learns the files from `deltalake` and reads them itself), by its streaming engine, in
-batches.
+"""Polars: `scan_delta`, which gets the files from `deltalake` and reads them itself, by its streaming engine,
+in batches.
 """
 
 from __future__ import annotations

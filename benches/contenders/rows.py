@@ -1,6 +1,6 @@
-"""What every contender does with the rows that it reads:
+"""The work that every contender does with the rows it reads.
 
-take the Arrow batches one after the other, count, add up a column, keep nothing.
+It takes the Arrow batches one after the other, counts rows, sums a column, and keeps nothing.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Spark's own Parquet source: the limit. It takes a table's directory for one of plain Parquet files."""
+"""Spark's own Parquet source, as the limit. It reads a table's directory as plain Parquet files."""
 
 from __future__ import annotations
 

@@ -61,9 +61,9 @@ def with_jvm(watch: Watch, spark: SparkSession) -> Watch:
 
 
 def scan(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
-    """Two queries.
+    """Runs two queries.
 
-    The frames exist before, so that a lap holds planning and execution, but not what a reader may do to learn
+    The frames exist beforehand, so a lap covers planning and execution, but not what a reader does to learn
     the schema.
     """
     with_jvm(watch, spark)
@@ -90,9 +90,10 @@ def write(watch: Watch, spark: SparkSession, format_: str, table: str, target: s
 def plan(
     watch: Watch, spark: SparkSession, format_: str, table: str, forget: Callable[[], None]
 ) -> dict[str, Any]:
-    """From the path to the files that Spark makes tasks of, all of them, and from the path to the tasks. Nothing is read, for there are no data files.
+    """Measures from the path to all files that Spark makes tasks of, and from the path to the tasks.
 
-    Each is a first plan: `forget` drops what the format keeps of a table.
+    Nothing is read, because there are no data files. Each plan is a first one: `forget` drops what the format
+    keeps of a table.
     """
     with_jvm(watch, spark)
     none = spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq(spark._jvm.java.util.ArrayList())  # type: ignore[union-attr]
@@ -112,8 +113,8 @@ def plan(
 
 
 def scan_vectors(watch: Watch, spark: SparkSession, format_: str, table: str) -> dict[str, Any]:
-    """The two queries of `scan`, of version 0, where no file has a deletion vector, and of version 1, where
-    each has one.
+    """Runs the two queries of `scan` on version 0, which has no deletion vectors, and on version 1, where
+    each file has one.
     """
     with_jvm(watch, spark)
     answer: dict[str, Any] = {}
@@ -132,7 +133,7 @@ def scan_files(watch: Watch, spark: SparkSession, table: str) -> dict[str, Any]:
 
 
 def _two_queries(watch: Watch, load: Callable[[], DataFrame], which: str) -> dict[str, Any]:
-    """All columns go to Spark's rows and no further, for the JVM connector refuses to copy a table with
+    """Reads all columns into Spark rows and drops them. The JVM connector refuses to copy a table with
     deletion vectors into the `noop` sink.
     """
     query = load().where("i1 < 500000").agg(F.sum("d3"), F.count("*"))
@@ -145,10 +146,10 @@ def _two_queries(watch: Watch, load: Callable[[], DataFrame], which: str) -> dic
 
 
 def heap_bytes(spark: SparkSession) -> int:
-    """What lives on the driver's heap after collections, when that has stopped falling.
+    """Returns the live bytes of the driver's heap after collections, once they have stopped falling.
 
-    What Python has let go py4j tells the JVM at its leisure, and what the JVM has let go Spark cleans up in a
-    thread of its own.
+    py4j tells the JVM with a delay what Python has released, and Spark cleans up in a separate thread what
+    the JVM has released.
     """
     jvm: Any = spark._jvm
     memory = jvm.java.lang.management.ManagementFactory.getMemoryMXBean()

@@ -1,8 +1,8 @@
-"""The tables that are measured. Each is made once, by its own generator, and kept under a name that says its size.
+"""The measured tables. Each is made once, by its own generator, and kept under a name that tells its size.
 
-- The same parameters make the same bytes of log, on every machine.
-- A table is there completely or not at all: it is built beside its place and renamed.
-- A stamp beside the table says what it was made with; when that changes, the table is made anew.
+- The same parameters make the same bytes of log on every machine.
+- A table exists completely or not at all: it is built beside its place and renamed.
+- A stamp beside the table records what it was made with. If that changes, the table is made again.
 """
 
 from benches.tables.cache import TableSpec, build

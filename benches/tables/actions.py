@@ -1,8 +1,8 @@
-"""Actions of tables that have no data files: protocol, metaData, and any number of `add`s, column by column (protocol: "Actions").
+"""Actions of tables without data files: protocol, metaData, and any number of `add`s, built column by column.
 
-A file `k` lies in one of 24 months and 8 regions and says that it holds 1,000 rows. Its column `i0` is
-clustered, rows `1000 * k` to `1000 * k + 999`, so that a range of `i0` selects files by statistics; all other
-bounds are random. Texts are made with Arrow's kernels: a million adds take seconds.
+Protocol: "Actions". File `k` is in one of 24 months and 8 regions and claims 1,000 rows. Its column `i0` is
+clustered, rows `1000 * k` to `1000 * k + 999`, so that a range of `i0` selects files by statistics. All other
+bounds are random. The texts are made with Arrow's kernels: a million adds take seconds.
 """
 
 from __future__ import annotations

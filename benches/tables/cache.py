@@ -1,4 +1,6 @@
-"""Keeps generated tables: made when absent or made with other parameters, used as they are otherwise."""
+"""Keeps generated tables. A table is made if it is absent or was made with other parameters, otherwise
+reused.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ def is_built(root: Path, spec: TableSpec) -> bool:
 
 
 def build(root: Path, spec: TableSpec) -> Path:
-    """The directory of the table, which is made first where that is needed."""
+    """Returns the directory of the table, and makes the table first if necessary."""
     table = root / spec.name
     if is_built(root, spec):
         return table

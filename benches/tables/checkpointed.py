@@ -1,10 +1,12 @@
-"""A table of many files behind a classic checkpoint, with a few commits after it (protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File").
+"""A table of many files behind a classic checkpoint, with a few commits after it.
 
-- Checkpoint at version 100, written as Spark writes it: Snappy, row groups of about 128 MiB, page index, JSON
-  statistics, no parsed columns, files in no useful order (there by hash of the path, here by a random
-  partition), tombstones in between.
-- Five commits after it, each with as many adds as removes of files of the checkpoint, so that the table has
-  exactly `files` files.
+Protocol: "Checkpoints", "Checkpoint Schema", "Last Checkpoint File".
+
+- The checkpoint is at version 100, written as Spark writes it: Snappy, row groups of about 128 MiB, page
+  index, JSON statistics, no parsed columns, files in no useful order (Spark: by hash of the path; here: by a
+  random partition), with tombstones in between.
+- Five commits follow. Each adds as many files as it removes from the checkpoint, so the table has exactly
+  `files` files.
 - The commits before the checkpoint are gone, as after a clean-up. There are no data files.
 """
 

@@ -1,6 +1,6 @@
-"""A table that is commits and nothing else: no checkpoint, no data files (protocol: "Delta Log Entries").
+"""A table of commits only: no checkpoint, no data files (protocol: "Delta Log Entries").
 
-Eight columns have statistics, which makes an add of about 560 bytes.
+Eight columns have statistics, so an add has about 560 bytes.
 """
 
 from __future__ import annotations

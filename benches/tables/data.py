@@ -1,8 +1,9 @@
-"""A table with data: eight Parquet files of 16 columns (six longs, six doubles, four strings), one commit; a second one may delete rows.
+"""A table with data: eight Parquet files of 16 columns (six longs, six doubles, four strings) in one commit.
 
-The directory is a Delta table and, for readers that pass over names with an underscore, a directory of
-Parquet files: every contender reads the same bytes. No predicate on the random columns skips a file, so a
-scan measures the scan. The files of a table with deletions are links to those without.
+A second commit may delete rows. The directory is a Delta table and, for readers that skip names with an
+underscore, a directory of Parquet files, so every contender reads the same bytes. No predicate on the random
+columns skips a file, so a scan measures scanning. The files of a table with deletions are links to those
+without.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FILES = 8
 class Data:
     """`rows` rows in eight files.
 
-    Version 1, if there is one, deletes some of every file's rows, at random, by deletion vectors.
+    Version 1, if there is one, deletes random rows of every file by deletion vectors.
     """
 
     rows: int

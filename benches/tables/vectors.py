@@ -1,6 +1,7 @@
-"""Deletion vectors, written down from the protocol alone:
+"""Deletion vectors, implemented from the protocol alone.
 
-"Deletion Vector Format", "Deletion Vector File Storage Format", "Deletion Vector Descriptor Schema".
+Protocol: "Deletion Vector Format", "Deletion Vector File Storage Format", "Deletion Vector Descriptor
+Schema".
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ Rows = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def bitmap(rows: Rows) -> bytes:
-    """Row numbers, ascending and each once, as a 64-bit Roaring bitmap in the portable form, with the
-    protocol's magic number.
+    """Encodes ascending, distinct row numbers as a portable 64-bit Roaring bitmap after the protocol's magic
+    number.
     """
     keys = np.unique(rows >> 32)
     buckets = [struct.pack("<I", key) + _roaring(rows[rows >> 32 == key] & 0xFFFFFFFF) for key in keys]

@@ -1,8 +1,8 @@
-"""The canonical form of rows, in which tables of any reader are compared: one line of JSON a row, lines sorted, SHA-256 over them.
+"""The canonical form of rows, in which tables of any reader are compared.
 
-The form is the one that the README of the golden tables lays down: floats as shortest round-trip doubles,
-decimals as text with their full scale, binary in hex, both kinds of timestamp without a zone, maps as sorted
-pairs, a variant as `{"__variant__": value}`.
+The form is one line of JSON per row, with the lines sorted, and SHA-256 over them. The README of the golden
+tables defines it: floats as shortest round-trip doubles, decimals as text with their full scale, binary in
+hex, both kinds of timestamp without a zone, maps as sorted pairs, a variant as `{"__variant__": value}`.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def sha256(lines: list[str]) -> str:
 
 
 def _with_variants(field: pa.Field) -> Callable[[Any], Any]:
-    """What replaces the variants in a value of `field` by what they stand for; Spark's own decoder says what
-    that is.
+    """Returns a function that replaces the variants in a value of `field` by their values, as Spark's decoder
+    gives them.
     """
     if (field.metadata or {}).get(b"ARROW:extension:name") == b"arrow.parquet.variant":
         return lambda cell: (

@@ -1,4 +1,4 @@
-"""The canonical form of rows: each kind of value once, as the golden tables' README words it."""
+"""The canonical form of rows: each kind of value once, as the README of the golden tables defines it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tables written by other implementations are read as their expected results say, or refused by the name of a feature.
+"""Tables of other implementations are read as expected, or refused by the name of a feature.
 
-A refusal counts only when the table uses the feature it names and the feature stands in `REFUSED`: opening
-the gate for a feature means removing its line there.
+A refusal counts only if the table uses the named feature and the feature is in `REFUSED`. To open the gate
+for a feature, remove its line there.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ TABLES = load()
 
 
 class RefusedError(Exception):
-    """The reader said that it does not implement a feature of the table."""
+    """The reader reported that it does not implement a feature of the table."""
 
 
 @contextmanager
 def refusal(golden: Golden) -> Iterator[None]:
-    """Turns an `UnsupportedFeatureError` for the right reason into `RefusedError`; any other stays the
-    failure it is.
+    """Turns an `UnsupportedFeatureError` for the right reason into `RefusedError`. Any other error stays a
+    failure.
     """
     try:
         yield
@@ -49,7 +49,7 @@ def refusal(golden: Golden) -> Iterator[None]:
 
 
 def paths_sha256(table: deltalog.DeltaTable) -> tuple[int, str]:
-    """How many files are live, and the hash over their paths and deletion vectors."""
+    """Returns the number of live files and the hash over their paths and deletion vectors."""
     files = pa.table(table.files(columns=["path", "deletion_vector"])).to_pylist()
     lines = []
     for file in files:
@@ -68,7 +68,7 @@ def rows_sha256(table: deltalog.DeltaTable, *, view_types: bool = False) -> tupl
 
 
 def check_log(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """Version, protocol, metadata and schema."""
+    """Checks version, protocol, metadata and schema."""
     assert table.version() == expected["version"]
     protocol, wanted = table.protocol(), expected["protocol"]
     assert protocol.min_reader_version == wanted["minReaderVersion"]
@@ -92,7 +92,7 @@ def check_log(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
 
 
 def check_state(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """Live files, and rows where there are data files."""
+    """Checks the live files, and the rows if there are data files."""
     assert paths_sha256(table) == (expected["num_files"], expected["paths_sha256"])
     if "rows_sha256" in expected:
         assert rows_sha256(table) == (expected["num_rows"], expected["rows_sha256"])
@@ -128,7 +128,7 @@ def check_readable(golden: Golden, path: Path) -> None:
 
 
 def check_pieces(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """The rows as other processes read them, in pieces that travel as bytes."""
+    """Checks the rows as other processes read them, in fragments that travel as bytes."""
     pieces = table._snapshot.scan_partitions("", 3)
     lines = [line for piece in pieces for line in canonical.rows(pa.table(_internal.read_fragment(piece)))]
     lines.sort(key=lambda line: line.encode())
@@ -136,7 +136,7 @@ def check_pieces(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
 
 
 def check_changes(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
-    """The change data feed, rows and counts; the expected rows know no times."""
+    """Checks rows and counts of the change data feed. The expected rows have no times."""
     changes = pa.table(table.load_cdf(expected["start_version"], expected["end_version"]))
     times = changes.column("_commit_timestamp")
     assert times.type == pa.timestamp("us", "UTC")
@@ -148,7 +148,7 @@ def check_changes(table: deltalog.DeltaTable, expected: dict[str, Any]) -> None:
 
 
 def run(golden: Golden, path: Path) -> str:
-    """Checks one table and returns the outcome it is counted under."""
+    """Checks one table and returns the outcome that it is counted under."""
     match golden.outcome:
         case "read" | "log-only":
             check_readable(golden, path)

@@ -1,4 +1,6 @@
-"""Golden tables with V2 checkpoints, written to: what was there stays, and we and `deltalake` read the same, also from our checkpoint alone.
+"""Writes to golden tables with V2 checkpoints.
+
+What was there stays, and deltalog and `deltalake` read the same rows, also from our checkpoint alone.
 
 Protocol: "V2 Checkpoint Table Feature", "V2 Spec", "Classic checkpoint".
 """
@@ -28,14 +30,13 @@ def test_there_are_some() -> None:
 
 
 def theirs(table: Path) -> pa.Table:
-    """Through the engine of `deltalake`; its dataset for pyarrow refuses the feature."""
+    """Reads through the engine of `deltalake`, whose pyarrow dataset refuses the feature."""
     return pa.table(deltalake.DeltaTable(table).scan())
 
 
 def leave_only(table: Path, version: int) -> None:
-    """Takes away what the checkpoint of `version` stands for, and all other checkpoints.
-
-    A commit must follow it.
+    """Removes the commits that the checkpoint of `version` covers, and all other checkpoints. A commit must
+    follow it.
     """
     log = table / "_delta_log"
     for file in log.iterdir():

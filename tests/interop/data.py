@@ -1,6 +1,6 @@
-"""Rows that writers tend to get wrong:
+"""Rows that writers tend to get wrong.
 
-every type, nulls at every level, the ends of ranges, partition values that must be escaped.
+They have every type, nulls at every level, the ends of ranges, and partition values that must be escaped.
 """
 
 from __future__ import annotations

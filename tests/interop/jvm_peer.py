@@ -1,7 +1,7 @@
-"""A Spark session with the JVM connector, in a process of its own, that carries out SQL.
+"""A Spark session with the JVM connector in a separate process, which runs SQL. The jars are the arguments.
 
-One request a line on standard input: `{"sql": TEXT, "to": FILE or null}`; with `to`, the result goes there as
-an Arrow file. One answer a line on standard output: `ok` or `error: …`. The jars are the arguments.
+Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
+there as an Arrow file. Standard output has one answer per line: `ok` or `error: …`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables written by us are read by `deltalake` as they were meant, and the other way round."""
+"""`deltalake` reads the tables that deltalog writes, and the other way round."""
 
 from __future__ import annotations
 
@@ -53,10 +53,7 @@ def test_both_write_in_turn(writer: Any, reader: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
 def test_checkpoint_without_the_commits_before_it(writer: Any, reader: Any, tmp_path: Path) -> None:
-    """The checkpoint alone carries the state:
-
-    the commits that it covers are removed before the other reads.
-    """
+    """The checkpoint alone has the state: the commits that it covers are removed before the other side reads."""
     data = PARTITIONS.take([0, 1, 2])
     writer.write_deltalake(
         tmp_path, data, partition_by=PARTITION_BY, configuration={"delta.checkpointInterval": "5"}
@@ -85,8 +82,8 @@ def test_metadata_that_we_write(tmp_path: Path) -> None:
 
 
 def test_change_data_feeds(tmp_path: Path) -> None:
-    """Theirs as they and we read it, with changes recorded and inferred; and what we write to it, as they
-    read it.
+    """Both sides read the recorded and inferred changes of a feed that `deltalake` wrote, and those of our
+    commits to it.
     """
     theirs = deltalake.DeltaTable.create(
         tmp_path,
@@ -124,8 +121,8 @@ def test_change_data_feeds(tmp_path: Path) -> None:
 
 
 def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
-    """`deltalake` writes bounds of decimals as doubles: "Per-file Statistics" of the protocol has no room for
-    that, but the rows must be found, and a bound is not an answer.
+    """`deltalake` writes bounds of decimals as doubles, which "Per-file Statistics" does not allow. The rows
+    must be found all the same, and such a bound is not an answer.
     """
     value = Decimal("12345678901234567.89")
     deltalake.write_deltalake(tmp_path, pa.table({"d": pa.array([value], pa.decimal128(38, 2))}))

@@ -1,4 +1,4 @@
-"""The names that we have from `deltalake` answer what `deltalake` answers."""
+"""The names taken from `deltalake` return what `deltalake` returns."""
 
 from __future__ import annotations
 

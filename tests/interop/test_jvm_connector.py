@@ -1,4 +1,4 @@
-"""Tables written by us are read by the JVM connector as they were meant, and the other way round."""
+"""The JVM connector reads the tables that deltalog writes, and the other way round."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_they_read_our_partitions_and_skip_by_our_statistics(jvm: Jvm, tmp_path:
 
 
 def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> None:
-    """Data files, a rewrite by DELETE, a checkpoint by interval, every version of it."""
+    """Data files, a rewrite by DELETE, a checkpoint by interval; every version of the table."""
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '3')
@@ -113,9 +113,8 @@ def test_they_write_on_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mapping", ["none", "id"])
 def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
-    """Rows deleted twice, updated, merged, purged and restored:
-
-    some versions, and the changes of every range that ends at the newest.
+    """Rows deleted twice, updated, merged, purged and restored: some versions, and every range of changes
+    that ends at the newest version.
     """
     table = f"delta.`{tmp_path}`"
     jvm.run(
@@ -153,7 +152,7 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
 
 
 def test_we_write_on_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: Path) -> None:
-    """A table that we make with both, rows that they delete and update in it, then our append, checkpoint and
+    """We create a table with both features, they delete and update rows, then we append, checkpoint and
     overwrite.
     """
     table = f"delta.`{tmp_path}`"

@@ -1,4 +1,4 @@
-"""What lies in a table's directory."""
+"""The contents of a table's directory."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 
 def tree(table: Path) -> dict[str, bytes]:
-    """Every file below `table` with its bytes."""
+    """Returns every file below `table` with its bytes."""
     return {str(file.relative_to(table)): file.read_bytes() for file in table.rglob("*") if file.is_file()}
 
 
 def data_files(table: Path) -> list[str]:
-    """Every file outside of the log, whether the log names it or not."""
+    """Returns every file outside of the log, whether or not the log names it."""
     return sorted(name for name in tree(table) if not name.startswith("_delta_log/"))
 
 

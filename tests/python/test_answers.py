@@ -1,4 +1,4 @@
-"""What the log answers without reading rows."""
+"""Answers from the log, without reading rows."""
 
 from __future__ import annotations
 

@@ -1,6 +1,5 @@
-"""Tables that are damaged, forged or too new:
-
-each an error of its kind that says table, version, file and what to do.
+"""Damaged, forged or too new tables. Each is an error of the right class that names table, version, file and
+a remedy.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Damage = Callable[[Path], None]
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Three versions."""
+    """A table of three versions."""
     path = tmp_path / "t"
     for version in range(3):
         write_deltalake(path, pa.table({"id": [version]}), mode="append")
@@ -189,7 +188,7 @@ def test_the_first_data_file_is_absent(table: Path) -> None:
 
 
 def test_a_later_data_file_is_absent(table: Path) -> None:
-    """What comes after the first batch is an exception of the consumer's, with our words."""
+    """A failure after the first batch is the consumer's exception, with our message."""
     opened = DeltaTable(table)
     last = pa.table(opened.files(columns=["path"]))["path"][-1].as_py()
     (table / last).unlink()
@@ -220,7 +219,7 @@ def test_a_damaged_data_file(table: Path, damage: Callable[[bytes], bytes]) -> N
 
 
 def test_a_file_without_the_rights_to_read_it(table: Path) -> None:
-    """Never taken for absence."""
+    """A file that may not be read is never taken for absent."""
     commit_file(table, 1).chmod(0)
     try:
         commit_file(table, 1).read_bytes()

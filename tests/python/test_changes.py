@@ -89,7 +89,7 @@ def test_columns_and_predicates(table: DeltaTable) -> None:
 
 
 def test_files_that_cannot_match_are_not_opened(tmp_path: Path) -> None:
-    """By the statistics of `add` and `remove` actions, by partition values, and by what became of the rows."""
+    """Pruning uses the statistics of `add` and `remove` actions, partition values, and the change types."""
     for numbers in ((1, 3), (11, 13), (20, 22)):
         write_deltalake(tmp_path, data(*numbers), mode="append", partition_by=["p"], configuration=FEED)
     table = DeltaTable(tmp_path)

@@ -1,4 +1,4 @@
-"""Data files as other writers make them: whatever the encoding, the rows are the same."""
+"""Data files of other writers: whatever their encoding, the rows are the same."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ Write = Callable[[pa.Table, Path], None]
 
 
 def foreign(path: Path, schema: pa.Schema, write: Callable[[Path], None]) -> deltalog.DeltaTable:
-    """A table of one file that `write` makes."""
+    """Returns a table of one file that `write` makes."""
     crafted = CraftedTable(path, Schema.from_arrow(schema).to_json(), features=["timestampNtz"])
     write(path / "0.parquet")
     crafted.add("0.parquet")
@@ -90,7 +90,7 @@ def arrow(**options: Any) -> Write:
 
 
 def required(table: pa.Table, file: Path) -> None:
-    """A column without nulls that the writer says cannot have any, and parts of which it says they can."""
+    """Writes columns that are declared as required, and nested fields that are declared as optional."""
     fields = [
         pa.field(field.name, field.type, nullable=table[field.name].null_count > 0) for field in table.schema
     ]
@@ -177,9 +177,7 @@ def test_encodings(column: str, encoding: str, tmp_path: Path) -> None:
 
 
 def test_schemas_that_grew_apart(tmp_path: Path) -> None:
-    """Columns that the table does not know, in another order, in another case, and columns that the file does
-    not have, nested ones too.
-    """
+    """Unknown columns, another order, another case, and columns that the file does not have, also nested."""
     stored = pa.table(
         {
             "OTHER": [1, 2],

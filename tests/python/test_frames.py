@@ -1,4 +1,4 @@
-"""What pandas, polars, duckdb and pyarrow hand over, and what they make of what we hand over."""
+"""Data from pandas, polars, duckdb and pyarrow, and the tables that they build from our streams."""
 
 from __future__ import annotations
 

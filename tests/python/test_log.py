@@ -1,4 +1,4 @@
-"""What the log says: changes, history, checksums, staged commits, checkpoints that cannot be read."""
+"""What the log records: actions, history, checksums, staged commits, unreadable checkpoints."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.python.place import actions, commit_file
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Twelve versions with a row each, and a checkpoint at version 10."""
+    """A table of twelve versions with one row each, and a checkpoint at version 10."""
     path = tmp_path / "my table"
     for version in range(12):
         write_deltalake(path, pa.table({"id": [version]}), mode="append")
@@ -29,7 +29,7 @@ def ids(table: DeltaTable) -> list[int]:
 
 
 def rewritten(table: Path, version: int, change: Any) -> None:
-    """Replaces the actions of a commit by what `change` makes of them."""
+    """Replaces the actions of a commit by the result of `change`."""
     lines = [json.dumps(action) for action in change(actions(table, version))]
     commit_file(table, version).write_text("\n".join(lines) + "\n")
 
@@ -131,7 +131,7 @@ def test_a_checkpoint_that_cannot_be_read_costs_nothing_but_time(table: Path, da
 
 
 def test_a_table_that_a_catalog_manages(table: Path) -> None:
-    """Table feature `catalogManaged`: only with the catalog's answer."""
+    """Table feature `catalogManaged`: the table is readable only with the catalog's commits."""
 
     def managed(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
         features = ["catalogManaged"]

@@ -1,6 +1,4 @@
-"""What the core warns of reaches Python's `logging`, whichever thread it happens on, and whoever holds the
-interpreter.
-"""
+"""Warnings of the core reach Python's `logging` from any thread, whoever holds the interpreter lock."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ VERSIONS = 13
 
 
 class Records(logging.Handler):
-    """Keeps what it is given, by the thread that gave it."""
+    """A handler that keeps the records, with the thread that delivered each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +35,7 @@ class Records(logging.Handler):
         self.records.append(record)
 
     def wait_for(self, number: int) -> list[logging.LogRecord]:
-        """Those that come from threads of their own take a moment."""
+        """Waits for `number` records, because those of other threads arrive with a delay."""
         until = time.monotonic() + 30
         while len(self.records) < number and time.monotonic() < until:
             time.sleep(0.01)
@@ -66,9 +64,8 @@ def spoil_hint(table: Path) -> None:
 
 
 def spoil_paths(table: Path) -> None:
-    """The checkpoint tells protocol and metadata, but not which files there are:
-
-    found out when the first of its rows is asked for.
+    """Damages the paths in the checkpoint, but not its protocol and metadata. The damage shows when the first
+    row is read.
     """
     file = table / "_delta_log" / f"{10:020}.checkpoint.parquet"
     columns = pq.ParquetFile(file).metadata.row_group(0)
@@ -156,7 +153,9 @@ def without_the_interpreter(stream: Any) -> int:
 
 @pytest.mark.parametrize("take", [holding_the_interpreter, without_the_interpreter])
 def test_a_warning_from_within_a_stream(table: Path, records: Records, take: Callable[[Any], int]) -> None:
-    """The consumer of a stream may hold the interpreter or not, and waits for us: nobody waits for it."""
+    """The consumer of a stream waits for us and may hold the interpreter lock, so we must not wait for the
+    lock.
+    """
     spoil_paths(table)
     stream = DeltaTable(table).files()
     assert records.records == []
@@ -227,7 +226,7 @@ def run(script: str, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_nothing_is_lost_at_the_end_of_the_process(table: Path) -> None:
-    """And without any configuration, Python tells warnings on stderr."""
+    """Without any configuration Python prints warnings to stderr."""
     spoil_paths(table)
     ran = run(
         "import sys, deltalog, polars\npolars.DataFrame(deltalog.DeltaTable(sys.argv[1]).files())", table

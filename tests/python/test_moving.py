@@ -1,4 +1,4 @@
-"""A table goes from version to version, and to other processes."""
+"""A table moves between versions and to other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Opening a table, and what it says about itself."""
+"""Opening a table, and what it reports about itself."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ DAY = 86_400
 
 @pytest.fixture
 def table(tmp_path: Path) -> Path:
-    """Three versions, committed on the first three days of the epoch's second year."""
+    """A table of three versions, committed on the first three days of 1971."""
     path = tmp_path / "my table"
     for version in range(3):
         write_deltalake(path, pa.table({"id": [version]}), mode="append")
@@ -100,7 +100,7 @@ def test_every_spelling_of_the_place(table: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_new_table_beside_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`..` before names that are not there yet."""
+    """`..` works before names that do not exist yet."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     assert not DeltaTable.is_deltatable("../deep/new")

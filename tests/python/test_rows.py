@@ -1,4 +1,4 @@
-"""`to_arrow` against pyarrow's own filter, over random tables and predicates."""
+"""Compares `to_arrow` with pyarrow's own filter, over random tables and predicates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema in Python: built from fields, and taken apart into them."""
+"""The schema in Python: built from fields, and taken apart into fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long writes: bounded memory, a source that fails, an interrupt."""
+"""Long writes: bounded memory, a failing source, an interrupt."""
 
 from __future__ import annotations
 
@@ -96,7 +96,9 @@ def test_an_interrupt_of_a_long_write_leaves_no_commit(source: str, tmp_path: Pa
 
 
 def test_memory_is_bounded(tmp_path: Path) -> None:
-    """600 MB of rows that no encoding makes small, in a quarter of that memory above what the program itself takes."""
+    """Writes 600 MB of incompressible rows with less than a quarter of that in memory above the program's
+    own.
+    """
     script = """
         import os, resource, sys, pyarrow as pa, deltalog
         MB = 1 << 20

@@ -1,4 +1,4 @@
-"""Threads, forked processes, and what an import costs."""
+"""Threads, forked processes, and the cost of an import."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
 
 
 def test_other_threads_run_while_we_read_and_write(tmp_path: Path) -> None:
-    """A thread that only counts gets on while another is inside of a call that would need it to get on."""
+    """The source waits for another thread, which can run only if the write has released the interpreter lock."""
     ticks = threading.Event()
 
     def batches() -> object:
@@ -88,7 +88,7 @@ def test_a_stream_goes_to_one_of_many_takers(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 def test_a_forked_child(tmp_path: Path) -> None:
-    """Opens, reads and writes after the parent has, as the workers of Spark and PyTorch do."""
+    """A child opens, reads and writes after its parent has, as the workers of Spark and PyTorch do."""
     script = """
 import os, sys, threading, pyarrow as pa, deltalog
 path = sys.argv[1]

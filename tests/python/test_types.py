@@ -1,4 +1,4 @@
-"""Every Arrow type: stored without loss, or refused by name before a file is written."""
+"""Every Arrow type is stored without loss, or refused by name before a file is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writing: modes, partitions, properties, and data that do not fit."""
+"""Writing: modes, partitions, properties, and data that does not fit."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_a_table_brings_its_own_storage_options(tmp_path: Path) -> None:
 
 
 def test_a_commit_that_cannot_be_read_back_is_unknown(tmp_path: Path) -> None:
-    """The system says that the commit exists, and it cannot be read: it could be our own."""
+    """The system reports that the commit exists, and it cannot be read, so it could be our own."""
     write_deltalake(tmp_path, ONE)
     table = DeltaTable(tmp_path)
     log = tmp_path / "_delta_log"

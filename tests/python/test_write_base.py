@@ -1,4 +1,4 @@
-"""What a write is based on that an engine carries out: the snapshot that the engine has read."""
+"""A write of an engine is based on the snapshot that the engine has read."""
 
 from __future__ import annotations
 
