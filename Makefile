@@ -1,5 +1,5 @@
-# The one vocabulary of commands; CI uses it too. Everything lands inside the repository: .venv, .venvs/,
-# .cache/, dist/, target/.
+# All commands; CI uses them too. Everything is written inside the repository: .venv, .venvs/, .cache/, dist/,
+# target/.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
@@ -10,15 +10,16 @@ SPARKS := 4.0 4.1 4.2 4.3
 # The Spark minor that the JVM connector of scripts/jvm_connector.py is built for.
 JVM_SPARK := 4.2
 
-# PySpark comes as a source archive, of which uv keeps the download, the wheel and the unpacked wheel: 1.5 GB
-# a version, so only what is installed is kept.
+# PySpark is a source archive. uv would keep the download, the wheel and the unpacked wheel, 1.5 GB per version,
+# so they are removed from its cache.
 export UV_CACHE_DIR := $(CURDIR)/.cache/uv
 
 bin := .venv/bin
 uv := $(bin)/uv
-wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE $(shell find crates python -type f -not -name '*.pyc' -not -name '*.so')
+wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
+	$(shell find crates python -type f -not -name '*.pyc' -not -name '*.so')
 
-# --- set-up; each stamp file says when a step was last done ---
+# --- set-up; the time of each stamp file is when its step was last done ---
 
 .venv/.deps: pyproject.toml scripts/prerequisites.sh
 	PYTHON=$(PYTHON) scripts/prerequisites.sh
@@ -50,33 +51,34 @@ dist/.wheel: $(wheel_sources) | .venv/.deps
 	.venvs/$(JVM_SPARK)/bin/python scripts/jvm_connector.py .cache/jars
 	touch $@
 
-# A peer of the benches, in a workspace of its own.
-.cache/kernel-target/release/bench-kernel: benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/src/main.rs
+# A peer of the benches, in a separate workspace.
+kernel := .cache/kernel-target/release/bench-kernel
+$(kernel): benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/src/main.rs
 	cargo build --release --locked --quiet --manifest-path $< --target-dir .cache/kernel-target
 	touch $@
 
-# Keep what make would take for intermediate files.
+# Keeps files that make would delete as intermediate.
 .SECONDARY:
 
 # --- commands ---
 
 .PHONY: help
-help: ## say what there is
+help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo 'make test-spark-4.1  one Spark minor of: $(SPARKS)'
 
 .PHONY: build
-build: .venv/.wheel ## .venv with the wheel, the newest PySpark and the test tools
+build: .venv/.wheel ## make .venv with the wheel, the newest PySpark and the test tools
 
 .PHONY: develop
-develop: .venv/.deps ## a quick debug build in .venv; the Python files are used in place
+develop: .venv/.deps ## make a quick debug build in .venv; the Python files are used in place
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
 	rm -f .venv/.wheel
 
 TESTS := test-rust test-python test-matrix
 
 .PHONY: test
-test: ## all tests: Rust, Python, every Spark; says at the end what ran and how long it took
+test: ## run all tests: Rust, Python, every Spark; ends with what ran and how long it took
 	@MAKE=$(MAKE) scripts/stages.sh $(TESTS)
 
 .PHONY: stages
@@ -84,28 +86,28 @@ stages: # the targets in STAGES, with the same closing summary
 	@MAKE=$(MAKE) scripts/stages.sh $(STAGES)
 
 .PHONY: test-rust
-test-rust: .venv/.deps ## cargo test
+test-rust: .venv/.deps ## run cargo test
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
 
 FUZZ_SECONDS ?= 60
 
 .PHONY: fuzz
-fuzz: ## damaged files for every parser of bytes, all at once, a minute each
+fuzz: ## read damaged files with every parser of bytes, all at once, a minute each
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test -p deltalog --locked --test hostile -- --test-threads 32
 
 .PHONY: test-python
-test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## pytest without the Spark layer: API, golden tables, interop, README
+test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## test API, golden tables, interop, README
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
 
 .PHONY: test-spark
-test-spark: .venv/.wheel ## the Spark layer on the newest Spark
+test-spark: .venv/.wheel ## test the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
 # How many Sparks are tested at the same time: a driver mostly waits, and rarely keeps two cores busy.
 MATRIX_JOBS ?= 2
 
 .PHONY: test-matrix
-test-matrix: spark-environments ## the Spark layer on the newest patch of every minor
+test-matrix: spark-environments ## test the Spark layer on the newest patch of every minor
 	$(MAKE) --no-print-directory -j$(MATRIX_JOBS) --output-sync=target $(SPARKS:%=test-spark-%)
 
 .PHONY: spark-environments
@@ -120,7 +122,7 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: .venv/.deps ## formatters, clippy, ruff, mypy; warnings are errors
+lint: .venv/.deps ## check formatting, run clippy, ruff, mypy; warnings are errors
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -129,20 +131,20 @@ lint: .venv/.deps ## formatters, clippy, ruff, mypy; warnings are errors
 	$(bin)/mypy
 
 .PHONY: format
-format: .venv/.deps ## let the formatters write
+format: .venv/.deps ## apply the formatters
 	cargo fmt --all
 	cargo fmt --manifest-path benches/kernel/Cargo.toml
 	$(bin)/ruff format .
 	$(bin)/ruff check --fix .
 
 .PHONY: bench
-bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete .cache/kernel-target/release/bench-kernel ## ours against its peers, as ratios
+bench: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete $(kernel) ## measure against peers, as ratios
 	$(bin)/python benches/run.py $(BENCH)
 
 .PHONY: demo
-demo: .venv/.wheel ## a pipeline over 336,776 real flights; writes demo-output/
+demo: .venv/.wheel ## run a pipeline over 336,776 real flights; writes demo-output/
 	$(bin)/python -m demo.pipeline
 
 .PHONY: clean
-clean: ## remove everything that the commands made
+clean: ## remove everything that the commands have made
 	rm -rf .venv .venvs .cache dist target demo-output .pytest_cache .ruff_cache .mypy_cache .hypothesis

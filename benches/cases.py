@@ -49,19 +49,19 @@ class Ratio:
     time: float | None = None
     memory: float | None = None
     peer_measure: str | None = None
-    """The lap of the peer, where it has another name than the subject's."""
+    """The lap of the peer, if its name differs from the subject's."""
 
 
 @dataclass(frozen=True)
 class Limit:
-    """The most that a contender may take in itself."""
+    """Upper limits for one contender, without a peer."""
 
     measure: str
     contender: str
     seconds: float | None = None
     peak_bytes: int | None = None
     heap_bytes: int | None = None
-    """What a driver's heap may grow by, garbage aside, or the whole of a process without one."""
+    """Limit for the growth of a driver's live heap, or of the whole process if there is no driver."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ class Case:
     operation: str
     setup: Setup
     tables: Mapping[str, TableSpec]
-    """By scale; a scale that is absent uses the largest there is."""
+    """By scale. An absent scale uses the largest one."""
     contenders: tuple[Contender, ...]
     ratios: tuple[Ratio, ...]
     limits: tuple[Limit, ...] = field(default=())
     warm_up: int = 0
-    """Rounds that are run and thrown away: compilers and caches of a session."""
+    """Rounds that are discarded, because compilers and caches of a session are cold."""
 
     def table(self, scale: str) -> TableSpec:
         return self.tables.get(scale) or self.tables[max(self.tables, key=SCALES.index)]
@@ -87,7 +87,7 @@ def _table_alone(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, An
 
 
 def _with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """A month by partition values, a hundredth of the files by statistics."""
+    """Selects a month by partition values and a hundredth of the files by statistics."""
     assert isinstance(spec, Checkpointed)
     return {
         "table": str(table),
@@ -96,7 +96,7 @@ def _with_predicate(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str,
 
 
 def _with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
-    """A copy of the log, by links, and a commit that the contender puts into place itself."""
+    """Copies the log by links, and adds a commit for the contender to put into place."""
     assert isinstance(spec, Checkpointed)
     copy, version = scratch / "table", VERSION + TAIL + 1
     shutil.copytree(table, copy, copy_function=os.link)
@@ -127,7 +127,7 @@ _MEBI = 1 << 20
 CASES = (
     Case(
         name="open-list",
-        about="open a table behind a classic checkpoint and five commits, list path, size, partition values of all files",
+        about="open a table with a classic checkpoint and five commits, list all files",
         operation="open_list",
         setup=_table_alone,
         tables=_MANY_FILES,
@@ -143,7 +143,7 @@ CASES = (
     ),
     Case(
         name="list-held",
-        about="the same list as one Arrow table in memory, and what the process grows by at most until it is there",
+        about="the same list as one Arrow table in memory, and the peak growth of the process",
         operation="list_held",
         setup=_table_alone,
         tables=_MANY_FILES,
@@ -153,7 +153,7 @@ CASES = (
     ),
     Case(
         name="replay/1000x500",
-        about="the same for 1,000 commits of 500 files each, without a checkpoint",
+        about="as open-list, for 1,000 commits of 500 files each, without a checkpoint",
         operation="open_list",
         setup=_table_alone,
         tables={"small": Commits(50, 50), "medium": Commits(200, 500), "full": Commits(1_000, 500)},
@@ -167,7 +167,7 @@ CASES = (
     ),
     Case(
         name="replay/10000x5",
-        about="the same for 10,000 commits of 5 files each, without a checkpoint",
+        about="as open-list, for 10,000 commits of 5 files each, without a checkpoint",
         operation="open_list",
         setup=_table_alone,
         tables={"small": Commits(200, 5), "medium": Commits(2_000, 5), "full": Commits(10_000, 5)},
@@ -180,7 +180,7 @@ CASES = (
     ),
     Case(
         name="plan",
-        about="open, and list the files that survive a predicate on a partition column and one on a column with statistics",
+        about="open, list the files that may match predicates on a partition column and on statistics",
         operation="plan",
         setup=_with_predicate,
         tables=_MANY_FILES,
@@ -189,7 +189,7 @@ CASES = (
     ),
     Case(
         name="refresh",
-        about="bring an open table up to date when nothing has happened, and after one commit",
+        about="bring an open table up to date: no new commit, one new commit",
         operation="refresh",
         setup=_with_next_commit,
         tables=_MANY_FILES,
@@ -199,7 +199,7 @@ CASES = (
     ),
     Case(
         name="scan",
-        about="the rows as Arrow, batch by batch: one column where another is in range; all 16 columns, ours with strings as views and as plain ones",
+        about="the rows as Arrow: one filtered column; all 16 columns, ours with string views and plain strings",
         operation="scan",
         setup=_table_alone,
         tables=_ROWS,
@@ -210,7 +210,7 @@ CASES = (
                 for measure in ("filter", "all columns")
                 for peer in (DELTALAKE, POLARS, DUCKDB, ARROW_DATASET)
             ),
-            # Plain strings must be copied; deltalake and Polars hand out views.
+            # Plain strings must be copied; deltalake and Polars return views.
             *(
                 Ratio("all columns, plain strings", "ours", peer.name, peer_measure="all columns")
                 for peer in (DELTALAKE, POLARS)
@@ -223,7 +223,7 @@ CASES = (
     ),
     Case(
         name="spark-scan",
-        about="Spark: sum of one column where another is in range; all 16 columns",
+        about="Spark: a filtered sum of one column; all 16 columns",
         operation="scan",
         setup=_table_alone,
         tables=_ROWS,
@@ -241,7 +241,7 @@ CASES = (
     ),
     Case(
         name="spark-scan-dv",
-        about="Spark: the same two queries with a deletion vector on every file, 10 % of the rows deleted, and of the version without",
+        about="Spark: the same queries with a deletion vector on every file (10 % deleted), and without",
         operation="scan_vectors",
         setup=_table_alone,
         tables=_DELETED_ROWS,
@@ -250,7 +250,7 @@ CASES = (
             ratio
             for measure in ("filter + sum", "all columns")
             for ratio in (
-                # Files without a vector, in a table that has vectors, must not pay.
+                # In a table with deletion vectors, files without one must cost nothing extra.
                 Ratio(f"{measure}, without vectors", "ours", "parquet", time=1.05),
                 Ratio(
                     f"{measure}, with vectors", "jvm", "parquet", peer_measure=f"{measure}, without vectors"
@@ -284,7 +284,7 @@ CASES = (
     ),
     Case(
         name="spark-plan",
-        about="Spark: from the path to the files that tasks are made of, and to the tasks, no filter, first plan of the table",
+        about="Spark: from the path to the files of the tasks, and to the tasks; no filter, first plan",
         operation="plan",
         setup=_table_alone,
         tables={"small": Checkpointed(10_000), "full": Checkpointed(100_000)},
@@ -295,7 +295,7 @@ CASES = (
     ),
     Case(
         name="spark-first-plan",
-        about="the same, of a table of a million files; what the heap of the driver grows by",
+        about="the same, for a million files; growth of the driver's heap",
         operation="plan",
         setup=_table_alone,
         tables=_MANY_FILES,
@@ -308,5 +308,5 @@ CASES = (
 
 
 def named(wanted: str) -> tuple[Case, ...]:
-    """The cases of a name: `all`, a whole name, or the part before the slash."""
+    """Returns the cases of a name: `all`, a whole name, or the part before the slash."""
     return tuple(case for case in CASES if wanted in ("all", case.name, case.name.split("/")[0]))

@@ -19,7 +19,7 @@ from benches.summary import summarise
 
 console = Console(highlight=False)
 if not console.is_terminal:
-    console.width = 140  # A log file has no width of its own.
+    console.width = 140  # A log file has no width.
 
 
 def main() -> int:
@@ -48,7 +48,7 @@ def main() -> int:
 
 
 def _run(case: Case, settings: Settings, results: Path) -> bool:
-    """False when a contender could not be run."""
+    """Runs a case; returns False if a contender could not be run."""
     facts = machine.facts()
     with console.status(case.name) as status:
         outcomes = run(case, settings, status.update)
@@ -77,7 +77,8 @@ def _at_least_one(text: str) -> int:
 def _parser() -> argparse.ArgumentParser:
     places = Places()
     parser = argparse.ArgumentParser(
-        prog="benches/run.py", description="Ours against its peers, in one run, on the same tables."
+        prog="benches/run.py",
+        description="Measures deltalog against its peers, in one run, on the same tables.",
     )
     parser.add_argument(
         "cases", nargs="*", default=["all"], help="names of cases, `all` (the default), or `list`"
@@ -96,14 +97,14 @@ def _parser() -> argparse.ArgumentParser:
         action="append",
         default=[],
         metavar="NAME",
-        help="only this one; may be given several times",
+        help="only this contender; may be repeated",
     )
     parser.add_argument(
         "--timeout",
         type=float,
         default=600,
         metavar="SECONDS",
-        help="the most for one measurement (default: %(default)s)",
+        help="time limit of one measurement (default: %(default)s)",
     )
     cache = Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench"))
     parser.add_argument(
@@ -118,13 +119,13 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=ROOT / "benches" / "results",
         metavar="DIRECTORY",
-        help="where the JSON goes",
+        help="where the JSON is written",
     )
     parser.add_argument(
         "--jvm-python",
         type=Path,
         default=places.jvm_python,
-        help="a Python with the PySpark of the JVM connector",
+        help="a Python that has the PySpark of the JVM connector",
     )
     parser.add_argument(
         "--jars", type=Path, default=places.jars, metavar="DIRECTORY", help="the jars of the JVM connector"
@@ -134,6 +135,6 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=places.kernel,
         metavar="PROGRAM",
-        help="the program that `benches/kernel` makes",
+        help="the program built from `benches/kernel`",
     )
     return parser

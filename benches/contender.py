@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-# Sessions of Spark: the environment of `make build`, and the one that the JVM connector is built for.
+# Spark sessions: the environment of `make build`, and the one for which the JVM connector is built.
 OUR_SESSION = "newest"
 JVM_SESSION = "jvm"
 
@@ -23,7 +23,7 @@ class Contender:
     module: str
     session: str | None = None
     program: bool = False
-    """Runs the program of `benches/kernel`, whose place its process finds in `DELTALOG_BENCH_KERNEL`."""
+    """Runs the program of `benches/kernel`, which its process finds by `DELTALOG_BENCH_KERNEL`."""
 
 
 OURS = Contender("ours", "benches.contenders.ours")

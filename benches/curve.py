@@ -48,7 +48,7 @@ class Point:
 
 
 def main(options: Sequence[str]) -> int:
-    """Ends with 1 when something could not be run, as the cases do."""
+    """Returns exit code 1 if something could not be run, as for the cases."""
     arguments = _parser().parse_args(options)
     console = Console(highlight=False)
     settings = Settings(
@@ -142,14 +142,14 @@ def _plot(points: Sequence[Point], picture: Path) -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="benches/run.py curve", description="How time and memory grow with the number of files."
+        prog="benches/run.py curve", description="Measures how time and memory grow with the number of files."
     )
     parser.add_argument(
         "--largest",
         type=int,
         default=1_000_000,
         metavar="FILES",
-        help="up to this many files (default: %(default)s)",
+        help="the largest number of files (default: %(default)s)",
     )
     parser.add_argument(
         "--rounds", type=int, default=3, help="measurements of each contender (default: %(default)s)"
@@ -166,7 +166,7 @@ def _parser() -> argparse.ArgumentParser:
         type=float,
         default=600,
         metavar="SECONDS",
-        help="the most for one measurement (default: %(default)s)",
+        help="time limit of one measurement (default: %(default)s)",
     )
     cache = Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench"))
     parser.add_argument(
@@ -181,13 +181,13 @@ def _parser() -> argparse.ArgumentParser:
         type=Path,
         default=ROOT / "benches" / "results",
         metavar="DIRECTORY",
-        help="where the JSON goes",
+        help="where the JSON is written",
     )
     parser.add_argument(
         "--picture",
         type=Path,
         default=ROOT / "benches" / "curve.png",
         metavar="FILE",
-        help="where the picture goes",
+        help="where the picture is written",
     )
     return parser

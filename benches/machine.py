@@ -33,14 +33,14 @@ def _processor() -> str:
 
 
 def _locked(package: str) -> str | None:
-    """The version of a dependency of the program in `benches/kernel`."""
+    """Returns the version of a dependency of the program in `benches/kernel`."""
     lock = (ROOT / "benches" / "kernel" / "Cargo.lock").read_text()
     found = re.search(rf'^name = "{package}"\nversion = "(.+)"$', lock, re.MULTILINE)
     return found[1] if found else None
 
 
 def _git(*arguments: str) -> str | None:
-    """None where this is no git checkout."""
+    """Returns None outside of a git checkout."""
     try:
         return subprocess.run(
             ["git", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=10, check=True

@@ -23,12 +23,12 @@ ROOT = Path(__file__).parent.parent
 
 
 class CouldNotRun(Exception):  # noqa: N818 (an outcome of a contender, which the report names)
-    """A contender gave no measurement; says why."""
+    """The reason why a contender gave no measurement."""
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the environments, the connector and the program of the Makefile are."""
+    """The locations of the environments, the connector and the program that the Makefile installs."""
 
     python: Path = Path(sys.executable)
     jvm_python: Path = ROOT / ".venvs" / "4.2" / "bin" / "python"
@@ -36,7 +36,7 @@ class Places:
     kernel: Path = ROOT / ".cache" / "kernel-target" / "release" / "bench-kernel"
 
     def command(self, contender: Contender) -> tuple[Path, dict[str, str]]:
-        """The Python of a contender and what its environment has in addition."""
+        """Returns the Python of a contender and the extra variables of its environment."""
         if contender.program:
             if not self.kernel.exists():
                 raise CouldNotRun(f"no {self.kernel}; `make bench` builds it")
@@ -74,7 +74,7 @@ class Worker:
             )
 
     def ask(self, request: Mapping[str, Any], seconds: float) -> dict[str, Any]:
-        """The answer, or `CouldNotRun`; a worker that takes longer than `seconds` is ended."""
+        """Returns the answer or raises `CouldNotRun`. A worker that takes longer than `seconds` is ended."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         timer = Timer(seconds, self._kill)
@@ -102,7 +102,7 @@ class Worker:
         return answer
 
     def close(self) -> None:
-        """Lets the process end, and with it the JVM that it may have started."""
+        """Ends the process, and with it the JVM that it may have started."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         with suppress(BrokenPipeError):
@@ -117,13 +117,13 @@ class Worker:
             self._process.stdout.close()
 
     def _kill(self) -> None:
-        """Ends the process group, which has no members but those that this worker started."""
+        """Ends the process group, which contains only processes that this worker started."""
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
 
 
 class Pool:
-    """Asks contenders. The workers of sessions live until the pool is closed."""
+    """Sends requests to contenders. Workers with sessions live until the pool is closed."""
 
     def __init__(self, places: Places, directory: Path, seconds: float) -> None:
         self._places, self._directory, self._seconds = places, directory, seconds

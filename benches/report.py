@@ -31,7 +31,7 @@ def show(console: Console, summary: Summary) -> None:
 
 
 def save(directory: Path, summary: Summary, outcomes: Sequence[Outcome], machine: dict[str, Any]) -> Path:
-    """Everything, each single sample too."""
+    """Saves everything as JSON, including every sample."""
     directory.mkdir(parents=True, exist_ok=True)
     now = datetime.now(timezone.utc)
     samples = {outcome.contender.name: outcome.samples for outcome in outcomes}
@@ -62,7 +62,7 @@ def _times(summary: Summary) -> Table:
 def _comparisons(summary: Summary) -> Table:
     table = _new("measure", "ratio or limit", "of", "-found", "-target", "")
     for each in summary.compared:
-        # A ratio of memory that nobody has set a target for says little.
+        # A memory ratio without a target says little.
         if each.quantity == "memory" and each.at_most is None:
             continue
         show_number = {"seconds": _seconds, "peak_bytes": _bytes, "heap_bytes": _bytes}.get(
@@ -84,7 +84,7 @@ def _comparisons(summary: Summary) -> Table:
 
 
 def _verdict(summary: Summary, each: Compared) -> str:
-    """Targets are for the full tables."""
+    """Returns the verdict. Targets apply to the full tables only."""
     if summary.scale != TARGET_SCALE:
         return "" if each.at_most is None else f"[dim]at {TARGET_SCALE} scale[/]"
     return _MARKS[each.reached]

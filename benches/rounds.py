@@ -48,9 +48,9 @@ class Settings:
     rounds: int
     cache: Path
     seconds: float
-    """The longest that one measurement may take."""
+    """Time limit of one measurement."""
     contenders: Sequence[str]
-    """Names; none: all."""
+    """Names; empty means all."""
     places: Places
 
 
@@ -65,7 +65,7 @@ def run(case: Case, settings: Settings, tell: Callable[[str], None]) -> list[Out
         for each in case.contenders
         if not settings.contenders or each.name in settings.contenders
     ]
-    # Beside the tables, so that a copy of a log can be made of links.
+    # Beside the tables, so that a log can be copied by links.
     with (
         tempfile.TemporaryDirectory(
             dir=settings.cache, prefix=".run-", ignore_cleanup_errors=True
@@ -119,6 +119,6 @@ def _compare_answers(outcomes: Sequence[Outcome]) -> None:
 
 def _equal(answer: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
     """Compares answers. Sums may differ by the order of their addition."""
-    # Who can do a part of the work answers for that part.
+    # A contender that does a part of the work answers for that part.
     shared = answer.keys() & expected.keys()
     return bool(shared) and all(math.isclose(answer[key], expected[key], rel_tol=1e-9) for key in shared)

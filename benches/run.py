@@ -7,7 +7,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-# Started as a file, Python looks for modules beside it; ours are found from the repository.
+# Python looks for modules beside the started file; ours are found from the repository.
 sys.path[0] = str(Path(__file__).parent.parent)
 
 if __name__ == "__main__":

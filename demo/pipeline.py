@@ -77,7 +77,7 @@ def start_spark(root: Path) -> SparkSession:
 
 
 def new_table(title: str, **columns: str) -> Table:
-    """A compact table; `columns` says for each how it is justified."""
+    """Returns a compact table. `columns` maps each column to its justification."""
     table = Table(title=title, title_justify="left", title_style="italic", box=SIMPLE_HEAD, pad_edge=False)
     for name, justify in columns.items():
         table.add_column(name.replace("_", " "), justify="right" if justify == "right" else "left")
@@ -195,7 +195,7 @@ def build_gold(spark: SparkSession, places: Places) -> None:
 def show_skipping(spark: SparkSession, places: Places) -> None:
     """Shows how many files a filter keeps: by partition in bronze, by statistics in silver."""
     table = new_table(
-        "files that a filter leaves",
+        "files that a filter keeps",
         table="left",
         filter="left",
         read="right",
@@ -222,7 +222,7 @@ def show_time_travel(spark: SparkSession, places: Places) -> None:
         spark.read.format("deltalog").load(places.bronze).count(),
     )
     console.print(
-        f"bronze at version 11: {before:,} rows; now: {after:,}; the late day brought {after - before:,}"
+        f"bronze at version 11: {before:,} rows; now: {after:,}; the late day added {after - before:,}"
     )
     if after != flights.ROWS:
         raise SystemExit(
@@ -288,7 +288,7 @@ def run(places: Places) -> None:
     spark = start_spark(places.root)
     raw = spark.read.csv(str(csv), header=True, schema=flights.SPARK_SCHEMA, nullValue="NA").cache()
 
-    step("Bronze: rows as they came, partitioned by month")
+    step("Bronze: raw rows, partitioned by month")
     late = load_bronze(raw, places)
 
     step("Late rows: two writers append at once")
@@ -315,7 +315,7 @@ def run(places: Places) -> None:
         "the last commits of bronze",
     )
 
-    step("Proof by another reader")
+    step("Check by another reader")
     check_with_deltalake(spark, places)
 
     step("Plot")
@@ -327,7 +327,7 @@ def run(places: Places) -> None:
     )
     spark.stop()
 
-    step("Done; everything lies here")
+    step("Done; everything is here")
     for name, place in (
         ("raw data", csv),
         ("bronze", places.bronze),
@@ -345,7 +345,7 @@ def main() -> None:
         "--output",
         type=Path,
         default=Path("demo-output"),
-        help="where everything is written; made anew (%(default)s)",
+        help="output directory, emptied first (default: %(default)s)",
     )
     root = parser.parse_args().output.resolve()
     if root.exists() and any(root.iterdir()) and not (root / ".deltalog-demo").is_file():

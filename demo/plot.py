@@ -42,7 +42,7 @@ def delays(axes: Axes, points: list[tuple[int, str, float]]) -> None:
         ends[name] = (line[-1], colour)
     height = None
     for name, ((month, delay), colour) in sorted(ends.items(), key=lambda end: end[1][0][1]):
-        height = delay if height is None else max(delay, height + 1.6)  # Names that would touch move apart.
+        height = delay if height is None else max(delay, height + 1.6)  # Moves names apart that would touch.
         axes.annotate(
             name, (month, delay), xytext=(month + 0.2, height), color=colour, va="center", fontweight="bold"
         )
@@ -73,7 +73,7 @@ def commits(axes: Axes, history: list[Commit]) -> None:
         )
     axes.set_xticks([commit.version for commit in history])
     axes.set_xlabel("version of the bronze table")
-    axes.set_yticks([])  # Every bar carries its number.
+    axes.set_yticks([])  # Every bar has its number.
     axes.spines["left"].set_visible(False)
     axes.margins(x=0.02, y=0.12)
     axes.set_title("Rows that each commit added", loc="left", fontweight="bold")

@@ -97,7 +97,7 @@ def fetch(target: Path) -> list[Path]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Fetch the jars of the JVM connector.")
-    parser.add_argument("directory", type=Path, help="where the jars shall lie; replaced")
+    parser.add_argument("directory", type=Path, help="directory for the jars; replaced")
     for jar in fetch(parser.parse_args().directory.resolve()):
         print(jar)
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks what the Makefile cannot install itself: a C compiler, Rust, Python and Java. Names everything that is missing, each with the
-# command that installs it, before it fails.
+# Checks what the Makefile cannot install itself: a C compiler, Rust, Python and Java. Names everything that is
+# missing, with the command that installs it, before it fails.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -17,7 +17,13 @@ need() { # need WHAT HOW-TO-INSTALL
 at_least() { [[ $(printf '%s\n%s\n' "$1" "$2" | sort -V | head -n 1) == "$2" ]]; }
 
 # hint DEBIAN-PACKAGES BREW-FORMULA
-hint() { if [[ $(uname -s) == Darwin ]]; then echo "brew install $2"; else echo "apt-get install $1   (or your system's package of that name)"; fi; }
+hint() {
+    if [[ $(uname -s) == Darwin ]]; then
+        echo "brew install $2"
+    else
+        echo "apt-get install $1   (or your system's package of that name)"
+    fi
+}
 
 command -v cc >/dev/null || need "a C compiler (cc), which links Rust" "$(hint build-essential gcc)"
 
@@ -35,7 +41,8 @@ if ! command -v "$python" >/dev/null; then
     need "Python 3.10 or newer ($python)" "$(hint 'python3 python3-venv' python)"
 else
     have=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
-    at_least "$have" 3.10 || need "Python 3.10 or newer ($python is $have)" "$(hint 'python3 python3-venv' python), or: make PYTHON=/path/to/python3.12"
+    at_least "$have" 3.10 || need "Python 3.10 or newer ($python is $have)" \
+        "$(hint 'python3 python3-venv' python), or: make PYTHON=/path/to/python3.12"
     "$python" -c 'import ensurepip, venv' 2>/dev/null || need "Python's venv module" "$(hint python3-venv python)"
 fi
 
@@ -44,7 +51,8 @@ if ! command -v "$java" >/dev/null || ! have=$("$java" -version 2>&1); then
     need "Java 17 or newer ($java)" "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
 else
     have=$(sed -n 's/.*version "\([0-9]*\).*/\1/p' <<<"$have")
-    at_least "${have:-0}" 17 || need "Java 17 or newer ($java is ${have:-unknown})" "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
+    at_least "${have:-0}" 17 || need "Java 17 or newer ($java is ${have:-unknown})" \
+        "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
 fi
 
 exit "$missing"

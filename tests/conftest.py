@@ -10,7 +10,7 @@ from typing import NoReturn
 
 import pytest
 
-# Spark's Python workers are those of the environment under test, and Spark talks to nobody but itself.
+# Spark's Python workers use the environment under test, and Spark listens on the loopback address only.
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 

@@ -12,7 +12,7 @@ import pytest
 
 
 def prerequisites(root: Path, directory: Path, **programs: str) -> subprocess.CompletedProcess[str]:
-    """Runs the check where only `programs` (name to shell text) and the plainest system tools exist."""
+    """Runs the check with only `programs` (name to shell text) and basic system tools on the path."""
     for name in ("bash", "cut", "dirname", "head", "sed", "sort", "uname"):
         found = next(
             path for path in (Path(folder, name) for folder in ("/usr/bin", "/bin")) if path.exists()
@@ -46,7 +46,7 @@ def test_nothing_is_missing(root: Path, tmp_path: Path) -> None:
     assert (ran.returncode, ran.stderr) == (0, "")
 
 
-def test_names_all_that_is_missing_with_the_command_that_installs_it(root: Path, tmp_path: Path) -> None:
+def test_names_everything_missing_and_the_command_that_installs_it(root: Path, tmp_path: Path) -> None:
     ran = prerequisites(root, tmp_path)
     assert ran.returncode == 1
     said = ran.stderr.splitlines()
@@ -74,7 +74,7 @@ def test_names_what_is_too_old(root: Path, tmp_path: Path, program: str, text: s
     assert said in ran.stderr
 
 
-def test_the_connector_without_pyspark_says_so(root: Path, tmp_path: Path) -> None:
+def test_the_connector_names_missing_pyspark(root: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-S", "-I", str(root / "scripts" / "jvm_connector.py"), str(tmp_path / "jars")]
     ran = subprocess.run(
         command, capture_output=True, text=True, env=dict(os.environ), timeout=60, check=False

@@ -16,7 +16,7 @@ COLUMNS = ["path", "size", "partition_values"]
 
 
 def _count(files: Any) -> int:
-    """Takes the stream batch by batch, as a program does that does not want to hold it."""
+    """Reads the stream batch by batch, without holding it."""
     return sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(files))
 
 

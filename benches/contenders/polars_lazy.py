@@ -25,6 +25,6 @@ def scan(watch: Watch, table: str) -> dict[str, Any]:
 
 
 def _batches(frame: pl.LazyFrame) -> Iterator[pa.RecordBatch]:
-    """As Arrow that shares the memory of Polars: its own kind of strings is left as it is."""
+    """Returns Arrow that shares the memory of Polars, with its kind of strings."""
     for part in frame.collect_batches(engine="streaming"):
         yield from part.to_arrow(compat_level=pl.CompatLevel.newest()).to_batches()

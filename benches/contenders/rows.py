@@ -13,12 +13,12 @@ import pyarrow.compute as pc
 
 COLUMN = "d3"
 PREDICATE = "i1 < 500000"
-"""Of `COLUMN` alone, true for half of the rows; the column in it is not asked for."""
+"""A predicate for the query of `COLUMN`. It is true for half of the rows; its own column is not returned."""
 LIMIT = 500_000
 
 
 def take(stream: Any) -> tuple[int, float]:
-    """The batches of anything with `__arrow_c_stream__`."""
+    """Returns the batches of anything with `__arrow_c_stream__`."""
     return take_batches(pa.RecordBatchReader.from_stream(stream))
 
 

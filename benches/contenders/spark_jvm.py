@@ -21,7 +21,7 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
-    """The connector keeps snapshots, and is made to forget them."""
+    """Plans with an empty snapshot cache of the connector."""
     spark = spark_session.session()
     log = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
     return spark_session.plan(watch, spark, "delta", table, log.clearCache)

@@ -28,7 +28,7 @@ CONNECTOR = {
 
 HEAP_STEP = 1 << 18
 HEAP_WAIT_SECONDS = 1.5
-"""Longer than py4j's thread sleeps."""
+"""Longer than the sleep of py4j's thread."""
 
 
 def session() -> SparkSession:
@@ -36,7 +36,7 @@ def session() -> SparkSession:
         SparkSession.builder.master("local[2]")
         .appName("deltalog benches")
         .config("spark.driver.memory", "6g")
-        # The process ends where its temporary files are: in a directory that the runner removes.
+        # Temporary files go into a directory that the runner removes.
         .config("spark.local.dir", str(Path.cwd()))
         .config("spark.driver.extraJavaOptions", f"-Djava.io.tmpdir={Path.cwd()}")
         .config("spark.ui.enabled", "false")
@@ -96,14 +96,15 @@ def plan(
     keeps of a table.
     """
     with_jvm(watch, spark)
-    none = spark._jvm.org.apache.spark.api.python.PythonUtils.toSeq(spark._jvm.java.util.ArrayList())  # type: ignore[union-attr]
+    jvm: Any = spark._jvm
+    none = jvm.org.apache.spark.api.python.PythonUtils.toSeq(jvm.java.util.ArrayList())
     forget()
     before = heap_bytes(spark)
     with watch("plan"):
         location = _location(spark.read.format(format_).load(table))
-        # A listing may be made while it is walked over: the hash is that of every file's path.
+        # A listing may be lazy, so the hash covers the path of every file.
         location.listFiles(none, none).hashCode()
-    # What the listing gave is gone: what is left is what the source and its connector keep of the table.
+    # The listing itself is gone. What is left is what the source and its connector keep of the table.
     watch.note("plan", "heap_bytes", heap_bytes(spark) - before)
     files = len(location.inputFiles())
     forget()
@@ -125,7 +126,7 @@ def scan_vectors(watch: Watch, spark: SparkSession, format_: str, table: str) ->
 
 
 def scan_files(watch: Watch, spark: SparkSession, table: str) -> dict[str, Any]:
-    """The same of the table's data files, without a table."""
+    """Runs the same queries on the table's data files, as plain Parquet."""
     with_jvm(watch, spark)
     return _two_queries(
         watch, lambda: spark.read.option("pathGlobFilter", "*.parquet").parquet(table), "without vectors"

@@ -25,7 +25,7 @@ CREATED_MS = 1_704_067_200_000
 
 @dataclass(frozen=True)
 class Shape:
-    """How many data columns of each type a table has: `i0…`, `d0…`, `s0…`, and all have statistics."""
+    """Numbers of data columns of each type: `i0…`, `d0…`, `s0…`. All have statistics."""
 
     longs: int
     doubles: int
@@ -45,7 +45,7 @@ NARROW = Shape(3, 3, 2)
 
 
 def metadata(schema: list[tuple[str, str]], partition_columns: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The `metaData` action of a table with these nullable columns."""
+    """Returns the `metaData` action of a table with these nullable columns."""
     fields = [{"name": name, "type": type_, "nullable": True, "metadata": {}} for name, type_ in schema]
     return {
         "id": "6f1d4e3a-0000-4000-8000-00000000be7c",
@@ -62,12 +62,12 @@ def protocol() -> dict[str, Any]:
 
 
 def partitioned_metadata(shape: Shape) -> dict[str, Any]:
-    """The `metaData` of the tables that hold `Files`."""
+    """Returns the `metaData` of the tables that hold `Files`."""
     return metadata([*shape.columns(), *((name, "string") for name in PARTITION_COLUMNS)], PARTITION_COLUMNS)
 
 
 def lines(*actions: dict[str, Any]) -> str:
-    """Actions as lines of a commit."""
+    """Returns actions as lines of a commit."""
     return "".join(json.dumps(action, separators=(",", ":")) + "\n" for action in actions)
 
 
@@ -91,11 +91,11 @@ class Files:
     size: pa.Int64Array
     modification_time: pa.Int64Array
     bounds: tuple[tuple[str, str, pa.StringArray, pa.StringArray], ...]
-    """Name, type, minima and maxima as text."""
+    """Returns name, type, minima and maxima as text."""
 
     @classmethod
     def make(cls, shape: Shape, first: int, count: int) -> Files:
-        """The files `first` to `first + count - 1`. The same arguments give the same files."""
+        """Returns the files `first` to `first + count - 1`. The same arguments give the same files."""
         random = np.random.default_rng((first, count))
         month, region = random.integers(0, len(MONTHS), count), random.integers(0, len(REGIONS), count)
         return cls(
@@ -113,7 +113,7 @@ class Files:
         return len(self.path)
 
     def statistics(self, quote: str = '"') -> pa.StringArray:
-        """The `stats` texts; `quote` is the mark to use, escaped where the text goes into JSON once more."""
+        """Returns the `stats` texts. `quote` is the quotation mark, escaped if the text goes into JSON again."""
         parts: list[str | pa.Array] = [f"{{{quote}numRecords{quote}:{ROWS_PER_FILE}"]
         for title, which in (("minValues", 2), ("maxValues", 3)):
             for number, bound in enumerate(self.bounds):
@@ -126,7 +126,7 @@ class Files:
         return _join(parts)
 
     def json_lines(self) -> list[str]:
-        """The `add` actions as lines of commits, without line ends."""
+        """Returns the `add` actions as lines of commits, without line ends."""
         parts: list[str | pa.Array] = [
             '{"add":{"path":"',
             self.path,
@@ -178,7 +178,7 @@ def _bounds(
 
 
 def _join(parts: list[str | pa.Array]) -> pa.StringArray:
-    """Element-wise concatenation of constants and columns."""
+    """Concatenates constants and columns element by element."""
     return pc.binary_join_element_wise(
         *(pa.scalar(part) if isinstance(part, str) else part for part in parts), ""
     )

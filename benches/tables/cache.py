@@ -9,12 +9,12 @@ import shutil
 from pathlib import Path
 from typing import Any, Protocol
 
-# Counts up whenever a generator writes something else than before.
+# Increase it whenever the output of a generator changes.
 GENERATION = 1
 
 
 class TableSpec(Protocol):
-    """What a generator offers: a name for the directory, its parameters, and the making."""
+    """A generator: the name of its directory, its parameters, and a method that makes the table."""
 
     @property
     def name(self) -> str: ...

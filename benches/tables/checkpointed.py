@@ -128,7 +128,7 @@ class Checkpointed:
 
 
 def commit(version: int, files: int, removed: list[str]) -> str:
-    """The text of a commit after the checkpoint: new files, and removes of as many old ones as are given."""
+    """Returns the text of a commit after the checkpoint: new files, and a remove for each given old file."""
     number = version - VERSION - 1
     added = Files.make(WIDE, files + number * CHANGES_PER_COMMIT, CHANGES_PER_COMMIT)
     removes = [
@@ -139,7 +139,7 @@ def commit(version: int, files: int, removed: list[str]) -> str:
 
 
 def _others(tombstones: int) -> pa.Table:
-    """What is in a checkpoint besides adds."""
+    """Returns the rows of a checkpoint that are not adds."""
     gone = [
         {"path": f"month=2022-12/region=asia/part-{number:05}-gone.c000.snappy.parquet"}
         for number in range(tombstones)

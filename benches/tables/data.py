@@ -114,7 +114,7 @@ def _rows(file: int, count: int) -> pa.Table:
 
 
 def _statistics(footer: pq.FileMetaData) -> dict[str, Any]:
-    """The statistics of a file, as its footer has them (protocol: "Per-file Statistics")."""
+    """Returns the statistics of a file from its footer (protocol: "Per-file Statistics")."""
     low: dict[str, Any] = {}
     high: dict[str, Any] = {}
     for group in range(footer.num_row_groups):

@@ -53,13 +53,13 @@ def write(table: Path, vectors: list[Rows]) -> list[dict[str, Any]]:
 
 
 def z85(data: bytes) -> str:
-    """Base 85 as the protocol has it; the length is a multiple of four."""
+    """Encodes bytes as the protocol's base 85. Their length is a multiple of four."""
     words = (int.from_bytes(data[start : start + 4], "big") for start in range(0, len(data), 4))
     return "".join(_Z85[word // 85**power % 85] for word in words for power in (4, 3, 2, 1, 0))
 
 
 def _roaring(rows: Rows) -> bytes:
-    """A 32-bit bitmap without run containers."""
+    """Encodes a 32-bit bitmap without run containers."""
     keys, starts = np.unique(rows >> 16, return_index=True)
     parts = np.split(rows & 0xFFFF, starts[1:])
     containers = [_container(part) for part in parts]

@@ -14,7 +14,7 @@ import deltalog
 from tests.golden.canonical import rows
 from tests.interop.data import PARTITION_BY, PARTITIONS, TYPES
 
-# The two packages share their verbs, so that each test runs with the parts swapped.
+# The two packages have the same functions, so each test runs with the roles swapped.
 PAIRS = [
     pytest.param(deltalog, deltalake, id="ours to theirs"),
     pytest.param(deltalake, deltalog, id="theirs to ours"),
@@ -40,7 +40,7 @@ def test_partition_values_are_escaped_and_typed(writer: Any, reader: Any, tmp_pa
 
 
 @pytest.mark.parametrize(("writer", "reader"), PAIRS)
-def test_both_write_in_turn(writer: Any, reader: Any, tmp_path: Path) -> None:
+def test_both_write_alternately(writer: Any, reader: Any, tmp_path: Path) -> None:
     first, second = TYPES.take([0, 1]), TYPES.take([2])  # Not slices: some writers abort on them.
     writer.write_deltalake(tmp_path, first)
     reader.write_deltalake(tmp_path, second, mode="append")

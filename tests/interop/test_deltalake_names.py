@@ -77,7 +77,7 @@ def test_filters_find_the_rows_that_deltalake_finds(table: Path, filters: Any) -
     assert rows(ours.to_pyarrow_table(filters=filters)) == expected
     assert rows(pa.table(ours.scan(predicate=filters))) == expected
     assert ours.count(filters) == len(expected)
-    # A frame of pandas may show a NULL as NaN.
+    # A pandas frame may show NULL as NaN.
     assert len(ours.to_pandas(filters=filters, columns=["n"])) == len(expected)
 
 
@@ -165,7 +165,7 @@ def test_transaction_version(tmp_path: Path) -> None:
         ({"columns": "n"}, deltalog.InvalidArgumentError, "list of names"),
     ],
 )
-def test_what_cannot_be_asked(table: Path, arguments: Any, error: type[Exception], message: str) -> None:
+def test_invalid_arguments(table: Path, arguments: Any, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         deltalog.DeltaTable(table).to_pyarrow_table(**arguments)
 

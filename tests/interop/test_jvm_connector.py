@@ -84,8 +84,9 @@ def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> N
     table = f"delta.`{tmp_path}`"
     jvm.run(
         f"""CREATE TABLE {table} USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '3')
-        AS SELECT id, CASE WHEN id % 3 = 0 THEN NULL ELSE concat('p/ %', id % 3) END AS p, CAST(id AS DECIMAL(20, 3)) AS d,
-        named_struct('a', array(id, NULL)) AS s, map('k', id) AS m, timestamp_micros(id) AS t, X'00FF' AS b FROM range(100)"""
+        AS SELECT id, CASE WHEN id % 3 = 0 THEN NULL ELSE concat('p/ %', id % 3) END AS p,
+        CAST(id AS DECIMAL(20, 3)) AS d, named_struct('a', array(id, NULL)) AS s, map('k', id) AS m,
+        timestamp_micros(id) AS t, X'00FF' AS b FROM range(100)"""
     )
     for number in range(4):
         jvm.run(f"DELETE FROM {table} WHERE id % 10 = {number}")
@@ -95,7 +96,7 @@ def test_we_read_theirs_back_to_the_first_version(jvm: Jvm, tmp_path: Path) -> N
     assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}"))
 
 
-def test_they_write_on_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> None:
+def test_they_keep_writing_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> None:
     table = f"delta.`{tmp_path}`"
     data = pa.table({"id": pa.array(range(10), pa.int64())})
     for _ in range(4):
@@ -118,8 +119,9 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
     """
     table = f"delta.`{tmp_path}`"
     jvm.run(
-        f"""CREATE TABLE {table} (id BIGINT, p BIGINT, s STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES ('delta.checkpointInterval' = '4',
-        'delta.enableDeletionVectors' = 'true', 'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = '{mapping}')"""
+        f"""CREATE TABLE {table} (id BIGINT, p BIGINT, s STRING) USING delta PARTITIONED BY (p) TBLPROPERTIES (
+        'delta.checkpointInterval' = '4', 'delta.enableDeletionVectors' = 'true',
+        'delta.enableChangeDataFeed' = 'true', 'delta.columnMapping.mode' = '{mapping}')"""
     )
     statements = [
         f"INSERT INTO {table} SELECT id, id % 3, concat('s', id) FROM range(0, 5000, 1, 4)",
@@ -127,7 +129,8 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
         f"DELETE FROM {table} WHERE id BETWEEN 1000 AND 3000 AND p <> 2",
         f"UPDATE {table} SET s = 'new' WHERE id % 11 = 0",
         f"""MERGE INTO {table} t USING (SELECT id, id % 3 AS p FROM range(4900, 5100)) u ON t.id = u.id
-        WHEN MATCHED AND t.p = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'merged' WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (u.id, u.p, NULL)""",
+        WHEN MATCHED AND t.p = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET s = 'merged'
+        WHEN NOT MATCHED THEN INSERT (id, p, s) VALUES (u.id, u.p, NULL)""",
         f"DELETE FROM {table} WHERE p = 1",
         f"OPTIMIZE {table}",
         f"DELETE FROM {table} WHERE id = 2 OR id = 3",
@@ -151,7 +154,7 @@ def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path:
         assert rows(pa.table(newest.load_cdf(version))) == rows(since), version
 
 
-def test_we_write_on_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: Path) -> None:
+def test_we_keep_writing_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_path: Path) -> None:
     """We create a table with both features, they delete and update rows, then we append, checkpoint and
     overwrite.
     """

@@ -119,7 +119,7 @@ def test_a_damaged_commit(table: Path, version: int, damage: Callable[[bytes], b
         assert read(table, version=1) == [0, 1]
 
 
-def test_a_feature_that_nobody_knows(table: Path) -> None:
+def test_an_unknown_feature(table: Path) -> None:
     edit(table, 0, protocol(readerFeatures=["timeCrystals"], writerFeatures=["timeCrystals"]))
     for ask in (lambda: read(table), lambda: write_deltalake(table, pa.table({"id": [1]}), mode="append")):
         with pytest.raises(NotImplementedError, match=r"'timeCrystals'.*use a client") as caught:
@@ -129,7 +129,7 @@ def test_a_feature_that_nobody_knows(table: Path) -> None:
     assert DeltaTable.is_deltatable(table)
 
 
-def test_a_feature_that_only_writers_must_know(table: Path) -> None:
+def test_an_unknown_writer_feature(table: Path) -> None:
     edit(table, 0, protocol(minReaderVersion=1, writerFeatures=["timeCrystals"]))
     assert read(table) == [0, 1, 2]
     with pytest.raises(deltalog.UnsupportedFeatureError, match=r"cannot write.*'timeCrystals'"):
@@ -147,7 +147,7 @@ def test_a_protocol_of_the_future(table: Path) -> None:
     "path",
     ["../t.parquet", "a/../../t.parquet", "%2E%2E/t.parquet", "%2e%2e%2ft.parquet", "a%00b", "a%zz", ""],
 )
-def test_a_path_that_no_writer_may_write(table: Path, path: str) -> None:
+def test_a_path_that_the_protocol_forbids(table: Path, path: str) -> None:
     edit(table, 2, lambda action: action.get("add", {}).update(path=path))
     opened = DeltaTable(table)
     for ask in (opened.to_arrow, opened.files, opened.file_uris):
@@ -218,7 +218,7 @@ def test_a_damaged_data_file(table: Path, damage: Callable[[bytes], bytes]) -> N
     assert caught.value.path in data_files(table)
 
 
-def test_a_file_without_the_rights_to_read_it(table: Path) -> None:
+def test_a_file_without_read_permission(table: Path) -> None:
     """A file that may not be read is never taken for absent."""
     commit_file(table, 1).chmod(0)
     try:
@@ -228,11 +228,11 @@ def test_a_file_without_the_rights_to_read_it(table: Path) -> None:
             read(table)
         assert isinstance(caught.value, deltalog.AccessDeniedError)
     else:
-        # The administrator may read everything.
+        # root may read everything.
         assert read(table) == [0, 1, 2]
 
 
-def test_every_error_is_below_the_base() -> None:
+def test_every_error_is_a_delta_error() -> None:
     kinds = {
         name: kind
         for name, kind in vars(deltalog).items()

@@ -74,7 +74,7 @@ def test_ranges_by_time(table: DeltaTable) -> None:
     }
     assert changes(table, starting_timestamp=times[1]) == V1 + V2
     assert changes(table, starting_timestamp=times[1].isoformat(), ending_timestamp=times[1]) == V1
-    # Less than a millisecond after a version is after it.
+    # A time less than a millisecond after a version is after it.
     assert changes(table, starting_timestamp=times[1] + dt.timedelta(microseconds=1)) == V2
     assert changes(table, ending_timestamp=dt.datetime(2200, 1, 1)) == V0 + V1 + V2
     assert changes(table, 1, ending_timestamp=times[2] - dt.timedelta(microseconds=1)) == V1
@@ -119,7 +119,7 @@ def test_out_of_range(
     assert changes(table, **arguments, allow_out_of_range=True) == []
 
 
-def test_what_cannot_be_meant(table: DeltaTable) -> None:
+def test_contradictory_or_invalid_arguments(table: DeltaTable) -> None:
     for arguments, words in (
         ({"starting_version": 0, "starting_timestamp": "2024-01-01"}, "both"),
         ({"ending_version": 0, "ending_timestamp": "2024-01-01"}, "both"),
@@ -138,7 +138,7 @@ def test_a_table_without_the_feed(tmp_path: Path) -> None:
         DeltaTable(tmp_path).load_cdf()
 
 
-def test_the_feeds_columns_are_its_own(tmp_path: Path) -> None:
+def test_a_table_with_the_feed_cannot_use_its_column_names(tmp_path: Path) -> None:
     with pytest.raises(deltalog.SchemaMismatchError, match="_change_type"):
         write_deltalake(tmp_path, pa.table({"_change_type": ["insert"]}), configuration=FEED)
     assert not DeltaTable.is_deltatable(tmp_path)

@@ -79,16 +79,16 @@ def test_any_columns_in_any_order(table: DeltaTable) -> None:
         assert pa.table(table.files(columns=chosen)).equals(whole.select(chosen)), chosen
 
 
-def test_no_columns_are_a_count(table: DeltaTable) -> None:
+def test_no_columns_give_a_row_count(table: DeltaTable) -> None:
     assert sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(table.files(columns=[]))) == 3
 
 
-def test_a_column_that_is_not_there(table: DeltaTable) -> None:
+def test_an_unknown_column(table: DeltaTable) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match=r"'sice'.*modification_time"):
         table.files(columns=["sice"])
 
 
-def test_one_text_is_not_a_list_of_letters(table: DeltaTable) -> None:
+def test_a_string_is_not_a_list_of_columns(table: DeltaTable) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="list"):
         table.files(columns="path")
     with pytest.raises(deltalog.InvalidArgumentError, match="list"):
@@ -121,13 +121,13 @@ def test_files_that_cannot_match_are_skipped(table: DeltaTable, predicate: str |
 @pytest.mark.parametrize(
     "predicate", ["nothing = 1", "id =", "id = 'x'", "", "s > 1", "id = 1; DROP TABLE t", "\x00"]
 )
-def test_a_predicate_that_is_none(table: DeltaTable, predicate: str) -> None:
+def test_an_invalid_predicate(table: DeltaTable, predicate: str) -> None:
     for ask in (table.file_uris, table.files, lambda text: table.to_arrow(predicate=text)):
         with pytest.raises(deltalog.InvalidArgumentError):
             ask(predicate)
 
 
-def test_uris_open(table: DeltaTable) -> None:
+def test_uris_can_be_opened(table: DeltaTable) -> None:
     for uri in table.file_uris():
         assert uri.startswith(table.table_uri + "/")
         assert (Path(unquote(urlparse(uri).path))).is_file()

@@ -90,7 +90,7 @@ def arrow(**options: Any) -> Write:
 
 
 def required(table: pa.Table, file: Path) -> None:
-    """Writes columns that are declared as required, and nested fields that are declared as optional."""
+    """Declares columns without nulls as required; their nested fields stay optional."""
     fields = [
         pa.field(field.name, field.type, nullable=table[field.name].null_count > 0) for field in table.schema
     ]
@@ -120,7 +120,7 @@ WRITERS: dict[str, Write] = {
     "required": required,
     **{codec: arrow(compression=codec) for codec in ("NONE", "SNAPPY", "GZIP", "BROTLI", "LZ4", "ZSTD")},
 }
-# Polars writes maps as lists of structs, which are no maps.
+# Polars writes maps as lists of structs, which are not maps.
 OTHERS = {
     "polars": (polars, [name for name in ROWS if name not in {"map", "deep"}]),
     "duckdb": (duck, list(ROWS)),

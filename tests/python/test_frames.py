@@ -37,7 +37,7 @@ DATA = pa.table(
 
 
 def pandas_frame() -> pd.DataFrame:
-    # Of its own, pandas makes floats of numbers with gaps.
+    # By default pandas turns integers with gaps into floats.
     return pd.DataFrame(
         {
             name: pd.array(DATA[name].to_pylist(), dtype=pd.ArrowDtype(DATA[name].type))
@@ -58,18 +58,18 @@ SOURCES = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-def test_in(name: str, tmp_path: Path) -> None:
+def test_each_library_is_a_source(name: str, tmp_path: Path) -> None:
     data = SOURCES[name]()
     assert write_deltalake(tmp_path, data) == 0
     assert rows(pa.table(DeltaTable(tmp_path).to_arrow())) == rows(DATA)
 
 
-def test_in_from_another_table_of_ours(tmp_path: Path) -> None:
+def test_a_table_is_a_source(tmp_path: Path) -> None:
     write_deltalake(tmp_path / "a", DATA)
     write_deltalake(tmp_path / "b", DeltaTable(tmp_path / "a"))
     write_deltalake(tmp_path / "b", DeltaTable(tmp_path / "a").to_arrow(["id"], "id = 1"), mode="append")
     assert len(pa.table(DeltaTable(tmp_path / "b"))) == 4
-    # The source's error is not hidden behind another.
+    # The error of the source is not hidden behind another one.
     (tmp_path / "a" / data_files(tmp_path / "a")[0]).unlink()
     with pytest.raises(deltalog.MissingFileError, match="not there"):
         write_deltalake(tmp_path / "b", DeltaTable(tmp_path / "a"), mode="append")
@@ -83,7 +83,7 @@ def test_a_table_is_overwritten_by_its_own_rows(tmp_path: Path) -> None:
     assert pa.table(table)["id"].to_pylist() == [2]
 
 
-def test_pandas_of_its_own_types(tmp_path: Path) -> None:
+def test_pandas_types(tmp_path: Path) -> None:
     frame = pd.DataFrame(
         {
             "n": [1, 2],
@@ -99,7 +99,7 @@ def test_pandas_of_its_own_types(tmp_path: Path) -> None:
     assert read.schema.field("n").type == pa.int64()
 
 
-def test_out(tmp_path: Path) -> None:
+def test_each_library_reads_our_streams(tmp_path: Path) -> None:
     write_deltalake(tmp_path, DATA)
     table = DeltaTable(tmp_path)
     assert rows(pa.table(table)) == rows(DATA)
@@ -111,7 +111,7 @@ def test_out(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="pandas 3 needs Python 3.11")
-def test_out_to_pandas(tmp_path: Path) -> None:
+def test_pandas_reads_our_streams(tmp_path: Path) -> None:
     write_deltalake(tmp_path, DATA)
     frame = pd.DataFrame.from_arrow(DeltaTable(tmp_path).to_arrow())  # type: ignore[attr-defined]
     assert frame["name"].tolist()[:2] == DATA["name"].to_pylist()[:2]
@@ -123,7 +123,7 @@ def test_out_to_pandas(tmp_path: Path) -> None:
     [[1, 2], {"a": [1]}, "a", None, pa.array([1]), pa.schema([("a", pa.int8())]), pa.chunked_array([[1]])],
     ids=repr,
 )
-def test_what_is_no_data(data: Any, tmp_path: Path) -> None:
+def test_unsupported_sources(data: Any, tmp_path: Path) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="data"):
         write_deltalake(tmp_path / "t", data)
     assert not (tmp_path / "t").exists()

@@ -59,7 +59,7 @@ def test_commit_actions_are_those_of_each_version(table: Path) -> None:
         (3, 40, deltalog.VersionNotFoundError, "version 12"),
     ],
 )
-def test_commit_actions_of_no_version(
+def test_commit_actions_of_absent_versions(
     table: Path, start: int, end: int | None, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
@@ -68,7 +68,7 @@ def test_commit_actions_of_no_version(
         DeltaTable(table).commit_actions(None)  # type: ignore[arg-type]
 
 
-def test_the_history_is_arrow_too(table: Path) -> None:
+def test_the_history_as_arrow(table: Path) -> None:
     opened = DeltaTable(table)
     history, rows = opened.history(), pa.table(opened.history_arrow()).to_pylist()
     assert (
@@ -121,7 +121,7 @@ def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"x" * 5000])
-def test_a_checkpoint_that_cannot_be_read_costs_nothing_but_time(table: Path, damage: bytes) -> None:
+def test_an_unreadable_checkpoint_is_replaced_by_the_commits(table: Path, damage: bytes) -> None:
     (table / "_delta_log" / f"{10:020}.checkpoint.parquet").write_bytes(damage)
     assert ids(DeltaTable(table)) == list(range(12))
     for version in range(10):
@@ -162,7 +162,7 @@ def test_a_table_that_a_catalog_manages(table: Path) -> None:
             DeltaTable(table, staged_commits=wrong)  # type: ignore[arg-type]
 
 
-def test_a_log_that_was_cleaned_up_says_what_is_left(table: Path) -> None:
+def test_a_cleaned_up_log_reports_the_readable_versions(table: Path) -> None:
     for version in range(10):
         commit_file(table, version).unlink()
     with pytest.raises(deltalog.VersionNotFoundError, match="10 to 11"):

@@ -21,7 +21,7 @@ import pytest
 from deltalog import DeltaTable, write_deltalake
 
 VERSIONS = 13
-"""With a checkpoint of version 10."""
+"""The versions of the table, with a checkpoint at version 10."""
 
 
 class Records(logging.Handler):
@@ -98,7 +98,7 @@ def test_a_warning_is_a_record(table: Path, records: Records) -> None:
         assert part in message, message
 
 
-def test_a_damaged_checkpoint_is_told_with_its_version(table: Path, records: Records) -> None:
+def test_the_warning_about_a_damaged_checkpoint_names_its_version(table: Path, records: Records) -> None:
     spoil_paths(table)
     assert len(DeltaTable(table).file_uris()) == VERSIONS
     (record,) = records.records
@@ -113,7 +113,7 @@ def test_a_damaged_checkpoint_is_told_with_its_version(table: Path, records: Rec
         assert part in message, message
 
 
-def test_levels_are_those_of_python_at_any_time(table: Path, records: Records) -> None:
+def test_python_levels_apply_at_any_time(table: Path, records: Records) -> None:
     spoil_hint(table)
     logger = logging.getLogger("deltalog.log")
     try:
@@ -127,7 +127,7 @@ def test_levels_are_those_of_python_at_any_time(table: Path, records: Records) -
         logger.setLevel(logging.NOTSET)
 
 
-def test_threads_each_log_themselves(table: Path, records: Records) -> None:
+def test_each_thread_logs_its_own_warnings(table: Path, records: Records) -> None:
     spoil_hint(table)
     barrier = threading.Barrier(8)
 
@@ -139,7 +139,7 @@ def test_threads_each_log_themselves(table: Path, records: Records) -> None:
     with ThreadPoolExecutor(8, thread_name_prefix="reader") as pool:
         names = set(pool.map(open_it, range(8), timeout=120))
     assert len(records.records) == 8
-    # A call brings also what another has just left.
+    # A call also delivers records that another thread has just queued.
     assert {record.threadName for record in records.records} <= names
 
 
@@ -162,7 +162,7 @@ def test_a_warning_from_within_a_stream(table: Path, records: Records, take: Cal
     assert take(stream) == VERSIONS
     (record,) = records.wait_for(1)
     assert "a checkpoint cannot be read" in record.getMessage()
-    # It was not our place to wait for the interpreter.
+    # A thread that the consumer waits for must not wait for the interpreter lock.
     assert record.threadName != "MainThread"
 
 
@@ -258,7 +258,13 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert ran.stderr.count("a checkpoint cannot be read") == 2, ran.stderr
 
 
-def test_who_logs_nothing_imports_nothing(tmp_path: Path) -> None:
-    script = "import sys\nbefore = 'logging' in sys.modules\nimport deltalog\ndeltalog.DeltaTable.is_deltatable(sys.argv[1])\nprint(before, 'logging' in sys.modules)"
+def test_logging_is_imported_only_when_something_is_logged(tmp_path: Path) -> None:
+    script = """
+import sys
+before = "logging" in sys.modules
+import deltalog
+deltalog.DeltaTable.is_deltatable(sys.argv[1])
+print(before, "logging" in sys.modules)
+"""
     ran = run(script, tmp_path)
     assert ran.stdout.split() == ["False", "False"], ran.stdout + ran.stderr

@@ -43,7 +43,7 @@ class Slow:
         return newest
 
 
-def test_a_slow_thread_does_not_put_a_table_back(tmp_path: Path) -> None:
+def test_a_slow_thread_does_not_move_a_table_back(tmp_path: Path) -> None:
     append(tmp_path, 0)
     table = DeltaTable(tmp_path)
     slow = Slow(table._snapshot)

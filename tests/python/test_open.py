@@ -41,12 +41,12 @@ def test_a_version(table: Path, version: int) -> None:
 
 
 @pytest.mark.parametrize("version", [-1, True, False, 1.0, "1", 2**64])
-def test_what_is_no_version(table: Path, version: Any) -> None:
+def test_invalid_versions(table: Path, version: Any) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="version"):
         DeltaTable(table, version=version)
 
 
-def test_a_version_that_is_not_there_is_told_which_are(table: Path) -> None:
+def test_the_error_for_an_absent_version_names_the_readable_ones(table: Path) -> None:
     with pytest.raises(deltalog.VersionNotFoundError, match=r"(?s)0.*2") as caught:
         DeltaTable(table, version=3)
     assert isinstance(caught.value, LookupError)
@@ -69,23 +69,23 @@ def test_a_timestamp(table: Path, timestamp: dt.datetime | str, version: int) ->
 
 
 @pytest.mark.parametrize("timestamp", ["1970-12-31T23:59:59Z", "1971-01-04"])
-def test_a_time_outside_of_the_table_is_told_the_range(table: Path, timestamp: str) -> None:
+def test_the_error_for_a_time_outside_of_the_table_names_the_range(table: Path, timestamp: str) -> None:
     with pytest.raises(deltalog.VersionNotFoundError, match=r"1971-01-01T00:00:00.*1971-01-03T00:00:00"):
         DeltaTable(table, timestamp=timestamp)
 
 
 @pytest.mark.parametrize("timestamp", ["yesterday", "", 5, dt.date(1971, 1, 2)])
-def test_what_is_no_time(table: Path, timestamp: Any) -> None:
+def test_invalid_times(table: Path, timestamp: Any) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="ISO 8601"):
         DeltaTable(table, timestamp=timestamp)
 
 
-def test_a_version_and_a_time_are_not_both_obeyed(table: Path) -> None:
+def test_a_version_and_a_time_cannot_be_combined(table: Path) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="not at both"):
         DeltaTable(table, version=1, timestamp="1971-01-02")
 
 
-def test_every_spelling_of_the_place(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_spelling_of_a_location(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(table)
     for spelling in (
         table,
@@ -108,7 +108,7 @@ def test_a_new_table_beside_the_working_directory(tmp_path: Path, monkeypatch: p
     assert DeltaTable.is_deltatable(tmp_path / "deep" / "new")
 
 
-def test_storage_options_that_nobody_knows(table: Path) -> None:
+def test_unknown_storage_options(table: Path) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="AWS_REGION"):
         DeltaTable(table, storage_options={"AWS_REGION": "x"})
     with pytest.raises(deltalog.UnsupportedFeatureError, match="s3"):
@@ -122,7 +122,7 @@ def test_is_deltatable(table: Path, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     assert not DeltaTable.is_deltatable(file)
-    # A table that cannot be read is a table all the same.
+    # A table that cannot be read is still a table.
     commit_file(table, 2).write_text("{")
     assert DeltaTable.is_deltatable(table)
 
@@ -171,7 +171,7 @@ def test_create(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("schema", [5, "id long", {"id": "long"}, None])
-def test_create_with_what_is_no_schema(tmp_path: Path, schema: Any) -> None:
+def test_create_with_an_invalid_schema(tmp_path: Path, schema: Any) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="__arrow_c_schema__"):
         DeltaTable.create(tmp_path / "t", schema)
     assert not (tmp_path / "t").exists()
@@ -226,7 +226,7 @@ def test_history(table: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [-1, 1.5, "1", True])
-def test_what_is_no_limit(table: Path, limit: Any) -> None:
+def test_invalid_limits(table: Path, limit: Any) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="limit"):
         DeltaTable(table).history(limit)
 

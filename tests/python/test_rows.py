@@ -15,7 +15,7 @@ import deltalog
 from deltalog import DeltaTable, write_deltalake
 from tests.golden.canonical import rows
 
-# Few and close values, so that comparisons are true about as often as not.
+# A few close values, so that comparisons are true about half of the time.
 VALUES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "i": (pa.int32(), st.integers(-3, 3)),
     "f": (pa.float64(), st.sampled_from([-1.5, -0.0, 0.0, 2.0, float("inf"), float("nan")])),
@@ -32,7 +32,7 @@ COMPARISONS = {
     ">=": pc.greater_equal,
 }
 
-# The SQL text, and the same in terms of pyarrow.
+# The SQL text, and the same as a pyarrow expression.
 Pair = tuple[str, pc.Expression]
 
 
@@ -60,7 +60,7 @@ def leaves(draw: st.DrawFn) -> Pair:
     arrow, strategy = VALUES[name]
     if kind == "in":
         values = draw(st.lists(strategy, min_size=1, max_size=3))
-        # IN of NULL is NULL, not false as isin says.
+        # NULL IN (…) is NULL, but isin returns false.
         is_in = pc.if_else(field.is_null(), pa.scalar(None, pa.bool_()), field.isin(pa.array(values, arrow)))
         return f"{name} IN ({', '.join(map(literal, values))})", is_in
     operator = draw(st.sampled_from(sorted(COMPARISONS)))
@@ -88,7 +88,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
         name: st.lists(st.none() | values, min_size=length, max_size=length)
         for name, (_, values) in VALUES.items()
     }
-    # '' of a partition column is NULL: protocol, "Partition Value Serialization".
+    # '' in a partition column is NULL: protocol, "Partition Value Serialization".
     made = {name: draw(values) for name, values in column.items()}
     made["p"] = [value or None for value in made["p"]]
     return pa.table({name: pa.array(made[name], arrow) for name, (arrow, _) in VALUES.items()})
@@ -103,7 +103,7 @@ def tables(draw: st.DrawFn) -> pa.Table:
     st.integers(0, 5),
 )
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
-def test_as_pyarrow_filters(
+def test_rows_match_the_filter_of_pyarrow(
     first: pa.Table, second: pa.Table, partitioned: bool, predicate: Pair, order: list[str], count: int
 ) -> None:
     sql, expression = predicate
@@ -120,7 +120,7 @@ def test_as_pyarrow_filters(
 
 
 def test_nan(tmp_path: Any) -> None:
-    """Spark's order: NaN equals itself and is greater than everything."""
+    """NaN has Spark's order: it equals itself and is greater than everything."""
     values = [float("nan"), float("inf"), 0.0, -0.0, -1.0, None]
     write_deltalake(tmp_path, pa.table({"f": values}))
     table = DeltaTable(tmp_path)
@@ -149,13 +149,13 @@ def test_names_of_columns(tmp_path: Any) -> None:
             table.to_arrow(columns)
 
 
-def test_no_columns_are_a_count(tmp_path: Any) -> None:
+def test_no_columns_give_a_row_count(tmp_path: Any) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1, 2, 3]}))
     reader = pa.RecordBatchReader.from_stream(DeltaTable(tmp_path).to_arrow([], "a > 1"))
     assert sum(batch.num_rows for batch in reader) == 2
 
 
-def test_a_stream_is_taken_once(tmp_path: Any) -> None:
+def test_a_stream_can_be_consumed_once(tmp_path: Any) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1]}))
     stream = DeltaTable(tmp_path).to_arrow()
     assert pa.schema(stream).names == ["a"]

@@ -22,7 +22,7 @@ FIELDS = [
 ]
 
 
-def test_fields_are_what_a_schema_was_made_of(tmp_path: Path) -> None:
+def test_a_schema_returns_the_fields_it_was_made_from(tmp_path: Path) -> None:
     schema = Schema(FIELDS)
     table = DeltaTable.create(tmp_path, schema)
     read = table.schema()
@@ -44,17 +44,18 @@ def test_fields_are_what_a_schema_was_made_of(tmp_path: Path) -> None:
     assert pa.schema(schema).field("tags").type.value_field.nullable is False
 
 
-def test_the_json_of_the_parts_is_that_of_the_whole() -> None:
+def test_the_json_of_fields_matches_the_json_of_the_schema() -> None:
     schema = Schema(FIELDS)
     assert Schema.from_json(schema.to_json()).fields == FIELDS
     assert [json.loads(field.to_json()) for field in FIELDS] == json.loads(schema.to_json())["fields"]
-    # Types that writers leave short: a primitive type as an object, without nullability and metadata.
-    short = '{"type":"struct","fields":[{"name":"a","type":{"type":"long"}},{"name":"b","type":{"type":"array","elementType":"long"}}]}'
+    # Short forms of some writers: a primitive type as an object, no nullability, no metadata.
+    fields = '{"name":"a","type":{"type":"long"}},{"name":"b","type":{"type":"array","elementType":"long"}}'
+    short = f'{{"type":"struct","fields":[{fields}]}}'
     assert Schema.from_json(short).fields == [Field("a", "long"), Field("b", ArrayType("long"))]
     assert len({Field("a", "long"), Field("a", "long", True), Field("a", "long", False)}) == 2
 
 
-def test_schemas_that_cannot_be() -> None:
+def test_invalid_schemas() -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="has the type 'int64'"):
         Field("a", "int64")
     with pytest.raises(deltalog.InvalidArgumentError, match="a column twice"):

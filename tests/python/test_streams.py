@@ -30,7 +30,7 @@ def failing(exception: BaseException, after: int) -> pa.RecordBatchReader:
 
 @pytest.mark.parametrize("mode", ["error", "append", "overwrite"])
 @pytest.mark.parametrize("after", [0, 3])
-def test_a_source_that_fails_leaves_nothing(after: int, mode: str, tmp_path: Path) -> None:
+def test_a_failing_source_leaves_nothing_behind(after: int, mode: str, tmp_path: Path) -> None:
     table = tmp_path / "t"
     if mode != "error":
         # Small files, so that some are finished when the source fails.
@@ -43,7 +43,7 @@ def test_a_source_that_fails_leaves_nothing(after: int, mode: str, tmp_path: Pat
     assert tree(tmp_path) == before
 
 
-def test_an_interrupt_in_the_source_stays_one(tmp_path: Path) -> None:
+def test_an_interrupt_in_the_source_is_raised_as_such(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_deltalake(tmp_path / "t", failing(KeyboardInterrupt(), 3))
     assert tree(tmp_path) == {}
@@ -54,7 +54,7 @@ def run(script: str, *arguments: Path) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-# A source in Python, which notices a signal itself, and one that never runs Python.
+# One source is in Python and notices a signal itself; the other never runs Python.
 SOURCES = {
     "a generator": """
         def batches():
@@ -104,14 +104,16 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         MB = 1 << 20
         def batches():
             for number in range(150):
-                yield pa.record_batch({"id": pa.array([number] * 4096, pa.int32()), "data": pa.array([os.urandom(1024) for _ in range(4096)])})
+                data = pa.array([os.urandom(1024) for _ in range(4096)])
+                yield pa.record_batch({"id": pa.array([number] * 4096, pa.int32()), "data": data})
         def peak():
             return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
         next(batches())
         schema = pa.schema([("id", pa.int32()), ("data", pa.binary())])
         options = {"delta.targetFileSize": "32mb"}
         start = peak()
-        deltalog.write_deltalake(sys.argv[1], pa.RecordBatchReader.from_batches(schema, batches()), configuration=options)
+        source = pa.RecordBatchReader.from_batches(schema, batches())
+        deltalog.write_deltalake(sys.argv[1], source, configuration=options)
         written = peak() - start
         table = deltalog.DeltaTable(sys.argv[1])
         rows = sum(batch.num_rows for batch in pa.RecordBatchReader.from_stream(table.to_arrow()))

@@ -35,7 +35,7 @@ def test_threads_read_and_write_at_once(tmp_path: Path) -> None:
         versions = [pool.submit(write, number) for number in range(24)]
         counts = [pool.submit(read, number) for number in range(24)]
         assert sorted(version.result(120) or 0 for version in versions) == list(range(1, 25))
-        # A read sees whole commits only.
+        # A read sees only whole commits.
         assert all(count.result(120) % 100 == 0 for count in counts)
     shared.update_incremental()
     found = Counter(pa.table(shared.to_arrow())["id"].to_pylist())
@@ -48,7 +48,7 @@ def test_other_threads_run_while_we_read_and_write(tmp_path: Path) -> None:
 
     def batches() -> object:
         yield DATA.to_batches()[0]
-        # Set by another thread, which must be able to run.
+        # Another thread sets it, so that thread must be able to run.
         assert ticks.wait(60)
         yield DATA.to_batches()[0]
 
@@ -72,7 +72,7 @@ def test_many_threads_share_a_table(tmp_path: Path) -> None:
         assert list(pool.map(ask, range(32))) == [(4, 4, 4)] * 32
 
 
-def test_a_stream_goes_to_one_of_many_takers(tmp_path: Path) -> None:
+def test_only_one_of_many_threads_gets_a_stream(tmp_path: Path) -> None:
     write_deltalake(tmp_path, DATA)
     stream = DeltaTable(tmp_path).to_arrow()
 
@@ -128,13 +128,14 @@ assert rows(table.to_arrow()) == 5000
     assert ran.returncode == 0, ran.stderr
 
 
-def test_an_import_brings_nothing_along() -> None:
+def test_an_import_loads_no_other_library() -> None:
     script = """
 import sys, time
 start = time.perf_counter()
 import deltalog
 took = time.perf_counter() - start
-print(*[name for name in ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "deltalog.spark") if name in sys.modules])
+heavy = ("pyarrow", "pyspark", "pandas", "polars", "duckdb", "numpy", "deltalog.spark")
+print(*[name for name in heavy if name in sys.modules])
 assert took < 1, took
 """
     ran = subprocess.run(
@@ -143,7 +144,7 @@ assert took < 1, took
     assert (ran.returncode, ran.stdout.strip()) == (0, ""), ran.stdout + ran.stderr
 
 
-def test_the_package_says_what_it_has() -> None:
+def test_all_lists_every_public_name() -> None:
     assert set(deltalog.__all__) == {name for name in vars(deltalog) if not name.startswith("_")} - {
         "arguments",
         "commit",

@@ -17,7 +17,7 @@ from tests.python.place import data_files
 UTC = "UTC"
 DICTIONARY = pa.dictionary(pa.int8(), pa.string())
 
-# What goes in, and the type that comes out; the values must be the same.
+# The input, and the output type; the values must be the same.
 LOSSLESS = {
     "boolean": (pa.array([True, None]), pa.bool_()),
     "int8": (pa.array([-128, 127], pa.int8()), pa.int8()),
@@ -93,7 +93,7 @@ def test_stored_without_loss(name: str, tmp_path: Path) -> None:
     assert read.to_pylist() == array.to_pylist() * 2
 
 
-# What goes in, and what the error must say.
+# The input, and words of the error.
 REFUSED = {
     "uint64": (pa.array([1], pa.uint64()), "UInt64.*signed"),
     "time32": (pa.array([1], pa.time32("s")), "Time32"),
@@ -125,7 +125,7 @@ def test_refused_by_name(name: str, tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_null_is_a_value_of_every_type_that_there_is(tmp_path: Path) -> None:
+def test_every_type_has_nulls(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1], "b": ["x"], "c": [[1]]}))
     write_deltalake(tmp_path, pa.table({"a": [2], "b": pa.nulls(1), "c": pa.nulls(1)}), mode="append")
     assert pa.table(DeltaTable(tmp_path).to_arrow(predicate="a = 2")).to_pylist() == [
@@ -152,9 +152,7 @@ def test_null_is_a_value_of_every_type_that_there_is(tmp_path: Path) -> None:
     ],
     ids=str,
 )
-def test_a_value_that_does_not_fit_is_never_changed(
-    stored: pa.DataType, given: pa.Array, tmp_path: Path
-) -> None:
+def test_a_value_that_does_not_fit_is_refused(stored: pa.DataType, given: pa.Array, tmp_path: Path) -> None:
     DeltaTable.create(tmp_path, pa.schema([("c", stored)]))
     with pytest.raises(deltalog.SchemaMismatchError, match="'c"):
         write_deltalake(tmp_path, pa.table({"c": given}), mode="append")
@@ -162,7 +160,7 @@ def test_a_value_that_does_not_fit_is_never_changed(
     assert DeltaTable(tmp_path).version() == 0
 
 
-def test_not_null_is_kept(tmp_path: Path) -> None:
+def test_not_null_is_enforced(tmp_path: Path) -> None:
     inner = pa.struct([pa.field("x", pa.int32(), nullable=False)])
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), pa.field("s", inner)])
     DeltaTable.create(tmp_path, schema)

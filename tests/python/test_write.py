@@ -42,7 +42,7 @@ def test_modes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["error", "append", "overwrite", "ignore"])
-def test_every_mode_makes_a_table(mode: Any, tmp_path: Path) -> None:
+def test_every_mode_creates_a_table(mode: Any, tmp_path: Path) -> None:
     assert write_deltalake(tmp_path, ONE, mode=mode) == 0
     assert ids(tmp_path) == [1]
 
@@ -97,12 +97,12 @@ def test_every_partition_value(tmp_path: Path) -> None:
     table = DeltaTable(path)
     assert rows(pa.table(table.to_arrow())) == wanted
     assert rows(deltalake.DeltaTable(path).to_pyarrow_table()) == wanted
-    # Nothing was written beside the table, and each file is where the list says.
+    # Nothing was written outside of the table, and each file is where the list says.
     assert all(name.startswith("a/b/t/") for name in tree(tmp_path))
     listed = pa.table(table.files(columns=["path"]))["path"].to_pylist()
     assert sorted(listed) == data_files(path)
     for value in ("'", '"', "\\", "%", "a/b", "\U0001f600"):
-        # As in Spark, a backslash in a text stands for itself when it is doubled.
+        # As in Spark, a doubled backslash in a string stands for one.
         quoted = "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
         found = pa.table(table.to_arrow(predicate=f"p = {quoted}"))
         assert found["p"].to_pylist() == [value], value
@@ -118,7 +118,7 @@ def test_append_only(tmp_path: Path) -> None:
     assert len(data_files(tmp_path)) == 2
 
 
-def test_metadata_of_a_new_table_only(tmp_path: Path) -> None:
+def test_metadata_is_only_for_new_tables(tmp_path: Path) -> None:
     write_deltalake(tmp_path, ONE, name="n", description="d", configuration={"my.key": "\u00e9"})
     write_deltalake(tmp_path, ONE, mode="append", name="other", configuration={"my.key": "other"})
     metadata = DeltaTable(tmp_path).metadata()
@@ -149,7 +149,7 @@ BAD = {
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
 @pytest.mark.parametrize("bad", BAD)
-def test_data_that_do_not_fit_leave_nothing(bad: str, mode: Any, tmp_path: Path) -> None:
+def test_data_that_does_not_fit_leaves_nothing_behind(bad: str, mode: Any, tmp_path: Path) -> None:
     data, said = BAD[bad]
     write_deltalake(tmp_path, ONE, partition_by="p")
     before = tree(tmp_path)
@@ -159,7 +159,7 @@ def test_data_that_do_not_fit_leave_nothing(bad: str, mode: Any, tmp_path: Path)
     assert tree(tmp_path) == before
 
 
-def test_a_later_row_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
+def test_a_later_row_that_does_not_fit_leaves_nothing_behind(tmp_path: Path) -> None:
     DeltaTable.create(tmp_path, pa.schema([("id", pa.int8()), ("p", pa.string())]), partition_by="p")
     before = tree(tmp_path)
     batches = [pa.record_batch({"id": [number], "p": [str(number)]}) for number in (1, 2, 1000)]
@@ -180,7 +180,7 @@ def test_a_later_row_that_does_not_fit_leaves_nothing(tmp_path: Path) -> None:
         ({"s": [{"x": [{"a=b": 1}]}]}, None, "'a=b' has the character '='"),
     ],
 )
-def test_a_table_that_cannot_be(data: Any, partition_by: Any, said: str, tmp_path: Path) -> None:
+def test_invalid_tables(data: Any, partition_by: Any, said: str, tmp_path: Path) -> None:
     for make in (
         write_deltalake,
         lambda path, data, **options: DeltaTable.create(path, data.schema, **options),
@@ -200,7 +200,7 @@ def test_a_table_that_cannot_be(data: Any, partition_by: Any, said: str, tmp_pat
         ("delta.dataSkippingStatsColumns", "`a", "delta.dataSkippingStatsColumns"),
     ],
 )
-def test_properties_that_cannot_be(name: str, value: str, said: str, tmp_path: Path) -> None:
+def test_invalid_properties(name: str, value: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(deltalog.DeltaError, match=said):
         write_deltalake(tmp_path, ONE, configuration={name: value})
     with pytest.raises(deltalog.DeltaError, match=said):
@@ -217,7 +217,7 @@ def test_columns_by_name(tmp_path: Path) -> None:
     )
 
 
-def test_what_the_log_says(tmp_path: Path) -> None:
+def test_the_log_of_a_write(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"id": [1, 2, None]}), user_metadata="u")
     kinds = [next(iter(action)) for action in actions(tmp_path, 0)]
     assert kinds == ["commitInfo", "protocol", "metaData", "add"]
@@ -226,7 +226,7 @@ def test_what_the_log_says(tmp_path: Path) -> None:
     assert info["userMetadata"] == "u"
 
 
-def test_a_place_below_a_file(tmp_path: Path) -> None:
+def test_a_location_below_a_file(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("x")
     for make in (lambda: write_deltalake(file, ONE), lambda: DeltaTable.create(file / "t", ONE.schema)):
@@ -253,7 +253,7 @@ def test_an_overwrite_through_a_table_replaces_the_version_of_the_table(tmp_path
     assert ids(tmp_path) == [1]
 
 
-def test_an_append_through_a_table_goes_on_top_of_the_newest_version(tmp_path: Path) -> None:
+def test_an_append_through_a_table_extends_the_newest_version(tmp_path: Path) -> None:
     write_deltalake(tmp_path, ONE)
     table = DeltaTable(tmp_path)
     write_deltalake(tmp_path, TWO, mode="overwrite")
@@ -261,7 +261,7 @@ def test_an_append_through_a_table_goes_on_top_of_the_newest_version(tmp_path: P
     assert (table.version(), ids(tmp_path)) == (0, [1, 2])
 
 
-def test_a_table_brings_its_own_storage_options(tmp_path: Path) -> None:
+def test_a_table_passes_its_storage_options_on(tmp_path: Path) -> None:
     write_deltalake(tmp_path, ONE)
     table = DeltaTable(tmp_path)
     with pytest.raises(deltalog.InvalidArgumentError, match="storage_options"):
