@@ -1,14 +1,12 @@
-//! What deltalog is measured against: the `delta_kernel` crate with its default engine, one measurement a
-//! process.
+//! A peer of deltalog in benchmarks: the `delta_kernel` crate with its default engine. Each process is one measurement.
 //!
-//! `bench-kernel TABLE [lean]` opens the newest version of a table, takes `scan_metadata` to its end without
-//! keeping it, and prints one line of JSON: the laps (seconds, and the most memory held until then), the
-//! version, the number of files, the sum of their sizes.
+//! `bench-kernel TABLE [lean]` opens the newest version of a table, iterates over all of `scan_metadata` without
+//! keeping it, and prints one line of JSON: the laps (seconds, and peak memory so far), the version, the number of
+//! files, and the sum of their sizes.
 //!
-//! - Path, size and partition values of each file are looked at in the Arrow columns that the engine gives:
-//!   no row is copied out.
-//! - `lean` asks for no statistics and no row transforms, which a caller who only lists can do without;
-//!   without it everything is as the crate has it.
+//! - Path, size and partition values of each file are read from the engine's Arrow columns; no row is copied.
+//! - `lean` switches off statistics and row transforms, which a caller that only lists does not need. Without it the
+//!   crate's defaults apply.
 
 use std::error::Error;
 use std::fs;
@@ -27,7 +25,7 @@ use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What was seen of the files; all of it depends on all values, so that no work can be left out.
+/// Sums over the files. They depend on every value, so that no work can be optimized away.
 #[derive(Default)]
 struct Seen {
     files: u64,
@@ -37,17 +35,18 @@ struct Seen {
 }
 
 impl Seen {
-    /// Takes the rows that are selected; a selection that is too short leaves the rest selected, as the crate
-    /// documents.
+    /// Adds the selected rows. Rows beyond the end of the selection are selected, as the crate documents.
     fn take(&mut self, batch: &RecordBatch, selected: &[bool]) -> Outcome<()> {
-        let paths = column(batch, "path")?.as_string_opt::<i32>().ok_or("path is no text")?;
-        let sizes = column(batch, "size")?.as_primitive_opt::<Int64Type>().ok_or("size is no long")?;
-        let constants: &StructArray =
-            column(batch, "fileConstantValues")?.as_struct_opt().ok_or("fileConstantValues is no struct")?;
+        let paths = column(batch, "path")?.as_string_opt::<i32>().ok_or("path is not a string column")?;
+        let sizes =
+            column(batch, "size")?.as_primitive_opt::<Int64Type>().ok_or("size is not a long column")?;
+        let constants: &StructArray = column(batch, "fileConstantValues")?
+            .as_struct_opt()
+            .ok_or("fileConstantValues is not a struct")?;
         let partitions: &MapArray = constants
             .column_by_name("partitionValues")
             .and_then(|values| values.as_map_opt())
-            .ok_or("partitionValues is no map")?;
+            .ok_or("partitionValues is not a map")?;
         for row in 0..batch.num_rows() {
             if !selected.get(row).copied().unwrap_or(true) || paths.is_null(row) {
                 continue;
@@ -110,7 +109,7 @@ fn lap(start: Instant) -> Outcome<Value> {
     Ok(json!({"seconds": seconds, "peak_bytes": peak_bytes()?}))
 }
 
-/// The most memory that this process has held at once, from what Linux says of it.
+/// Returns the peak memory of this process, as reported by Linux.
 fn peak_bytes() -> Outcome<u64> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line =

@@ -1,4 +1,4 @@
-//! What the log answers, as Python's own values.
+//! Answers from the log, as Python values.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 
 use crate::snapshot::predicate_in;
 
-/// Asks about the rows for which `predicate` is true, whose timestamps without a zone are of `time_zone`.
+/// Asks about the rows for which `predicate` is true. Its timestamps without a zone are in `time_zone`.
 pub(crate) fn of(
     snapshot: &deltalog::Snapshot,
     predicate: Option<&str>,
@@ -25,8 +25,8 @@ pub(crate) fn of(
     }
 }
 
-/// The value of an array of one: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`, `datetime.date`,
-/// or `datetime.datetime` (of UTC, or without a zone).
+/// Returns the single value of an array: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`,
+/// `datetime.date`, or `datetime.datetime` (in UTC, or without a zone).
 pub(crate) fn to_python<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(0) || array.data_type() == &DataType::Null {
         return Ok(py.None().into_bound(py));

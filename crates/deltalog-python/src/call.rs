@@ -1,12 +1,11 @@
-//! What every call of the crate from Python does: release the interpreter, call, pass on what was logged, map
-//! the error.
+//! Calls of the crate from Python: release the interpreter lock, call, deliver log records, map the error.
 
 use pyo3::prelude::*;
 
 use crate::error::IntoPython;
 use crate::logging;
 
-/// What `work` returns, done while other Python threads run.
+/// Runs `work` while other Python threads can run, and returns its result.
 pub(crate) fn call<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,

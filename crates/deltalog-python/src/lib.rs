@@ -1,22 +1,23 @@
-//! The module `deltalog._internal`: a thin layer over the Rust crate. A function here converts, releases the
-//! interpreter, calls, and maps the error.
+//! The module `deltalog._internal`: a thin layer over the Rust crate.
+//!
+//! Each function converts its arguments, releases the interpreter lock, calls the crate, and maps the error.
 //!
 //! | file | what it binds |
 //! | --- | --- |
-//! | `call` | what every call does |
-//! | `commit_arguments` | what a writer says about its commit |
-//! | `logging` | what the crate logs, for Python's `logging` |
+//! | `call` | releasing the interpreter lock, mapping errors |
+//! | `commit_arguments` | a writer's facts about its commit |
+//! | `logging` | the crate's log records, for Python's `logging` |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
-//! | `write_target` | where a write goes, and what it is based on |
-//! | `table_options` | what a new table is to be |
-//! | `answers` | what the log answers, as Python values |
+//! | `write_target` | the location of a write, and the version that it is based on |
+//! | `table_options` | the options of a new table |
+//! | `answers` | answers from the log, as Python values |
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_write` | `SparkWrite` |
-//! | `fragment` | pieces of scans and writes for other processes |
+//! | `fragment` | fragments of scans and writes for other processes |
 
 // The functions that Python sees are documented in `_internal.pyi`.
 #![allow(missing_docs)]

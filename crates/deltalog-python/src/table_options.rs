@@ -1,4 +1,4 @@
-//! What a new table is to be.
+//! The options of a new table.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use deltalog::transaction::SaveMode;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
-/// What a new table is to be beside its columns, as `deltalog.arguments.TableOptions` has it; of an existing
-/// one it is checked.
+/// The properties of a new table beside its columns, as in `deltalog.arguments.TableOptions`.
+///
+/// For an existing table they are checked against it.
 #[derive(Clone, FromPyObject, Serialize, Deserialize)]
 pub(crate) struct TableOptions {
     partition_by: Option<Vec<String>>,
@@ -20,7 +21,7 @@ pub(crate) struct TableOptions {
 }
 
 impl TableOptions {
-    /// With the properties that are meant: Spark hands on the names of options in small letters.
+    /// Restores the spelling of property names, because Spark passes option names in lower case.
     pub(crate) fn of_spark(mut self) -> Self {
         self.configuration = self
             .configuration
@@ -28,7 +29,7 @@ impl TableOptions {
         self
     }
 
-    /// A write in `mode` of data of `schema`.
+    /// Returns a request to write data of `schema` in `mode`.
     pub(crate) fn request(self, schema: StructType, mode: SaveMode) -> WriteRequest {
         let Self { partition_by, configuration, name, description } = self;
         WriteRequest {

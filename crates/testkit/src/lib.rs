@@ -1,4 +1,4 @@
-//! What tests measure with.
+//! Measuring tools for tests.
 
 mod meter;
 

@@ -1,9 +1,9 @@
-//! An allocator that knows how much memory a piece of code holds at most.
+//! An allocator that measures the peak memory of a piece of code.
 //!
-//! - Counted for each thread: what a thread allocates while it [`measure`]s, less what it frees. Threads that
-//!   it starts are not counted.
-//! - One allocation of more than [`Meter::MOST_AT_ONCE`] is refused, which ends the process as being out of
-//!   memory does.
+//! - It counts per thread: the bytes that a thread allocates during [`measure`], minus those that it frees. Threads
+//!   that it starts are not counted.
+//! - A single allocation of more than [`Meter::MOST_AT_ONCE`] is refused, which ends the process as if memory had run
+//!   out.
 #![allow(unsafe_code, reason = "an allocator")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -14,18 +14,18 @@ thread_local! {
     static PEAK: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting. Install it with `#[global_allocator]`.
+/// The system's allocator with counters. Install it with `#[global_allocator]`.
 #[derive(Debug, Clone, Copy)]
 pub struct Meter;
 
 impl Meter {
-    /// More than any test needs at once.
+    /// The largest single allocation. No test needs as much.
     pub const MOST_AT_ONCE: usize = 4 << 30;
 }
 
-/// What `run` returns, and how many bytes this thread held at most while it ran, above what it held before.
+/// Runs `run` and returns its result, and the peak of bytes that this thread held above those it held before.
 ///
-/// Knows nothing unless [`Meter`] is the global allocator.
+/// The peak is 0 unless [`Meter`] is the global allocator.
 pub fn measure<T>(run: impl FnOnce() -> T) -> (T, usize) {
     let before = HELD.get();
     PEAK.set(before);
@@ -34,15 +34,14 @@ pub fn measure<T>(run: impl FnOnce() -> T) -> (T, usize) {
 }
 
 fn count(bytes: isize) {
-    // A thread that is ending has nothing to count with any more.
+    // The counters of a thread that is ending may be gone.
     let _ = HELD.try_with(|held| {
         held.set(held.get() + bytes);
         let _ = PEAK.try_with(|peak| peak.set(peak.get().max(held.get())));
     });
 }
 
-// SAFETY: every call is handed to the system's allocator as it is; counting allocates nothing and does not
-// panic.
+// SAFETY: every call is passed unchanged to the system's allocator. Counting does not allocate and does not panic.
 unsafe impl GlobalAlloc for Meter {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if layout.size() > Self::MOST_AT_ONCE {

@@ -1,5 +1,4 @@
-//! What the log answers is what reading all rows finds. (Protocol: "Per-file Statistics", "Deletion
-//! Vectors".)
+//! Answers from the log equal those of reading all rows (protocol: "Per-file Statistics", "Deletion Vectors").
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -73,7 +72,7 @@ fn answers(snapshot: &Snapshot, predicate: Option<&str>) -> Answers {
     }
 }
 
-/// By reading.
+/// Counts the rows by reading them.
 fn read_counts(snapshot: &Snapshot, predicate: Option<&str>) -> BTreeMap<String, i64> {
     let read = rows(snapshot, Some(&["part"]), predicate).unwrap();
     let mut counts = BTreeMap::new();
@@ -92,9 +91,9 @@ fn answered_counts(snapshot: &Snapshot, predicate: Option<&str>) -> BTreeMap<Str
 }
 
 #[test]
-fn counts_are_those_of_the_rows() {
+fn counts_equal_those_of_the_rows() {
     let (mut table, _) = table();
-    // Statistics that do not count, and none: the footers do.
+    // Without row counts in the statistics, or without statistics, the footers are counted.
     let ids =
         RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(vec![7, 8, 9])) as ArrayRef)]).unwrap();
     table.add("d", &ids, 2, json!({"partitionValues": {"part": null}, "stats": "{\"minValues\":{}}"}));
@@ -127,7 +126,7 @@ fn counts_are_those_of_the_rows() {
 }
 
 #[test]
-fn bounds_are_given_where_they_are_values() {
+fn bounds_are_returned_only_if_they_are_values() {
     let (_table, snapshot) = table();
     let min_max = |column: &str, predicate| answers(&snapshot, predicate).min_max(column).unwrap();
     let ids = min_max("ID", None).unwrap();
@@ -155,7 +154,7 @@ fn bounds_are_given_where_they_are_values() {
     );
     let none = min_max("id", Some("part = '1999-01-01'")).unwrap();
     assert!(none.min.is_null(0) && none.max.is_null(0));
-    // Cut off, or without the NaN that there may be, or of a condition that bounds do not decide.
+    // Truncated bounds, bounds that may omit a NaN, or a condition that bounds cannot decide.
     assert!(
         min_max("name", None).is_none()
             && min_max("ratio", None).is_none()
@@ -165,7 +164,7 @@ fn bounds_are_given_where_they_are_values() {
 }
 
 #[test]
-fn wide_or_missing_bounds_are_no_values() {
+fn wide_or_missing_bounds_are_not_values() {
     let ids = |ids: Vec<Option<i64>>| {
         RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(ids)) as ArrayRef)]).unwrap()
     };
@@ -183,7 +182,11 @@ fn wide_or_missing_bounds_are_no_values() {
             .unwrap()
             .map(|bounds| bounds.max.as_primitive::<Int64Type>().value(0))
     };
-    let stats = |max: Value, nulls: i64| json!({"numRecords": 2, "minValues": {"id": max}, "maxValues": {"id": max}, "nullCount": {"id": nulls}});
+    let stats = |max: Value, nulls: i64| {
+        json!({
+            "numRecords": 2, "minValues": {"id": max}, "maxValues": {"id": max}, "nullCount": {"id": nulls},
+        })
+    };
     let mut wide = stats(json!(100), 1);
     wide["tightBounds"] = json!(false);
     assert_eq!(bounded(stats(json!(100), 1)), Some(100));
@@ -194,7 +197,7 @@ fn wide_or_missing_bounds_are_no_values() {
 }
 
 #[test]
-fn more_rows_deleted_than_there_are_is_a_corrupt_log() {
+fn deleting_more_rows_than_exist_is_a_corrupt_log() {
     let (mut table, _) = table();
     let batch =
         RecordBatch::try_from_iter([("ratio", Arc::new(Float64Array::from(vec![1.0])) as ArrayRef)]).unwrap();
@@ -211,7 +214,7 @@ fn more_rows_deleted_than_there_are_is_a_corrupt_log() {
 }
 
 #[test]
-fn partitions_are_told_of_one_by_one_or_not_at_all() {
+fn every_partition_has_an_answer_or_none_has() {
     let (mut table, snapshot) = table();
     let by_partition = |answers: Answers, columns: &[&str]| {
         let columns: Vec<ColumnPath> = columns.iter().map(|name| ColumnPath::new([*name])).collect();
@@ -239,8 +242,8 @@ fn partitions_are_told_of_one_by_one_or_not_at_all() {
     assert_eq!(text(by_partition(pruned, &["id"]).unwrap()), ["2024-01-02 2 -4 9"]);
     let strict = answers(&snapshot, Some("part = '2024-01-01'"));
     assert_eq!(text(by_partition(strict, &[]).unwrap()), ["2024-01-01 4"]);
-    // What a column's bounds are no values of, a condition on rows, and a file without statistics: nothing is
-    // told, and no file is opened.
+    // Bounds that are not values, a condition on rows, and a file without statistics give no answer, and no
+    // file is opened.
     assert!(
         by_partition(Answers::new(&snapshot), &["name"]).is_none()
             && by_partition(Answers::new(&snapshot), &["part"]).is_none()

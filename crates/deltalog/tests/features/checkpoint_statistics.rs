@@ -1,4 +1,6 @@
-//! Skipping by what a checkpoint has in structs. (Protocol: "Checkpoint Schema", "Per-file Statistics".)
+//! Skipping by the statistics that a checkpoint has as structs.
+//!
+//! Protocol: "Checkpoint Schema", "Per-file Statistics".
 
 use std::fs;
 use std::sync::Arc;
@@ -26,15 +28,17 @@ fn structs(fields: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef
     Arc::new(StructArray::new(fields, arrays, nulls))
 }
 
-/// Files `0` to `7`, two in a row group; `n` of file `k` lies in `10 k..=10 k + 9`, `t` is `k` seconds and a
-/// bit, `p` is `k / 4`, `at` is `k` seconds into 2024 in UTC, which the checkpoint's writer took for the time in
-/// a zone eight hours ahead. File 5 has no bounds, and the last row group is not about files. With `texts` the
-/// checkpoint has statistics as JSON as well.
+/// Returns a table of the files `0` to `7`, with two files per row group of the checkpoint.
+///
+/// In file `k`, `n` is in `10 k..=10 k + 9`, `t` is a little more than `k` seconds, `p` is `k / 4`, and `at` is
+/// `k` seconds into 2024 in UTC, which the checkpoint's writer interpreted in a zone eight hours ahead. File 5 has
+/// no bounds. The last row group has no files. With `texts` the checkpoint also has statistics as JSON.
 fn table(texts: bool) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("_delta_log");
     fs::create_dir(&log).unwrap();
-    let field = |name: &str, data_type: &str| json!({"name": name, "type": data_type, "nullable": true, "metadata": {}});
+    let field =
+        |name: &str, kind: &str| json!({"name": name, "type": kind, "nullable": true, "metadata": {}});
     let fields = [
         field("n", "long"),
         field("t", "timestamp"),
@@ -43,7 +47,10 @@ fn table(texts: bool) -> tempfile::TempDir {
         field("at", "timestamp"),
     ];
     let schema = json!({"type": "struct", "fields": fields}).to_string();
-    let metadata = json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": ["p", "at"], "configuration": {}}});
+    let metadata = json!({"metaData": {
+        "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
+        "partitionColumns": ["p", "at"], "configuration": {},
+    }});
     let protocol = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
     fs::write(log.join("00000000000000000001.json"), format!("{protocol}\n{metadata}\n")).unwrap();
 
@@ -54,7 +61,7 @@ fn table(texts: bool) -> tempfile::TempDir {
     let floats = |value: fn(i64) -> f64| {
         Arc::new(files.iter().map(|k| (*k != 5).then(|| value(*k))).collect::<Float64Array>()) as ArrayRef
     };
-    // The table's `n` was of a narrower type once.
+    // Column `n` had a narrower type once.
     let ints = |value: fn(i64) -> i64| {
         Arc::new(known(value).into_iter().map(|v| v.map(|v| v as i32)).collect::<Int32Array>()) as ArrayRef
     };
@@ -188,18 +195,18 @@ fn files_are_skipped_by_structs_and_row_groups() {
             ("p > 7", vec![]),
             ("n IS NULL", vec![1, 3, 5, 7]),
             ("year(t) = 2024", vec![5]),
-            // Maxima are those of whole milliseconds, and NaN is greater than all.
+            // Maxima are whole milliseconds, and NaN is greater than every number.
             ("t = TIMESTAMP '1970-01-01 00:00:03.005999Z'", vec![3, 5]),
             ("f > 6.5", vec![0, 1, 2, 3, 4, 5, 6, 7]),
             ("f < 0.5", vec![0, 5]),
-            // PROTOCOL, "Partition Value Serialization": the text decides, whatever a checkpoint made of it.
+            // PROTOCOL, "Partition Value Serialization": the text decides, not the typed copy in the checkpoint.
             ("at = TIMESTAMP '2024-01-01 00:00:03Z'", vec![3]),
             ("at < TIMESTAMP '2024-01-01 00:00:00Z'", vec![]),
         ] {
             let (found, seen) = kept(&table, sql, &[ListColumn::Path]);
             assert_eq!((found, seen), (expected, 8), "{sql}");
         }
-        // With the statistics asked for, they are taken from the text, which says less here.
+        // If the list includes statistics, they come from the JSON text, which has less information here.
         let (found, _) = kept(&table, "n = 23", &[ListColumn::Path, ListColumn::Stats]);
         assert_eq!(found, [2, 5]);
     }

@@ -1,4 +1,4 @@
-//! "Clustered Table": readers are told which columns, by the names they know.
+//! "Clustered Table": the clustering columns are returned by their logical names.
 
 use deltalog::ErrorKind;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ fn mapped(name: &str, data_type: Value, physical: &str) -> Value {
 }
 
 #[test]
-fn the_newest_domain_counts_and_a_removed_one_does_not() {
+fn the_newest_domain_counts_unless_it_is_removed() {
     let schema = fields(vec![
         mapped("a", json!("long"), "p1"),
         mapped("s", fields(vec![mapped("b", json!("long"), "p3")]), "p2"),
@@ -24,7 +24,11 @@ fn the_newest_domain_counts_and_a_removed_one_does_not() {
     });
     table.commit();
     assert!(table.open().unwrap().clustering_columns().unwrap().is_empty());
-    let domain = |configuration: &str, removed: bool| json!({"domainMetadata": {"domain": "delta.clustering", "configuration": configuration, "removed": removed}});
+    let domain = |configuration: &str, removed: bool| {
+        json!({"domainMetadata": {
+            "domain": "delta.clustering", "configuration": configuration, "removed": removed,
+        }})
+    };
     table.action(domain(r#"{"clusteringColumns":["p1"]}"#, false));
     table.commit();
     table.action(domain(r#"{"clusteringColumns":[["p2","p3"],["p1"]]}"#, false));

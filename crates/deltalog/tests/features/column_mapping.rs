@@ -1,4 +1,4 @@
-//! "Column Mapping": a mapped table reads as the same table without mapping does.
+//! "Column Mapping": a mapped table gives the same rows as the same table without mapping.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::crafted::{Crafted, Definition, field, fields, listed, rows};
 
-/// How the crafted files and log name a column.
+/// The way in which the crafted files and log name columns.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Mode {
     None,
@@ -32,7 +32,7 @@ impl Mode {
         json!({"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "100"})
     }
 
-    /// The physical name of the column that was made as `name`.
+    /// Returns the physical name of the column that was created as `name`.
     fn physical(self, name: &str) -> String {
         if self == Self::None { name.to_owned() } else { format!("col-{name}") }
     }
@@ -46,7 +46,7 @@ impl Mode {
         }
     }
 
-    /// The field of a file. By id nothing is to be known from the name, so that it is misleading there.
+    /// Returns the field of a file. In id mode its name is misleading, because only the id counts.
     fn in_file(self, name: &str, id: i32, data_type: DataType) -> Arc<Field> {
         Arc::new(match self {
             Self::Id => {
@@ -64,10 +64,12 @@ impl Mode {
     }
 }
 
-/// `a: long, s: struct<a: long, b: string>, l: array<struct<a: long>>, m: map<string, struct<b: long>>, p:
-/// string`, partitioned by `p`.
+/// Returns a schema that is partitioned by `p`.
+///
+/// `a: long, s: struct<a: long, b: string>, l: array<struct<a: long>>, m: map<string, struct<b: long>>, p: string`
 fn schema(mode: Mode) -> Value {
-    let list = json!({"type": "array", "containsNull": true, "elementType": fields(vec![field("a", json!("long"), mode.metadata("la", 6))])});
+    let item = fields(vec![field("a", json!("long"), mode.metadata("la", 6))]);
+    let list = json!({"type": "array", "containsNull": true, "elementType": item});
     let map = json!({"type": "map", "keyType": "string", "valueContainsNull": true,
         "valueType": fields(vec![field("b", json!("long"), mode.metadata("mb", 8))])});
     fields(vec![
@@ -96,8 +98,9 @@ fn definition(mode: Mode, schema: &Value) -> Definition<'_> {
     }
 }
 
-/// Rows `first..first + 4`; the fields in another order than the table's. Without mapping the file uses the
-/// table's own names.
+/// Returns rows `first..first + 4`, with the fields in another order than the table's.
+///
+/// Without mapping the file uses the table's names.
 fn data(mode: Mode, first: i64) -> RecordBatch {
     let numbers = |offset: i64| -> ArrayRef {
         Arc::new(Int64Array::from_iter((0..4).map(|i| (i != 2).then_some(first + i + offset))))
@@ -142,8 +145,10 @@ fn table(mode: Mode) -> Crafted {
             if mode == Mode::None { "a".to_owned() } else { mode.physical("sa") },
         );
         let bounds = |a_value: i64, sa_value: i64| json!({&a: a_value, &s: {&sa: sa_value}});
-        let stats = json!({"numRecords": 4, "minValues": bounds(first, first + 10), "maxValues": bounds(first + 3, first + 13),
-            "nullCount": bounds(1, 1)});
+        let stats = json!({
+            "numRecords": 4, "minValues": bounds(first, first + 10),
+            "maxValues": bounds(first + 3, first + 13), "nullCount": bounds(1, 1),
+        });
         let rest = json!({"partitionValues": {mode.physical("p"): value}, "stats": stats.to_string()});
         table.add(&format!("{first}.parquet"), &data(mode, first), 2, rest);
     }
@@ -152,7 +157,7 @@ fn table(mode: Mode) -> Crafted {
 }
 
 #[test]
-fn rows_are_those_of_the_table_without_mapping() {
+fn rows_equal_those_of_the_table_without_mapping() {
     let plain = table(Mode::None);
     let plain = plain.open().unwrap();
     for mode in MODES {
@@ -181,7 +186,7 @@ fn rows_are_those_of_the_table_without_mapping() {
 /// "Track partition values and column level statistics with the physical name of the column in the
 /// transaction log."
 #[test]
-fn the_file_list_speaks_of_logical_names_only() {
+fn the_file_list_has_only_logical_names() {
     let columns = [ListColumn::Path, ListColumn::PartitionValues, ListColumn::NumRecords, ListColumn::Stats];
     let plain = table(Mode::None);
     let plain = plain.open().unwrap();
@@ -202,16 +207,16 @@ fn the_file_list_speaks_of_logical_names_only() {
     }
 }
 
-/// Renamed, dropped and added again under an old name: what a file holds is found by physical name or id
-/// alone.
+/// Columns are renamed, dropped and added again under an old name. Only the physical name or the id identifies the
+/// data in a file.
 #[test]
-fn a_new_column_of_an_old_name_is_null_in_old_files() {
+fn a_new_column_with_an_old_name_is_null_in_old_files() {
     for mode in MODES {
         let old = schema(mode);
         let mut changed = old.clone();
         let columns = changed["fields"].as_array_mut().unwrap();
         columns[0]["name"] = json!("renamed");
-        // Its logical name is what files and log call the old column.
+        // Its logical name is the physical name of the old column in files and log.
         columns.push(field(&mode.physical("a"), json!("long"), mode.metadata("new", 20)));
         columns[1]["type"]["fields"][0] = field("a", json!("long"), mode.metadata("new-sa", 21));
         let mut table = table(mode);
@@ -223,7 +228,7 @@ fn a_new_column_of_an_old_name_is_null_in_old_files() {
         assert_eq!(found.column_by_name(&mode.physical("a")).unwrap().null_count(), 12);
         let s = found.column_by_name("s").unwrap().as_struct();
         assert_eq!((s.column(0).null_count(), s.column(1).null_count()), (12, 0));
-        // No statistics of the old column prune for the new one.
+        // Statistics of the old column do not prune for the new one.
         assert_eq!(
             listed(&snapshot, &[ListColumn::Path], Some("`col-a` = 1000 OR s.a = 1000")).num_rows(),
             3
@@ -254,7 +259,7 @@ fn a_file_without_ids_is_refused_in_id_mode() {
 }
 
 #[test]
-fn a_column_that_is_not_mapped_is_named() {
+fn the_error_names_a_column_without_mapping() {
     let mut schema = schema(Mode::Name);
     schema["fields"][1]["type"]["fields"][0]["metadata"] = json!({});
     let mut table = Crafted::new(&definition(Mode::Name, &schema));

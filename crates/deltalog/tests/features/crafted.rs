@@ -1,5 +1,4 @@
-//! A table made by hand: its log as JSON, its data files as Arrow's writer makes them of the arrays that a
-//! test gives.
+//! A table made by hand, with its log as JSON and data files written by Arrow from the arrays of a test.
 
 use std::fs;
 use std::sync::Arc;
@@ -20,7 +19,7 @@ pub(crate) struct Crafted {
     actions: Vec<Value>,
 }
 
-/// What a table is.
+/// The definition of a table.
 pub(crate) struct Definition<'a> {
     pub(crate) schema: &'a Value,
     pub(crate) partition_columns: &'a [&'a str],
@@ -29,18 +28,18 @@ pub(crate) struct Definition<'a> {
     pub(crate) configuration: Value,
 }
 
-/// A field of a schema.
+/// Returns a field of a schema.
 pub(crate) fn field(name: &str, data_type: Value, metadata: Value) -> Value {
     json!({"name": name, "type": data_type, "nullable": true, "metadata": metadata})
 }
 
-/// A schema, or a struct.
+/// Returns a schema or a struct.
 pub(crate) fn fields(fields: Vec<Value>) -> Value {
     json!({"type": "struct", "fields": fields})
 }
 
 impl Crafted {
-    /// A table without rows, not yet committed.
+    /// Returns a table without rows that is not yet committed.
     pub(crate) fn new(definition: &Definition<'_>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("_delta_log")).unwrap();
@@ -55,7 +54,7 @@ impl Crafted {
         table
     }
 
-    /// The metadata, from the next commit on.
+    /// Sets the metadata from the next commit on.
     pub(crate) fn define(&mut self, definition: &Definition<'_>) {
         self.actions.push(json!({"metaData": {
             "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": definition.schema.to_string(),
@@ -63,8 +62,7 @@ impl Crafted {
         }}));
     }
 
-    /// A data file, in the next commit, in row groups of `group_rows` rows. `rest` are more fields of its
-    /// `add`.
+    /// Adds a data file in row groups of `group_rows` rows to the next commit. `rest` are more fields of its `add`.
     pub(crate) fn add(&mut self, name: &str, batch: &RecordBatch, group_rows: usize, rest: Value) {
         let file = self.directory.path().join(name);
         let properties = WriterProperties::builder().set_max_row_group_row_count(Some(group_rows)).build();
@@ -73,18 +71,19 @@ impl Crafted {
         writer.write(batch).unwrap();
         writer.close().unwrap();
         let mut add = json!({
-            "path": name, "partitionValues": {}, "size": fs::metadata(&file).unwrap().len(), "modificationTime": 0, "dataChange": true,
+            "path": name, "partitionValues": {}, "size": fs::metadata(&file).unwrap().len(),
+            "modificationTime": 0, "dataChange": true,
         });
         add.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
         self.actions.push(json!({"add": add}));
     }
 
-    /// Any other action, in the next commit.
+    /// Adds any other action to the next commit.
     pub(crate) fn action(&mut self, action: Value) {
         self.actions.push(action);
     }
 
-    /// Commits what was added since the last commit.
+    /// Commits everything that was added since the last commit.
     pub(crate) fn commit(&mut self) {
         let lines: String = self.actions.drain(..).map(|action| format!("{action}\n")).collect();
         fs::write(self.directory.path().join(format!("_delta_log/{:020}.json", self.version)), lines)
@@ -97,7 +96,7 @@ impl Crafted {
     }
 }
 
-/// The rows of a scan, as one batch.
+/// Returns the rows of a scan as one batch.
 pub(crate) fn rows(
     snapshot: &Snapshot,
     columns: Option<&[&str]>,
@@ -116,7 +115,7 @@ pub(crate) fn rows(
     Ok(concat_batches(&schema, &batches).unwrap())
 }
 
-/// The file list.
+/// Returns the file list.
 pub(crate) fn listed(snapshot: &Snapshot, columns: &[ListColumn], predicate: Option<&str>) -> RecordBatch {
     let mut listing = FileListing::new(snapshot).columns(columns.to_vec());
     if let Some(predicate) = predicate {

@@ -1,6 +1,6 @@
-//! Tables that make use of the features of the protocol, crafted file by file, and read as a user reads them.
+//! Tables that use features of the protocol, crafted file by file and read through the public API.
 //!
-//! Each module is about one feature, and names the sections that it tests.
+//! Each module is about one feature and names the sections that it tests.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 

@@ -1,4 +1,4 @@
-//! "Row Tracking": ids and commit versions of rows, from the log, from files, and for tables that have none.
+//! "Row Tracking": ids and commit versions of rows, from the log, from files, and of tables without them.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn schema() -> Value {
     fields(vec![field("c", json!("long"), json!({}))])
 }
 
-/// The section's two sources of ids: a file of new rows, and one of rows that were updated and copied.
+/// Returns a table with the section's two sources of ids: a file of new rows, and one of updated and copied rows.
 fn table(definition: &Definition<'_>, name: &str) -> Crafted {
     let mut table = Crafted::new(definition);
     table.commit();
@@ -78,7 +78,7 @@ fn tracked(crafted: &Crafted) -> Vec<[i64; 3]> {
 const EXPECTED: [[i64; 3]; 5] = [[10, 1, 1], [20, 0, 2], [30, 4, 2], [1, 0, 1], [2, 1, 1]];
 
 #[test]
-fn materialized_where_there_is_a_value_else_generated() {
+fn ids_are_materialized_if_there_is_a_value_else_generated() {
     let schema = schema();
     let crafted = table(&definition(&schema, configuration()), "c");
     assert_eq!(tracked(&crafted), EXPECTED);
@@ -86,14 +86,14 @@ fn materialized_where_there_is_a_value_else_generated() {
     let list = listed(&snapshot, &[ListColumn::BaseRowId, ListColumn::DefaultRowCommitVersion], None);
     assert_eq!(list.column(0).as_primitive::<Int64Type>().values(), &[2, 0]);
     assert_eq!(list.column(1).as_primitive::<Int64Type>().values(), &[2, 1]);
-    // "hidden from readers": the columns are none of the table's.
+    // "hidden from readers": the columns are not columns of the table.
     let found = crate::crafted::rows(&snapshot, None, None).unwrap();
     assert_eq!(found.num_columns(), 1);
 }
 
-/// As the rows with their ids, filtered afterwards; whatever columns are returned with them.
+/// The result equals the rows with their ids, filtered afterwards, whichever columns are returned.
 #[test]
-fn predicates_know_the_columns() {
+fn predicates_can_name_the_id_columns() {
     let schema = schema();
     let crafted = table(&definition(&schema, configuration()), "c");
     let snapshot = crafted.open().unwrap();
@@ -111,7 +111,7 @@ fn predicates_know_the_columns() {
     ];
     for (sql, holds) in cases {
         let expected: Vec<[i64; 3]> = EXPECTED.into_iter().filter(holds).collect();
-        // With the table's column, and with the ids alone.
+        // With the table's column, and with only the ids.
         for (columns, found) in [(&["c"] as &[&str], [0, 1, 2].as_slice()), (&[], &[1, 2])] {
             let scan = TableScan::new(&snapshot)
                 .row_ids()
@@ -154,7 +154,7 @@ fn with_column_mapping() {
 }
 
 #[test]
-fn tables_whose_rows_have_no_ids() {
+fn tables_without_row_ids() {
     let schema = schema();
     let mut supported = configuration();
     supported["delta.enableRowTracking"] = json!("false");

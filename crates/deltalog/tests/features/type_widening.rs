@@ -1,4 +1,4 @@
-//! Type widening: old files, partition values and statistics of a narrower type are values of the table's.
+//! Type widening: old files, partition values and statistics of a narrower type are read as the table's type.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn decimal(values: &[i128], precision: u8, scale: i8) -> ArrayRef {
     )
 }
 
-/// From, to, extreme values of the narrower type, the same of the wider one.
+/// Returns for each widening both types, and extreme values of the narrower type as each of them.
 fn widenings() -> Vec<(&'static str, &'static str, ArrayRef, ArrayRef)> {
     let bytes: ArrayRef = Arc::new(Int8Array::from(vec![i8::MIN, 0, i8::MAX]));
     let shorts: ArrayRef = Arc::new(Int16Array::from(vec![i16::MIN, 0, i16::MAX]));
@@ -103,7 +103,7 @@ fn old_and_new_files_in_one_column() {
     }
 }
 
-/// In structs, lists, and both parts of maps.
+/// Types are widened in structs, lists, and keys and values of maps.
 #[test]
 fn nested_columns() {
     let in_files: [ArrayRef; 2] =
@@ -146,7 +146,7 @@ fn nested_columns() {
     assert_eq!(found.column(2).as_map().values(), &expected);
 }
 
-/// "Partition Value Serialization": the text of a narrower type is one of the wider type, too.
+/// "Partition Value Serialization": the text of a narrower type is also valid for the wider type.
 #[test]
 fn partition_values_of_the_narrower_type() {
     let of = |from: &str, to: &str, texts: [&str; 2]| {
@@ -176,7 +176,7 @@ fn partition_values_of_the_narrower_type() {
     assert_eq!(&of("date", "timestamp_ntz", ["1970-01-02", "1970-01-02 00:00:00.000001"]), &ntz);
 }
 
-/// Statistics of old files are texts of the narrower type. None may prune a file that has a matching row.
+/// Statistics of old files have the form of the narrower type. They must not prune a file with a matching row.
 #[test]
 fn statistics_of_the_narrower_type() {
     for (from, to, narrow, bounds, matching, other) in [
@@ -205,7 +205,9 @@ fn statistics_of_the_narrower_type() {
     ] {
         let schema = fields(vec![field("c", json!(to), changed(from, to))]);
         let mut table = Crafted::new(&definition(&schema, &[]));
-        let stats = json!({"numRecords": 1, "minValues": {"c": bounds}, "maxValues": {"c": bounds}, "nullCount": {"c": 0}});
+        let stats = json!({
+            "numRecords": 1, "minValues": {"c": bounds}, "maxValues": {"c": bounds}, "nullCount": {"c": 0},
+        });
         table.add("old.parquet", &batch(&narrow), 10, json!({"stats": stats.to_string()}));
         table.commit();
         let snapshot = table.open().unwrap();
@@ -238,11 +240,11 @@ fn other_changes_are_refused() {
     let error = table.open().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
     assert!(error.to_string().contains("'c' was changed from integer to string"), "{error}");
-    // A table that has dropped the feature.
+    // The table has dropped the feature.
     let mut table = Crafted::new(&Definition { reader_features: &[], ..definition(&schema, &[]) });
     table.commit();
     table.open().unwrap();
-    // A file of a type that nothing was widened from.
+    // The type of the file is not one that was widened.
     let schema = fields(vec![field("c", json!("long"), json!({}))]);
     for stored in [
         Arc::new(StringArray::from(vec!["1"])) as ArrayRef,
@@ -256,7 +258,7 @@ fn other_changes_are_refused() {
     }
 }
 
-/// Mapped and widened at once: both say their part of a column's metadata.
+/// Column mapping and type widening both use a column's metadata.
 #[test]
 fn with_column_mapping() {
     let mut metadata = changed("float", "double");

@@ -1,5 +1,4 @@
-//! Variants, shredded or not, are read as one form; Parquet's `VariantShredding.md` says what shredded ones
-//! stand for.
+//! Variants, shredded or not, are read in one form. Parquet's `VariantShredding.md` defines the shredded forms.
 
 use std::sync::Arc;
 
@@ -39,14 +38,14 @@ fn variants() -> VariantArray {
     json_to_variant(&texts).unwrap()
 }
 
-/// `{id: long, name: string}` shredded, as a writer may choose.
+/// Returns the variants with `{id: long, name: string}` shredded, as a writer may do.
 fn shredded() -> VariantArray {
     let typed =
         Fields::from(vec![Field::new("id", DataType::Int64, true), Field::new("name", DataType::Utf8, true)]);
     shred_variant(&variants(), &DataType::Struct(typed)).unwrap()
 }
 
-/// As Spark stored variants at first: `value` before `metadata`.
+/// Returns the form in which Spark first stored variants: `value` before `metadata`.
 fn value_first() -> StructArray {
     let variants = variants();
     let part = |array: &ArrayRef| arrow::compute::cast(array, &DataType::Binary).unwrap();
@@ -72,7 +71,7 @@ fn ids() -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(0..8))
 }
 
-/// The JSON of variants as a scan returns them.
+/// Returns the JSON of variants that a scan has returned.
 fn texts(array: &ArrayRef) -> Vec<Option<Value>> {
     let parts = array.as_struct();
     assert_eq!(parts.column_names(), ["metadata", "value"]);
@@ -90,7 +89,7 @@ fn is_marked(field: &Field) -> bool {
 }
 
 #[test]
-fn every_storage_of_a_variant_is_read_as_the_same() {
+fn every_storage_form_of_a_variant_reads_the_same() {
     let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({}))]);
     for stored in [
         Arc::new(value_first()) as ArrayRef,
@@ -106,7 +105,7 @@ fn every_storage_of_a_variant_is_read_as_the_same() {
         assert!(is_marked(found.schema().field(0)) && !is_marked(found.schema().field(1)));
         let found = rows(&snapshot, Some(&["v"]), Some("id = 5")).unwrap();
         assert_eq!(texts(found.column(0)), expected()[5..6]);
-        // The variant null is a value.
+        // A variant null is a value.
         let found = rows(&snapshot, Some(&["id"]), Some("v IS NULL")).unwrap();
         assert_eq!(found.column(0).as_primitive::<arrow::datatypes::Int64Type>().values(), &[2]);
         let error = rows(&snapshot, None, Some("v = 1")).unwrap_err();
@@ -148,7 +147,7 @@ fn variants_in_structs_lists_and_maps() {
     }
 }
 
-/// "It is technically invalid for both value and typed_value to be null": a variant null where a value is
+/// "It is technically invalid for both value and typed_value to be null": it is a variant null where a value is
 /// required.
 #[test]
 fn a_variant_without_a_value_is_the_variant_null() {
@@ -170,7 +169,7 @@ fn a_variant_without_a_value_is_the_variant_null() {
 }
 
 #[test]
-fn what_is_no_variant_is_an_error() {
+fn a_malformed_variant_is_an_error() {
     let schema = fields(vec![field("v", json!("variant"), json!({}))]);
     let binary = |name: &str, bytes: &[u8]| -> (Arc<Field>, ArrayRef) {
         (Arc::new(Field::new(name, DataType::Binary, true)), Arc::new(BinaryArray::from_iter_values([bytes])))
@@ -182,7 +181,7 @@ fn what_is_no_variant_is_an_error() {
         whole,
         Arc::new(StructArray::from(vec![binary("metadata", &[1, 0, 0])])),
         Arc::new(StructArray::from(vec![binary("value", &[0])])),
-        // To be put together, so its bytes are looked at: metadata and value that are cut off.
+        // A shredded variant is reassembled, so its bytes are checked: truncated metadata and value.
         Arc::new(StructArray::from(vec![
             binary("metadata", &[1, 9]),
             binary("value", &[0]),
@@ -202,13 +201,15 @@ fn what_is_no_variant_is_an_error() {
     }
 }
 
-/// Statistics of a variant are none of its parts.
+/// Statistics of a variant are not those of its parts.
 #[test]
 fn statistics_of_other_columns_still_prune() {
     let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({}))]);
     let mut table = Crafted::new(&definition(&schema));
-    let stats = json!({"numRecords": 8, "minValues": {"id": 0, "v": "0rJlc5f$Ecz"}, "maxValues": {"id": 7, "v": "0rJlc5f$Ecz"},
-        "nullCount": {"id": 0, "v": 1}});
+    let stats = json!({
+        "numRecords": 8, "minValues": {"id": 0, "v": "0rJlc5f$Ecz"},
+        "maxValues": {"id": 7, "v": "0rJlc5f$Ecz"}, "nullCount": {"id": 0, "v": 1},
+    });
     table.add(
         "0.parquet",
         &file(vec![("id", ids()), ("v", Arc::new(value_first()))]),
@@ -226,8 +227,8 @@ fn statistics_of_other_columns_still_prune() {
     );
 }
 
-/// Whatever the statistics say of the variant or of its parts, in the log and in the footer, NULL is found
-/// where it is, and nowhere else.
+/// NULL is found where it is and nowhere else, whatever the statistics of the variant or its parts are, in the log
+/// or the footer.
 #[test]
 fn a_predicate_asks_whether_a_variant_is_null() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);
@@ -244,12 +245,14 @@ fn a_predicate_asks_whether_a_variant_is_null() {
             Arc::new(variants().into_inner()),
             Arc::new(shredded().into_inner()),
         ] {
-            // In row groups of one row, in each of which one of `value` and `typed_value` may be NULL for all
-            // rows.
+            // With row groups of one row, `value` or `typed_value` may be NULL for all rows of a group.
             for group_rows in [1, 3, 8] {
                 let item = Arc::new(Field::new("v", stored.data_type().clone(), true));
                 let nested: ArrayRef = Arc::new(StructArray::from(vec![(item, stored.clone())]));
-                let stats = json!({"numRecords": 8, "minValues": {"id": 0}, "maxValues": {"id": 7}, "nullCount": {"id": 0, "v": null_count}});
+                let stats = json!({
+                    "numRecords": 8, "minValues": {"id": 0}, "maxValues": {"id": 7},
+                    "nullCount": {"id": 0, "v": null_count},
+                });
                 let mut table = Crafted::new(&definition(&schema));
                 let batch = file(vec![("id", ids()), ("v", stored.clone()), ("s", nested)]);
                 table.add("0.parquet", &batch, group_rows, json!({"stats": stats.to_string()}));
@@ -276,9 +279,9 @@ fn a_predicate_asks_whether_a_variant_is_null() {
     }
 }
 
-/// A file that does not have the variant has NULL in each row.
+/// A file without the variant column has NULL in each row.
 #[test]
-fn a_variant_that_a_file_lacks_is_null() {
+fn a_variant_absent_from_a_file_is_null() {
     let schema = fields(vec![field("v", json!("variant"), json!({})), field("id", json!("long"), json!({}))]);
     let mut table = Crafted::new(&definition(&schema));
     table.add("0.parquet", &file(vec![("id", ids())]), 3, json!({}));
@@ -288,8 +291,8 @@ fn a_variant_that_a_file_lacks_is_null() {
     assert_eq!(rows(&snapshot, None, Some("v IS NOT NULL")).unwrap().num_rows(), 0);
 }
 
-/// What a variant holds can be of any type, and its parts are not those that files have: both are refused by
-/// its name.
+/// A variant can hold any type, and its parts are not columns of files. Predicates on its value or its parts are
+/// refused by its name.
 #[test]
 fn a_predicate_on_the_value_of_a_variant_is_refused() {
     let inner = fields(vec![field("v", json!("variant"), json!({}))]);
@@ -322,11 +325,8 @@ fn a_predicate_on_the_value_of_a_variant_is_refused() {
     ] {
         let error = rows(&snapshot, None, Some(predicate)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{predicate}: {error}");
-        assert!(
-            error.to_string().contains(&format!("the column {column} is a variant")),
-            "{predicate}: {error}"
-        );
-        // An engine that filters again gets every file.
+        assert!(error.to_string().contains(&format!("column {column} is a variant")), "{predicate}: {error}");
+        // An engine that filters again must get every file.
         let lenient = parse(predicate, "UTC", ParseMode::Pruning).unwrap();
         assert_eq!(
             FileListing::new(&snapshot)

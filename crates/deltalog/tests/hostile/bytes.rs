@@ -1,4 +1,4 @@
-//! One test for each parser of bytes.
+//! One test per parser of bytes.
 
 use std::sync::Arc;
 
@@ -33,7 +33,7 @@ fn resolver() -> PathResolver {
     PathResolver::new(&Url::parse("memory:///t").unwrap()).unwrap()
 }
 
-/// A table in memory.
+/// Returns a table in memory.
 pub fn storage<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Storage {
     let store = InMemory::new();
     for (path, bytes) in files {
@@ -42,7 +42,7 @@ pub fn storage<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Stor
     Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store)).unwrap()
 }
 
-/// Everything that can be asked of a table.
+/// Reads everything that a table can return.
 pub fn read_all(storage: &Storage) {
     let _ = CommitTimes::read(storage, None, InCommitTimestamps::Always).map(|times| times.version_at(0));
     let Ok(snapshot) = Snapshot::open(storage, None) else { return };
@@ -75,7 +75,7 @@ pub fn read_all(storage: &Storage) {
     }
 }
 
-/// `table` with another content of the file that `wanted` accepts; the last of them.
+/// Returns `table` with `bytes` as the content of the last file that `wanted` accepts.
 fn with_file(table: &Files, wanted: impl Fn(&str) -> bool, bytes: &[u8]) -> Option<Storage> {
     let changed = table.keys().rev().find(|path| wanted(path))?;
     Some(storage(
@@ -83,7 +83,7 @@ fn with_file(table: &Files, wanted: impl Fn(&str) -> bool, bytes: &[u8]) -> Opti
     ))
 }
 
-/// What the log says of a table: everything but its rows.
+/// Reads everything that the log has of a table, but no rows.
 fn read_log(storage: &Storage) {
     let Ok(snapshot) = Snapshot::open(storage, None) else { return };
     let _ = (snapshot.totals(), snapshot.domain_metadata(), snapshot.app_transaction("a"));
@@ -99,7 +99,7 @@ fn read_log(storage: &Storage) {
     }
 }
 
-/// The rows, read by the thread that measures.
+/// Reads the rows on the thread that measures.
 fn read_rows(storage: &Storage) {
     let Ok(snapshot) = Snapshot::open(storage, None) else { return };
     let files = DataFiles::new(&snapshot, FileListing::new(&snapshot));
@@ -107,12 +107,12 @@ fn read_rows(storage: &Storage) {
     let _ = scan.with_threads(1).read(files).take_while(Result::is_ok).take(1000).count();
 }
 
-/// Reads tables of which one file is damaged with `read`.
+/// Uses `read` on tables with one damaged file.
 fn fuzz_tables(target: &str, wanted: impl Fn(&str) -> bool + Copy, read: impl Fn(&Storage)) {
     let is_small = |table: &&Files| table.len() < 24 && table.values().map(Vec::len).sum::<usize>() < 200_000;
     let tables: Vec<&Files> =
         TABLES.iter().filter(is_small).filter(|table| table.keys().any(|path| wanted(path))).collect();
-    // The input's first two bytes say which table it belongs to.
+    // The first two bytes of the input are the number of its table.
     let inputs: Vec<Vec<u8>> = tables
         .iter()
         .enumerate()
@@ -199,7 +199,8 @@ fn deletion_vector_descriptor() {
     let descriptors = corpus::members("add", "deletionVector");
     let mut inputs: Vec<Vec<u8>> = descriptors.into_iter().map(String::into_bytes).collect();
     inputs.push(
-        br#"{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L","sizeInBytes":40,"cardinality":6}"#
+        br#"{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+            "sizeInBytes":40,"cardinality":6}"#
             .to_vec(),
     );
     let storage = storage(
@@ -248,24 +249,34 @@ fn deletion_vector_blob() {
     });
 }
 
-const SCHEMA: &str = r#"{"type":"struct","fields":[{"name":"l","type":"long","nullable":true,"metadata":{}},
-    {"name":"d","type":"decimal(10,2)","nullable":true,"metadata":{}},{"name":"f","type":"double","nullable":true,"metadata":{}},
-    {"name":"s","type":"string","nullable":true,"metadata":{}},{"name":"dt","type":"date","nullable":true,"metadata":{}},
-    {"name":"ts","type":"timestamp","nullable":true,"metadata":{}},{"name":"ntz","type":"timestamp_ntz","nullable":true,"metadata":{}},
-    {"name":"n","type":{"type":"struct","fields":[{"name":"x","type":"long","nullable":true,"metadata":{}}]},"nullable":true,"metadata":{}}]}"#;
+const SCHEMA: &str = r#"{"type":"struct","fields":[
+    {"name":"l","type":"long","nullable":true,"metadata":{}},
+    {"name":"d","type":"decimal(10,2)","nullable":true,"metadata":{}},
+    {"name":"f","type":"double","nullable":true,"metadata":{}},
+    {"name":"s","type":"string","nullable":true,"metadata":{}},
+    {"name":"dt","type":"date","nullable":true,"metadata":{}},
+    {"name":"ts","type":"timestamp","nullable":true,"metadata":{}},
+    {"name":"ntz","type":"timestamp_ntz","nullable":true,"metadata":{}},
+    {"name":"n","type":{"type":"struct","fields":[
+        {"name":"x","type":"long","nullable":true,"metadata":{}}
+    ]},"nullable":true,"metadata":{}}
+]}"#;
 
 #[test]
 fn statistics() {
     let mut inputs: Vec<Vec<u8>> =
         corpus::members("add", "stats").into_iter().map(String::into_bytes).collect();
     inputs.push(
-        br#"{"numRecords":3,"minValues":{"l":1,"d":1.25,"f":-0.5,"s":"a","dt":"2020-01-01","ts":"2020-01-01T00:00:00.000Z","ntz":"2020-01-01T00:00:00",
-            "n":{"x":2}},"maxValues":{"l":9,"d":2,"f":1e3,"s":"b\u00e9","dt":"2020-01-02","n":{"x":3}},"nullCount":{"l":0,"n":{"x":1}}}"#
+        br#"{"numRecords":3,"minValues":{"l":1,"d":1.25,"f":-0.5,"s":"a","dt":"2020-01-01",
+            "ts":"2020-01-01T00:00:00.000Z","ntz":"2020-01-01T00:00:00","n":{"x":2}},
+            "maxValues":{"l":9,"d":2,"f":1e3,"s":"b\u00e9","dt":"2020-01-02","n":{"x":3}},
+            "nullCount":{"l":0,"n":{"x":1}}}"#
             .to_vec(),
     );
     let schema = StructType::from_json(SCHEMA).unwrap().to_arrow().unwrap();
     let columns: Vec<_> = leaf_columns(&schema).into_iter().map(|(path, _)| path).collect();
-    let sql = "l > 1 OR d < 2.5 OR f > 0 OR s LIKE 'a%' OR year(dt) = 2020 OR date_trunc('HOUR', ts) > TIMESTAMP '2020-01-01' OR n.x IS NULL";
+    let sql = "l > 1 OR d < 2.5 OR f > 0 OR s LIKE 'a%' OR year(dt) = 2020 \
+               OR date_trunc('HOUR', ts) > TIMESTAMP '2020-01-01' OR n.x IS NULL";
     let predicate = parse(sql, "Europe/Berlin", ParseMode::Strict).unwrap().bind(&schema).unwrap();
     fuzz("statistics", &inputs, |input| {
         let text = text(input);
@@ -316,8 +327,10 @@ fn partition_values() {
 fn predicate() {
     let inputs = [
         "l > 5L AND (s IN ('a', 'b\\'', NULL) OR NOT (d <= 1.50BD)) AND s LIKE 'a_%' ESCAPE '/'",
-        "date_trunc('MONTH', ts) = TIMESTAMP '2020-01-01 00:00:00' AND CAST(ts AS DATE) BETWEEN DATE '2020-01-01' AND DATE '2021-01-01'",
-        "year(dt) <=> 2020 OR add_months(dt, 3) < DATE '2020-01-01' OR `n`.x IS NOT NULL OR startswith(s, 'x') IS UNKNOWN",
+        "date_trunc('MONTH', ts) = TIMESTAMP '2020-01-01 00:00:00' \
+         AND CAST(ts AS DATE) BETWEEN DATE '2020-01-01' AND DATE '2021-01-01'",
+        "year(dt) <=> 2020 OR add_months(dt, 3) < DATE '2020-01-01' OR `n`.x IS NOT NULL \
+         OR startswith(s, 'x') IS UNKNOWN",
         "substring(s, 1, 3) = 'abc' AND f = CAST('NaN' AS DOUBLE) AND X'00FF' = s AND ntz > TIMESTAMP_NTZ '2020-01-01'",
         "hash(l) % 3 = 1 || case when a[1] then 2 end",
     ];
@@ -363,7 +376,7 @@ fn schema() {
 fn footer_statistics() {
     fuzz("footer_statistics", &corpus::files(is_data), |input| {
         let bytes = bytes::Bytes::copy_from_slice(input);
-        // What the library does with it is the library's; `data_file` is about that.
+        // `data_file` tests the library's own handling of it.
         let read = std::panic::catch_unwind(|| ParquetMetaDataReader::new().parse_and_finish(&bytes));
         let Ok(Ok(metadata)) = read else { return };
         let Ok(schema) =

@@ -1,4 +1,4 @@
-//! Files to mutate: of other writers where they are at hand, and of our own.
+//! Files to mutate: those of other writers if available, and our own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,15 +11,15 @@ use deltalog::protocol::StructType;
 use deltalog::transaction::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Storage, WriteRequest};
 
-/// The files of a table, by their paths.
+/// The files of a table by path.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
-/// Larger files are left out: mutations of small ones find more.
+/// The largest file that is used, because mutations of small files find more.
 const LARGEST: u64 = 64 << 10;
-/// So many tables of others.
+/// The number of tables of other writers.
 const MOST_TABLES: usize = 160;
 
-/// The tables of the corpus.
+/// Returns the tables of the corpus.
 pub static TABLES: LazyLock<Vec<Files>> = LazyLock::new(|| {
     let mut tables = vec![our_own()];
     let root = std::env::var_os("DELTALOG_GOLDEN").map_or_else(
@@ -49,7 +49,7 @@ fn collect(root: &Path, directory: &Path, files: &mut Files) {
     }
 }
 
-/// The content of the files whose paths `wanted` accepts; each once.
+/// Returns the distinct contents of the files whose paths `wanted` accepts.
 pub fn files(wanted: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
     let mut found: Vec<Vec<u8>> = TABLES
         .iter()
@@ -75,7 +75,7 @@ pub fn is_data(path: &str) -> bool {
     !path.starts_with('_') && path.ends_with(".parquet")
 }
 
-/// The values of a member of the actions in all commits.
+/// Returns the values of a member of an action in all commits.
 pub fn members(action: &str, member: &str) -> Vec<String> {
     let mut found: Vec<String> = files(is_commit)
         .iter()
@@ -89,7 +89,7 @@ pub fn members(action: &str, member: &str) -> Vec<String> {
     found
 }
 
-/// A partitioned table with a checkpoint, statistics of several types, and commits after the checkpoint.
+/// Returns a partitioned table with a checkpoint, statistics of several types, and commits after the checkpoint.
 fn our_own() -> Files {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();

@@ -1,4 +1,4 @@
-//! Mutations of real files, one after the other, until the time is over.
+//! Mutates real files one after the other until the time is up.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use deltalog_testkit::measure;
 
-/// What a parser may hold in memory, however its input is damaged, beyond what its input's size explains.
+/// The memory that a parser may use for any input, in addition to what the size of the input allows.
 const MOST_BYTES: usize = 64 << 20;
-/// What an input of one byte may be worth in memory: compression, and Arrow's builders.
+/// The memory allowed per byte of input, for compression and Arrow's builders.
 const BYTES_PER_BYTE: usize = 1024;
-/// How long one input may take, in a build without optimisation on a busy machine.
+/// The time limit of one input, for a build without optimization on a busy machine.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// SplitMix64.
+/// A SplitMix64 generator of random numbers.
 pub struct Random(u64);
 
 impl Random {
@@ -35,14 +35,14 @@ impl Random {
     }
 }
 
-/// Runs `parse` on mutations of `corpus`, which must not panic, hang or take memory without bounds.
+/// Runs `parse` on mutations of `corpus`. It must not panic, hang or use unbounded memory.
 pub fn fuzz(target: &str, corpus: &[Vec<u8>], parse: impl Fn(&[u8])) {
     assert!(!corpus.is_empty(), "{target} has no corpus");
     let variable = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let budget = Duration::from_secs(variable("DELTALOG_HOSTILE_SECONDS").unwrap_or(2));
     let first = variable("DELTALOG_HOSTILE_SEED").unwrap_or_default();
     let start = Instant::now();
-    // What is not mutated is read as well.
+    // The originals are read as well.
     for input in corpus {
         run(target, "the corpus", input, &parse);
     }
@@ -78,7 +78,7 @@ fn run(target: &str, name: &str, input: &[u8], parse: &impl Fn(&[u8])) {
     }
 }
 
-/// The mutation of this number of one of `corpus`.
+/// Returns the mutation of one of `corpus` that belongs to `seed`.
 fn mutated(corpus: &[Vec<u8>], seed: u64) -> Vec<u8> {
     let random = &mut Random::new(seed.wrapping_mul(0x2545_f491_4f6c_dd1d));
     let mut bytes = corpus[random.below(corpus.len())].clone();
@@ -115,7 +115,7 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
         "(((((((((",
         "CAST(",
     ];
-    // Damage at the end hits footers, at the start magic numbers, elsewhere the rest.
+    // Damage at the end hits footers, at the start magic numbers.
     let length = bytes.len();
     let at = match random.below(4) {
         0 => length.saturating_sub(1 + random.below(64.min(length.max(1)))),
@@ -161,7 +161,7 @@ fn mutate(bytes: &mut Vec<u8>, corpus: &[Vec<u8>], random: &mut Random) {
             bytes.splice(at.min(end)..end, text.bytes());
         }
         _ => {
-            // A number in a text becomes another one.
+            // A number in the text is replaced by another one.
             let digit = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|more| at + more);
             if let Some(digit) = digit {
                 let end = digit + bytes[digit..].iter().take_while(|byte| byte.is_ascii_digit()).count();

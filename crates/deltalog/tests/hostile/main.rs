@@ -1,12 +1,11 @@
-//! What others wrote may be damaged, or meant to do harm: an error, never a panic, an abort, memory without
-//! bounds, or a read outside of the table.
+//! Damaged or malicious tables cause an error, never a panic, an abort, unbounded memory, or a read outside of the
+//! table.
 //!
-//! - [`bytes`] mutates real files, one test for each parser of bytes, for `DELTALOG_HOSTILE_SECONDS` each (2
-//!   if not set). The tables of other writers are the corpus where they are there (`DELTALOG_GOLDEN`), else,
-//!   and in any case, a few of our own.
-//! - [`tables`] are whole tables made to do harm.
-//! - The first numbers are the same in every run. `DELTALOG_HOSTILE_SEED` is where the random ones start, so
-//!   that a failure can be had again: its message names the seed, and the input is left in `target/tmp`.
+//! - [`bytes`] mutates real files, one test per parser of bytes, for `DELTALOG_HOSTILE_SECONDS` each (default 2). The
+//!   corpus is a few tables of our own, and those of other writers if they are available (`DELTALOG_GOLDEN`).
+//! - [`tables`] has whole malicious tables.
+//! - The first seeds are the same in every run; the random ones start at `DELTALOG_HOSTILE_SEED`. The message of a
+//!   failure names the seed that repeats it, and the input is kept in `target/tmp`.
 
 #![allow(
     clippy::unwrap_used,

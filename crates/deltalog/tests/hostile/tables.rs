@@ -1,5 +1,6 @@
-//! Tables made to do harm: whatever their log names, nothing outside of them is read. (Protocol: "Add File
-//! and Remove File", "Deletion Vector Descriptor Schema", "Sidecar Files".)
+//! Malicious tables: whatever their log names, nothing outside of them is read.
+//!
+//! Protocol: "Add File and Remove File", "Deletion Vector Descriptor Schema", "Sidecar Files".
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use url::Url;
 use crate::bytes::read_all;
 use crate::store::FaultyStore;
 
-/// Paths that lead out of the table at `/secret/t`, or somewhere else altogether.
+/// Paths that lead out of the table at `/secret/t`, or to another system.
 const PATHS: [&str; 22] = [
     "../x.parquet",
     "a/../../x.parquet",
@@ -42,8 +43,14 @@ const PATHS: [&str; 22] = [
 fn table(actions: &[Value]) -> (FaultyStore, Storage) {
     let schema = r#"{"type":"struct","fields":[{"name":"n","type":"long","nullable":true,"metadata":{}}]}"#;
     let mut lines = vec![
-        json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"]}}),
-        json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": [], "configuration": {}}}),
+        json!({"protocol": {
+            "minReaderVersion": 3, "minWriterVersion": 7,
+            "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors"],
+        }}),
+        json!({"metaData": {
+            "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
+            "partitionColumns": [], "configuration": {},
+        }}),
     ];
     lines.extend_from_slice(actions);
     let store = FaultyStore::default();
@@ -67,7 +74,7 @@ fn add(path: &str, rest: Value) -> Value {
     json!({"add": add})
 }
 
-/// Reads all there is of a table, and asserts that it asked for nothing outside of it.
+/// Reads everything of a table and asserts that nothing outside of it was requested.
 fn stays_inside(name: &str, actions: &[Value]) {
     let (store, storage) = table(actions);
     read_all(&storage);
@@ -93,7 +100,9 @@ fn no_path_leads_outside() {
 #[test]
 fn no_deletion_vector_lies_outside() {
     for path in PATHS {
-        let vector = json!({"storageType": "p", "pathOrInlineDv": path, "offset": 1, "sizeInBytes": 10, "cardinality": 1});
+        let vector = json!({
+            "storageType": "p", "pathOrInlineDv": path, "offset": 1, "sizeInBytes": 10, "cardinality": 1,
+        });
         stays_inside(
             path,
             &[add("a.parquet", json!({"deletionVector": vector, "stats": "{\"numRecords\":2}"}))],
@@ -101,7 +110,9 @@ fn no_deletion_vector_lies_outside() {
     }
     for prefix in ["../", "%2e%2e/", "/", "a/../../", "file:///"] {
         let path = format!("{prefix}ab^-aqEH.-t@S}}K{{vb[*k^");
-        let vector = json!({"storageType": "u", "pathOrInlineDv": path, "offset": 1, "sizeInBytes": 10, "cardinality": 1});
+        let vector = json!({
+            "storageType": "u", "pathOrInlineDv": path, "offset": 1, "sizeInBytes": 10, "cardinality": 1,
+        });
         stays_inside(&path, &[add("a.parquet", json!({"deletionVector": vector}))]);
     }
 }
@@ -120,11 +131,20 @@ fn no_hint_leads_outside() {
         ("parts", json!({"version": 0, "size": 1, "parts": i64::MAX})),
         (
             "path",
-            json!({"version": 0, "size": 1, "v2Checkpoint": {"path": "../../x.parquet", "sizeInBytes": 1, "modificationTime": 0}}),
+            json!({
+                "version": 0, "size": 1,
+                "v2Checkpoint": {"path": "../../x.parquet", "sizeInBytes": 1, "modificationTime": 0},
+            }),
         ),
         (
             "sidecar",
-            json!({"version": 0, "size": 1, "v2Checkpoint": {"path": "00000000000000000000.checkpoint.a.json", "sidecarFiles": [{"path": "../../../x.parquet"}]}}),
+            json!({
+                "version": 0, "size": 1,
+                "v2Checkpoint": {
+                    "path": "00000000000000000000.checkpoint.a.json",
+                    "sidecarFiles": [{"path": "../../../x.parquet"}],
+                },
+            }),
         ),
     ] {
         let (store, storage) = table(&[]);
@@ -137,7 +157,7 @@ fn no_hint_leads_outside() {
         .unwrap();
         read_all(&storage);
         assert!(store.take_calls().iter().all(|call| call.path.starts_with("secret/t")), "{name}");
-        // A hint is a hint.
+        // A wrong hint is not an error.
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0, "{name}");
     }
 }
@@ -150,8 +170,13 @@ fn no_sidecar_leads_outside() {
         let schema = r#"{"type":"struct","fields":[]}"#;
         let lines = [
             json!({"checkpointMetadata": {"version": 1}}),
-            json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features}}),
-            json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": [], "configuration": {}}}),
+            json!({"protocol": {
+                "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": features, "writerFeatures": features,
+            }}),
+            json!({"metaData": {
+                "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
+                "partitionColumns": [], "configuration": {},
+            }}),
             json!({"sidecar": {"path": path, "sizeInBytes": 16, "modificationTime": 0}}),
         ];
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -176,7 +201,7 @@ fn no_sidecar_leads_outside() {
 }
 
 #[test]
-fn absurd_numbers_are_no_sizes() {
+fn absurd_numbers_are_not_used_as_sizes() {
     for size in [-1, i64::MIN, i64::MAX] {
         let stats = json!({"numRecords": size, "nullCount": {"n": i64::MIN}}).to_string();
         stays_inside(
