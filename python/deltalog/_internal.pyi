@@ -23,6 +23,7 @@ __all__ = [
     "SparkPlan",
     "SparkWrite",
     "TableAlreadyExistsError",
+    "TableReplacedError",
     "UnavailableError",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
@@ -48,6 +49,7 @@ from deltalog.errors import MissingFileError as MissingFileError
 from deltalog.errors import NotATableError as NotATableError
 from deltalog.errors import SchemaMismatchError as SchemaMismatchError
 from deltalog.errors import TableAlreadyExistsError as TableAlreadyExistsError
+from deltalog.errors import TableReplacedError as TableReplacedError
 from deltalog.errors import UnavailableError as UnavailableError
 from deltalog.errors import UnsupportedFeatureError as UnsupportedFeatureError
 from deltalog.errors import VersionNotFoundError as VersionNotFoundError

@@ -16,6 +16,7 @@ __all__ = [
     "NotATableError",
     "SchemaMismatchError",
     "TableAlreadyExistsError",
+    "TableReplacedError",
     "UnavailableError",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
@@ -41,6 +42,10 @@ class DeltaError(Exception):
 
 class NotATableError(DeltaError, FileNotFoundError):
     """There is definitely no Delta table at the location; never raised because of a failed request."""
+
+
+class TableReplacedError(DeltaError, FileNotFoundError):
+    """The table that was opened is no longer there: it was dropped and another one was created in its place."""
 
 
 class TableAlreadyExistsError(DeltaError, FileExistsError):
@@ -82,8 +87,9 @@ class CommitConflictError(DeltaError):
     """Another writer's commit makes this one impossible. Nothing was committed.
 
     `version` is the version that won. `reason` tells what it did: `files_changed` (it added or removed files
-    that this write had read), `metadata_changed`, `protocol_changed`, or `app_transaction` (it, or a version
-    before it, recorded the progress of the same application).
+    that this write had read), `metadata_changed`, `protocol_changed`, `app_transaction` (it, or a version
+    before it, recorded the progress of the same application), `log_cleaned_up` (the version was cleaned up, so
+    what it did is not known), or `table_replaced` (the table was dropped, or dropped and created again).
     """
 
 

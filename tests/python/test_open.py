@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import json
 import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -251,3 +252,24 @@ def test_files_outside_of_the_table_are_read_below_allowed_roots(tmp_path: Path)
         deltalog.DeltaTable(clone, version=0, allowed_roots=[tmp_path / "a"]).to_arrow()
     with pytest.raises(deltalog.InvalidArgumentError, match="a list"):
         deltalog.DeltaTable(clone, allowed_roots=str(source))
+
+
+def test_an_update_never_mixes_two_tables(tmp_path: Path) -> None:
+    """The table is dropped and another one is created at the same path, with the same number of versions."""
+    for _ in range(3):
+        write_deltalake(tmp_path, pa.table({"id": [1]}), mode="append")
+    table, old = DeltaTable(tmp_path), DeltaTable(tmp_path, version=0)
+    shutil.rmtree(tmp_path)
+    for _ in range(5):
+        write_deltalake(tmp_path, pa.table({"id": [2]}), mode="append")
+    for handle in (table, old):
+        with pytest.raises(deltalog.TableReplacedError, match="open the table again"):
+            handle.update_incremental()
+        with pytest.raises(deltalog.DeltaError, match="created"):
+            write_deltalake(handle, pa.table({"id": [3]}), mode="append")
+        with pytest.raises(deltalog.CommitConflictError, match="dropped"):
+            write_deltalake(handle, pa.table({"id": [3]}), mode="overwrite")
+    assert DeltaTable(tmp_path).count() == 5
+    shutil.rmtree(tmp_path)
+    with pytest.raises(deltalog.NotATableError):
+        table.update_incremental()

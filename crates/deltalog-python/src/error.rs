@@ -10,6 +10,7 @@ const MODULE: &str = "deltalog.errors";
 fn class_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotATable => "NotATableError",
+        ErrorKind::TableReplaced => "TableReplacedError",
         ErrorKind::TableAlreadyExists => "TableAlreadyExistsError",
         ErrorKind::VersionNotFound => "VersionNotFoundError",
         ErrorKind::CorruptLog => "CorruptLogError",
@@ -26,9 +27,10 @@ fn class_name(kind: ErrorKind) -> &'static str {
     }
 }
 
-const CLASSES: [&str; 14] = [
+const CLASSES: [&str; 15] = [
     "DeltaError",
     "NotATableError",
+    "TableReplacedError",
     "TableAlreadyExistsError",
     "VersionNotFoundError",
     "CorruptLogError",

@@ -22,6 +22,8 @@ type Source = Box<dyn std::error::Error + Send + Sync + 'static>;
 pub enum ErrorKind {
     /// There is definitely no Delta table at the location (never said because of a failed request).
     NotATable,
+    /// The table that was opened is no longer there: it was dropped and another one was created in its place.
+    TableReplaced,
     /// There is already a table where one was to be created.
     TableAlreadyExists,
     /// The version or timestamp asked for is not in the readable range.
@@ -203,7 +205,8 @@ impl Error {
     /// The name of the reason for programs, if a kind has several.
     ///
     /// - `CommitConflict` and `TableAlreadyExists`, where another commit won: `table_created`,
-    ///   `protocol_changed`, `metadata_changed`, `files_changed` or `app_transaction`.
+    ///   `table_replaced`, `log_cleaned_up`, `protocol_changed`, `metadata_changed`, `files_changed` or
+    ///   `app_transaction`.
     /// - `CommitStateUnknown`, where the commit could not be read back: `no_answer` if the store did not
     ///   answer, `access_denied` if it refused to, `contradiction` if its answers contradict each other, and
     ///   `unreadable` if what it answered is not a commit.

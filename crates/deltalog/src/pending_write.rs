@@ -93,7 +93,14 @@ impl PendingWrite {
         request: WriteRequest,
         environment: &Environment,
     ) -> Result<Option<Self>> {
-        let base = if request.mode == SaveMode::Overwrite { read.clone() } else { read.refresh()? };
+        let base = if request.mode == SaveMode::Overwrite {
+            if let Some(conflict) = Transaction::conflict_since(read)? {
+                return Err(conflict.into_error(ErrorKind::CommitConflict, read.storage().url()));
+            }
+            read.clone()
+        } else {
+            read.refresh()?
+        };
         Self::on(read.storage(), Some(base), request, environment)
     }
 

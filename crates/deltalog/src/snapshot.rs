@@ -19,7 +19,8 @@ use crate::commit_actions::CommitActions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{HistoryEntry, history};
 use crate::log::{
-    CommitFile, CommitKind, CommitTimes, LogSegment, StagedCommit, VersionChecksum, read_commit_info,
+    CommitFile, CommitKind, CommitTimes, LogSegment, Refreshed, StagedCommit, VersionChecksum,
+    read_commit_info,
 };
 use crate::protocol::{
     Action, CLUSTERING_DOMAIN, CommitInfo, DomainMetadata, MappedSchema, Metadata, PathResolver, Protocol,
@@ -103,13 +104,15 @@ impl Snapshot {
         Self::load_at(&self.0.source, timestamp_ms)
     }
 
-    /// The newest version; costs one listing and the new commits. A clone of `self` if there is nothing new.
+    /// Returns the newest version, for the price of one listing and the new commits; a clone of `self` if there
+    /// is nothing new.
     ///
     /// Of a table that a catalog manages, these are the versions that are published, and those that the
     /// catalog named before.
     ///
     /// # Errors
-    /// As [`Snapshot::open`].
+    /// `TableReplaced` if the table was dropped and another one was created in its place; else as
+    /// [`Snapshot::open`].
     pub fn refresh(&self) -> Result<Self> {
         self.refresh_from(&self.0.source)
     }
@@ -129,8 +132,27 @@ impl Snapshot {
 
     fn refresh_from(&self, source: &Source) -> Result<Self> {
         match self.segment().refresh_in(source.segments())? {
-            None => Ok(self.clone()),
-            Some(segment) => Self::load(source, segment, Some((&self.0.state, Some(self)))),
+            Refreshed::Unchanged => Ok(self.clone()),
+            Refreshed::Newer(segment) => Self::load(source, segment, Some((&self.0.state, Some(self)))),
+            Refreshed::CleanedUp => {
+                let newest = Self::load(source, source.find(None)?, None)?;
+                if newest.version() < self.version() || newest.metadata().id != self.metadata().id {
+                    return Err(self.segment().replaced(self.storage()));
+                }
+                Ok(newest)
+            }
+        }
+    }
+
+    /// Returns the newest version of the same table without reading the new commits, for the price of one
+    /// listing.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`].
+    pub(crate) fn newest_version(&self) -> Result<u64> {
+        match self.segment().newest_version_in(self.0.source.segments())? {
+            Some(newest) => Ok(newest),
+            None => self.refresh().map(|newest| newest.version()),
         }
     }
 

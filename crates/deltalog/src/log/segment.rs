@@ -17,7 +17,7 @@ use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
 use super::commit_files::{CommitFile, CommitKind, useful_compactions, with_compactions};
 use super::name::LogFileName;
 use super::staged::StagedCommit;
-use super::{LOG_DIRECTORY, LastCheckpoint};
+use super::{LOG_DIRECTORY, LastCheckpoint, is_table};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileMeta, Storage};
 
@@ -32,8 +32,23 @@ pub struct LogSegment {
     pub commits: Vec<CommitFile>,
     /// Compactions that are read in place of some of `commits`, oldest first, none overlapping another.
     pub compactions: Vec<CommitFile>,
+    /// The commit of just this version, if the store has shown it. It tells a log from another one that was
+    /// made in its place.
+    pub(crate) commit: Option<FileMeta>,
     /// The checksum file of just this version.
     pub checksum: Option<FileMeta>,
+}
+
+/// What a listing from a segment's version on says about the segment.
+#[derive(Debug)]
+pub(crate) enum Refreshed {
+    /// There is nothing new.
+    Unchanged,
+    /// There are new versions.
+    Newer(LogSegment),
+    /// The segment's own version was cleaned up behind a newer checkpoint: only the metadata can tell whether
+    /// the table is still the same.
+    CleanedUp,
 }
 
 /// Where a segment is looked for, and what may be used.
@@ -59,6 +74,9 @@ struct Listing {
     compactions: Vec<CommitFile>,
     checkpoints: CheckpointCandidates,
     checksum: Option<(u64, FileMeta)>,
+    /// The commits of the version that the listing starts from and of the last one.
+    first: Option<(u64, FileMeta)>,
+    last: Option<(u64, FileMeta)>,
     any: bool,
 }
 
@@ -77,7 +95,13 @@ impl Listing {
             let commit =
                 |version, kind| CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind };
             match name {
-                LogFileName::Commit(version) => listing.commits.push(commit(version, CommitKind::Published)),
+                LogFileName::Commit(version) => {
+                    listing.commits.push(commit(version, CommitKind::Published));
+                    if version == start {
+                        listing.first = Some((version, file.clone()));
+                    }
+                    listing.last = Some((version, file));
+                }
                 LogFileName::Compaction { start, end } => {
                     listing.compactions.push(commit(end, CommitKind::Compacted { start }))
                 }
@@ -126,6 +150,12 @@ impl Listing {
             .max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
     }
 
+    /// Returns the commit of `wanted` as the listing shows it, if that is the first or the last one.
+    fn commit_of(&self, wanted: u64) -> Option<FileMeta> {
+        let of = |(version, file): &(u64, FileMeta)| (*version == wanted).then(|| file.clone());
+        self.first.as_ref().and_then(of).or_else(|| self.last.as_ref().and_then(of))
+    }
+
     fn checksum_of(&self, wanted: u64) -> Option<FileMeta> {
         self.checksum.as_ref().filter(|(version, _)| *version == wanted).map(|(_, file)| file.clone())
     }
@@ -164,28 +194,29 @@ impl LogSegment {
         Self::build(source, listing, version)
     }
 
-    /// The segment after new commits: `self` plus what a listing from its version on shows; `None` if there
-    /// is nothing new.
+    /// Lists the log from this version on, and returns the segment of the newest version: `self` plus what is
+    /// new.
     ///
     /// # Errors
-    /// `CorruptLog` for a gap, and the store's own.
-    pub fn refresh(&self, storage: &Storage) -> Result<Option<Self>> {
-        self.refresh_in(SegmentSource::new(storage))
-    }
-
-    /// As [`LogSegment::refresh`], with what `source` says.
-    pub(crate) fn refresh_in(&self, source: SegmentSource<'_>) -> Result<Option<Self>> {
-        // From its own version on: the checkpoint of a commit appears after the commit, and a handle that
-        // always looked past it would never find one.
+    /// `TableReplaced` or `NotATable` if the log is not the one that `self` was found in, `CorruptLog` for a gap,
+    /// and the store's own.
+    pub(crate) fn refresh_in(&self, source: SegmentSource<'_>) -> Result<Refreshed> {
+        // From its own version on: the listing must show that the version is still the same, and the
+        // checkpoint of a commit appears after the commit.
         let listing = Listing::from(source, self.version, None)?;
+        if !self.is_in(source.storage, &listing)? {
+            return Ok(Refreshed::CleanedUp);
+        }
         let newer = listing.checkpoints.newest(source.without);
         let newest = listing
             .commits
             .last()
             .map(|commit| commit.version)
             .max(newer.as_ref().map(|checkpoint| checkpoint.version));
-        let Some(version) = newest.filter(|version| *version > self.version) else { return Ok(None) };
-        let checksum = listing.checksum_of(version);
+        let Some(version) = newest.filter(|version| *version > self.version) else {
+            return Ok(Refreshed::Unchanged);
+        };
+        let (checksum, commit) = (listing.checksum_of(version), listing.commit_of(version));
         let checkpoint = newer.or_else(|| self.checkpoint.clone());
         let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
         let mut commits = self.commits.clone();
@@ -200,7 +231,60 @@ impl LogSegment {
             .position(|commit| commit.version > self.version)
             .and_then(|index| commits.get(index..));
         compactions.extend(useful_compactions(new.unwrap_or_default(), &listing.compactions));
-        Ok(Some(Self { version, checkpoint, commits, compactions, checksum }))
+        Ok(Refreshed::Newer(Self { version, checkpoint, commits, compactions, commit, checksum }))
+    }
+
+    /// Lists the log from this version on, and returns the newest version; `None` if this version was cleaned up,
+    /// see [`Refreshed::CleanedUp`].
+    ///
+    /// # Errors
+    /// As [`LogSegment::refresh_in`], but a gap is not looked for.
+    pub(crate) fn newest_version_in(&self, source: SegmentSource<'_>) -> Result<Option<u64>> {
+        let listing = Listing::from(source, self.version, None)?;
+        let newest = listing.newest_version().unwrap_or_default().max(self.version);
+        Ok(self.is_in(source.storage, &listing)?.then_some(newest))
+    }
+
+    /// Returns whether the log of `listing`, which starts from this version, still holds this version as it was
+    /// found; `false` if the version was cleaned up.
+    ///
+    /// # Errors
+    /// `TableReplaced` or `NotATable` if the version is not there any more, or is another one; the store's own.
+    fn is_in(&self, storage: &Storage, listing: &Listing) -> Result<bool> {
+        if matches!(self.commits.last(), Some(CommitFile { kind: CommitKind::Staged(_), .. })) {
+            // Its catalog says what belongs to the table.
+            return Ok(true);
+        }
+        let is_unknown = self.commit.is_none();
+        let found = match listing.commit_of(self.version) {
+            // A listing may lag behind.
+            None if !is_unknown => storage.head(&LogFileName::Commit(self.version).path())?,
+            found => found,
+        };
+        let checkpoint_remains = || {
+            let same =
+                |(own, other): (&FileMeta, &FileMeta)| own.name == other.name && own.is_same_object(other);
+            let found = listing.checkpoints.newest(&[]).filter(|found| found.version == self.version);
+            matches!((&self.checkpoint, found), (Some(own), Some(found))
+                if own.files.len() == found.files.len() && own.files.iter().zip(&found.files).all(same))
+        };
+        match (&self.commit, found) {
+            (Some(own), Some(found)) if own.is_same_object(&found) => Ok(true),
+            (Some(_), Some(_)) => Err(self.replaced(storage)),
+            (None, None) if checkpoint_remains() => Ok(true),
+            (_, found) if found.is_some() || listing.checkpoints.newest(&[]).is_some() => Ok(false),
+            _ if is_table(storage)? => Err(self.replaced(storage)),
+            _ => Err(not_a_table(storage)),
+        }
+    }
+
+    /// Returns the error for a log that another one has taken the place of.
+    pub(crate) fn replaced(&self, storage: &Storage) -> Error {
+        let message = "the table was dropped, and another one was created in its place, since it was opened";
+        Error::new(ErrorKind::TableReplaced, message)
+            .in_table(storage.url())
+            .at_version(self.version)
+            .with_hint("open the table again")
     }
 
     /// What to read after the checkpoint, oldest first: the commits, and compactions where they save reading.
@@ -235,7 +319,8 @@ impl LogSegment {
             return Err(Self::no_such_version(source, wanted));
         }
         let compactions = useful_compactions(&commits, &listing.compactions);
-        Ok(Self { version: newest, checkpoint, commits, compactions, checksum: checksum(newest) })
+        let commit = listing.commit_of(newest);
+        Ok(Self { version: newest, checkpoint, commits, compactions, commit, checksum: checksum(newest) })
     }
 
     /// Says which versions there are.

@@ -64,17 +64,36 @@ fn walk(
                 walk(&entry.path(), &format!("{name}/"), after, depth, files)?;
             }
         } else if name.as_str() > after && !is_staged(&name) {
-            let modified = metadata.modified()?;
-            let modified_ms = match modified.duration_since(UNIX_EPOCH) {
-                Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
-                Err(before) => {
-                    i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |before| -before)
-                }
-            };
-            files.push(FileMeta { name, size: metadata.len(), modified_ms });
+            files.push(file_meta(name, &metadata)?);
         }
     }
     Ok(())
+}
+
+/// Returns what [`list_local`] shows of the file `path`, under the name `name`; `None` if it does not exist or
+/// is a directory.
+pub(super) fn head_local(path: &Path, name: &str) -> io::Result<Option<FileMeta>> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => Ok(None),
+        Ok(metadata) => file_meta(name.to_owned(), &metadata).map(Some),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<FileMeta> {
+    let modified = metadata.modified()?;
+    let (since, is_before) = match modified.duration_since(UNIX_EPOCH) {
+        Ok(since) => (since, false),
+        Err(before) => (before.duration(), true),
+    };
+    let ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    let modified_ms = if is_before { -ms } else { ms };
+    // Numbers of inodes are left out: some network file systems give a file another one at each mount.
+    let tag = u64::try_from(since.as_nanos()).ok();
+    Ok(FileMeta { name, size: metadata.len(), modified_ms, tag })
 }
 
 /// Whether it is a put of the local store that is not finished: `name#7`.
@@ -84,7 +103,7 @@ fn is_staged(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::storage::Storage;
+    use crate::storage::{FileMeta, Storage};
 
     /// The store's own listing is the oracle.
     #[test]
@@ -97,16 +116,20 @@ mod tests {
             std::fs::write(path, file).unwrap();
         }
         let mut storage = Storage::open(root.path().to_str().unwrap(), []).unwrap();
+        // The store makes its tags of other properties of a file.
+        let untagged = |files: Vec<FileMeta>| -> Vec<FileMeta> {
+            files.into_iter().map(|file| FileMeta { tag: None, ..file }).collect()
+        };
         for after in ["", "a", "b", "bb", "bb/c", "d=1", "d=1/e/f", "z"] {
             storage.local = true;
-            let ours = storage.list_after("log", after).unwrap();
+            let ours = untagged(storage.list_after("log", after).unwrap());
             storage.local = false;
-            assert_eq!(ours, storage.list_after("log", after).unwrap(), "{after}");
+            assert_eq!(ours, untagged(storage.list_after("log", after).unwrap()), "{after}");
             assert!(!after.is_empty() || ours.len() == 8, "{ours:?}");
             storage.local = true;
-            let flat = storage.list_directory_after("log", after).unwrap();
+            let flat = untagged(storage.list_directory_after("log", after).unwrap());
             storage.local = false;
-            assert_eq!(flat, storage.list_directory_after("log", after).unwrap(), "{after}");
+            assert_eq!(flat, untagged(storage.list_directory_after("log", after).unwrap()), "{after}");
             assert_eq!(
                 flat,
                 ours.into_iter().filter(|file| !file.name.contains('/')).collect::<Vec<_>>(),
@@ -115,5 +138,26 @@ mod tests {
         }
         storage.local = true;
         assert!(storage.list_after("nothing", "").unwrap().is_empty());
+    }
+
+    /// Whether a file was replaced is told by comparing what a listing and a request by name say of it.
+    #[test]
+    fn a_listing_and_a_request_by_name_agree() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |text: &str| std::fs::write(root.path().join("a"), text).unwrap();
+        write("x");
+        let mut storage = Storage::open(root.path().to_str().unwrap(), []).unwrap();
+        let listed = |storage: &Storage| storage.list_after("", "").unwrap().remove(0);
+        for local in [true, false] {
+            storage.local = local;
+            assert_eq!(Some(listed(&storage)), storage.head("a").unwrap(), "local: {local}");
+            assert_eq!((storage.head("b").unwrap(), storage.head("a/b").unwrap_or(None)), (None, None));
+            let before = listed(&storage);
+            assert!(before.is_same_object(&listed(&storage)));
+            let same_size = if local { "y" } else { "z" };
+            std::fs::remove_file(root.path().join("a")).unwrap();
+            write(same_size);
+            assert!(!before.is_same_object(&listed(&storage)), "local: {local}");
+        }
     }
 }

@@ -17,13 +17,14 @@ mod sync;
 mod write;
 
 use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::TryStreamExt;
 use futures::executor::block_on;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -53,6 +54,34 @@ pub struct FileMeta {
     pub size: u64,
     /// Milliseconds since the epoch.
     pub modified_ms: i64,
+    /// A number that changes when the file is replaced: made of the entity tag that the store gives, or of the
+    /// nanoseconds of a local file's time. `None` where there is neither.
+    pub tag: Option<u64>,
+}
+
+impl FileMeta {
+    fn of_store(name: String, meta: &ObjectMeta) -> Self {
+        let tag = |e_tag: &String| {
+            let mut hasher = DefaultHasher::new();
+            e_tag.hash(&mut hasher);
+            hasher.finish()
+        };
+        Self {
+            name,
+            size: meta.size,
+            modified_ms: meta.last_modified.timestamp_millis(),
+            tag: meta.e_tag.as_ref().map(tag),
+        }
+    }
+
+    /// Returns whether `other`, a file of the same path, is the same object and not one that replaced it.
+    pub(crate) fn is_same_object(&self, other: &Self) -> bool {
+        self.size == other.size
+            && match (self.tag, other.tag) {
+                (Some(own), Some(other)) => own == other,
+                _ => self.modified_ms == other.modified_ms,
+            }
+    }
 }
 
 /// What became of a put-if-absent.
@@ -218,7 +247,7 @@ impl Storage {
             .into_iter()
             .filter_map(|meta| {
                 let name = meta.location.as_ref().get(skip..)?.to_owned();
-                Some(FileMeta { name, size: meta.size, modified_ms: meta.last_modified.timestamp_millis() })
+                Some(FileMeta::of_store(name, &meta))
             })
             .filter(|file: &FileMeta| depth == list::Depth::All || !file.name.contains('/'))
             .collect();
@@ -232,14 +261,23 @@ impl Storage {
     /// `Unavailable`, `PermissionDenied`.
     pub fn head(&self, path: &str) -> Result<Option<FileMeta>> {
         if let Some(bytes) = self.held.get(path) {
-            return Ok(Some(FileMeta { name: path.to_owned(), size: bytes.len() as u64, modified_ms: 0 }));
+            let size = bytes.len() as u64;
+            return Ok(Some(FileMeta { name: path.to_owned(), size, modified_ms: 0, tag: None }));
         }
-        match block_on(self.store.head(&self.path(path)?)) {
-            Ok(meta) => Ok(Some(FileMeta {
-                name: path.to_owned(),
-                size: meta.size,
-                modified_ms: meta.last_modified.timestamp_millis(),
-            })),
+        let located = self.path(path)?;
+        if self.local {
+            let file = object_store::local::LocalFileSystem::new()
+                .path_to_filesystem(&located)
+                .map_err(|error| self.error(path, error))?;
+            return list::head_local(&file, path).map_err(|source| {
+                self.error(
+                    path,
+                    object_store::Error::Generic { store: "LocalFileSystem", source: source.into() },
+                )
+            });
+        }
+        match block_on(self.store.head(&located)) {
+            Ok(meta) => Ok(Some(FileMeta::of_store(path.to_owned(), &meta))),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(error) => Err(self.error(path, error)),
         }

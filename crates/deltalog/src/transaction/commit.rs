@@ -6,6 +6,7 @@ use bytes::Bytes;
 
 use super::Transaction;
 use super::conflict::{Conflict, ReadSet, conflict};
+use super::standing::next_version;
 use crate::checkpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
@@ -64,7 +65,13 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
         text.push('\n');
     }
     let attempt = Attempt { storage: &storage, bytes: text.into(), txn_id: &txn_id };
-    let mut version = base.as_ref().map_or(0, |base| base.version() + 1);
+    let mut version = match &base {
+        None => 0,
+        Some(base) => match next_version(base, read, &actions)? {
+            Ok(version) => version,
+            Err(conflict) => return Ok(Outcome::Conflict(conflict)),
+        },
+    };
     let mut defeats = 0;
     loop {
         let winner = match attempt.put(version)? {
@@ -159,26 +166,11 @@ impl Attempt<'_> {
 
     /// Reads `version` and tells whose it is.
     fn look(&self, version: u64) -> Result<Found> {
-        let path = LogFileName::Commit(version).path();
-        let mut attempt = 0;
-        let bytes = loop {
-            match self.storage.get(&path) {
-                Ok(bytes) => break bytes,
-                Err(error)
-                    if attempt + 1 >= READS_WITHOUT_ANSWER || error.kind() == ErrorKind::PermissionDenied =>
-                {
-                    return Err(error.at_version(version));
-                }
-                Err(_) => std::thread::sleep(backoff(attempt)),
-            }
-            attempt += 1;
-        };
-        let Some(bytes) = bytes else { return Ok(Found::Nothing) };
+        let Some(bytes) = read_bytes(self.storage, version)? else { return Ok(Found::Nothing) };
         if bytes == self.bytes {
             return Ok(Found::Own);
         }
-        let located = |error: Error| error.at_path(&path).at_version(version).in_table(self.storage.url());
-        let commit = Commit::parse(&bytes, version, 0).map_err(located)?;
+        let commit = parse(self.storage, version, &bytes)?;
         let own = commit.commit_info.as_ref().and_then(|info| info.txn_id.as_deref()) == Some(self.txn_id);
         Ok(if own { Found::Own } else { Found::Foreign(Box::new(commit)) })
     }
@@ -204,6 +196,35 @@ impl Attempt<'_> {
         .with_hint(hint)
         .with_source(cause)
     }
+}
+
+/// Reads the commit of `version`, or `None` if there is none.
+pub(super) fn read_commit(storage: &Storage, version: u64) -> Result<Option<Commit>> {
+    read_bytes(storage, version)?.map(|bytes| parse(storage, version, &bytes)).transpose()
+}
+
+/// Reads the bytes of a commit; asks again for a while if the store gives no answer.
+fn read_bytes(storage: &Storage, version: u64) -> Result<Option<Bytes>> {
+    let path = LogFileName::Commit(version).path();
+    let mut attempt = 0;
+    loop {
+        match storage.get(&path) {
+            Ok(bytes) => return Ok(bytes),
+            Err(error)
+                if attempt + 1 >= READS_WITHOUT_ANSWER || error.kind() == ErrorKind::PermissionDenied =>
+            {
+                return Err(error.at_version(version));
+            }
+            Err(_) => std::thread::sleep(backoff(attempt)),
+        }
+        attempt += 1;
+    }
+}
+
+fn parse(storage: &Storage, version: u64, bytes: &Bytes) -> Result<Commit> {
+    Commit::parse(bytes, version, 0).map_err(|error| {
+        error.at_path(LogFileName::Commit(version).path()).at_version(version).in_table(storage.url())
+    })
 }
 
 fn backoff(attempt: u32) -> Duration {

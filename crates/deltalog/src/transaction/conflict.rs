@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::error::{Error, ErrorKind};
 use crate::protocol::Action;
 use crate::replay::Commit;
 
@@ -27,8 +28,12 @@ pub struct Conflict {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConflictReason {
-    /// The table was made by somebody else.
+    /// Another writer has created the table.
     TableCreated,
+    /// The table was dropped since it was read; another one may have been created in its place.
+    TableReplaced,
+    /// The log does not tell any more what was committed since the table was read.
+    LogCleanedUp,
     /// The winner changed what writers must support.
     ProtocolChanged,
     /// The winner changed schema, partitioning or configuration.
@@ -46,6 +51,8 @@ impl ConflictReason {
     pub fn name(&self) -> &'static str {
         match self {
             Self::TableCreated => "table_created",
+            Self::TableReplaced => "table_replaced",
+            Self::LogCleanedUp => "log_cleaned_up",
             Self::ProtocolChanged => "protocol_changed",
             Self::MetadataChanged => "metadata_changed",
             Self::FilesChanged => "files_changed",
@@ -54,10 +61,31 @@ impl ConflictReason {
     }
 }
 
+impl Conflict {
+    /// Returns the conflict as an error of `kind`.
+    pub(crate) fn into_error(self, kind: ErrorKind, table: String) -> Error {
+        Error::new(kind, self.to_string())
+            .in_table(table)
+            .at_version(self.version)
+            .with_reason(self.reason.name())
+            .with_hint("nothing was committed; read the table again and repeat the write")
+    }
+}
+
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
-            ConflictReason::TableCreated => f.write_str("another writer has made the table meanwhile"),
+            ConflictReason::TableCreated => f.write_str("another writer has created the table meanwhile"),
+            ConflictReason::TableReplaced => {
+                f.write_str("the table was dropped, or dropped and created again, since it was read")
+            }
+            ConflictReason::LogCleanedUp => {
+                write!(
+                    f,
+                    "version {} was cleaned up: what it changed since the table was read is not known",
+                    self.version
+                )
+            }
             ConflictReason::ProtocolChanged => {
                 write!(f, "version {} changed the table's protocol meanwhile", self.version)
             }

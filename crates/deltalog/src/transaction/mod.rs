@@ -21,6 +21,7 @@ mod create;
 mod find;
 mod operation;
 mod overwrite;
+mod standing;
 
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, ReadSet};
@@ -112,6 +113,15 @@ impl Transaction {
         })
     }
 
+    /// Returns the conflict of a transaction that has read all of `base` with what was committed since, if there
+    /// is one.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and the store's own.
+    pub(crate) fn conflict_since(base: &Snapshot) -> Result<Option<Conflict>> {
+        Ok(standing::next_version(base, ReadSet::WholeTable, &[])?.err())
+    }
+
     /// Adds data files.
     pub fn add_files(&mut self, files: impl IntoIterator<Item = Add>) {
         self.actions.extend(files.into_iter().map(Action::Add));
@@ -153,14 +163,10 @@ impl Transaction {
         let (table, creates) = (self.storage.url(), self.base.is_none());
         match self.commit()? {
             Outcome::Committed(committed) => Ok(committed),
-            Outcome::Conflict(conflict) => {
-                let kind = if creates { ErrorKind::TableAlreadyExists } else { ErrorKind::CommitConflict };
-                Err(Error::new(kind, conflict.to_string())
-                    .in_table(table)
-                    .at_version(conflict.version)
-                    .with_reason(conflict.reason.name())
-                    .with_hint("nothing was committed; read the table anew and try again"))
+            Outcome::Conflict(conflict) if creates => {
+                Err(conflict.into_error(ErrorKind::TableAlreadyExists, table))
             }
+            Outcome::Conflict(conflict) => Err(conflict.into_error(ErrorKind::CommitConflict, table)),
         }
     }
 }

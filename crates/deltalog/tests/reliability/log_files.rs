@@ -9,7 +9,7 @@ use deltalog::log::name::LogFileName;
 use deltalog::log::{CommitTimes, InCommitTimestamps};
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
-use crate::common::{empty, environment, live, paths, write_log};
+use crate::common::{add_line, empty, environment, live, paths, write_commit, write_log};
 
 fn log(versions: u64) -> Storage {
     let (_, storage) = empty();
@@ -57,7 +57,8 @@ fn a_commit_that_only_the_listing_lacks_is_not_missing() {
         let (store, storage) = empty();
         write_log(&storage, 3);
         let held = Snapshot::open(&storage, None).unwrap();
-        write_log(&storage, 8);
+        (3..8)
+            .for_each(|version| write_commit(&storage, version, &[add_line(&format!("{version}.parquet"))]));
         let expected = paths(&Snapshot::open(&storage, None).unwrap());
         hidden.iter().for_each(|ending| store.hide(ending));
         for snapshot in [

@@ -12,6 +12,7 @@
     reason = "tests"
 )]
 
+mod bases;
 mod checkpoints;
 mod checksums;
 mod commit_rule;

@@ -1,0 +1,205 @@
+//! What a commit and a refresh stand on: the log goes on from the version that was read, without a gap, and the
+//! table is still the same. Protocol: "Creation of New Log Entries", "Metadata Cleanup".
+
+use std::collections::BTreeMap;
+
+use deltalog::checkpoint::write_checkpoint;
+use deltalog::log::LOG_DIRECTORY;
+use deltalog::log::name::LogFileName;
+use deltalog::transaction::{ConflictReason, Outcome};
+use deltalog::{ErrorKind, Snapshot, Storage};
+
+use crate::common::store::{FaultyStore, Op};
+use crate::common::{
+    add_line, append, empty, environment, metadata_line, overwrite, paths, write_commit, write_log,
+};
+
+const CHECKPOINT: u64 = 8;
+
+/// A log of 12 versions with a checkpoint.
+fn log() -> (FaultyStore, Storage) {
+    let (store, storage) = empty();
+    write_log(&storage, 12);
+    write_checkpoint(&Snapshot::open(&storage, Some(CHECKPOINT)).unwrap(), &environment()).unwrap();
+    (store, storage)
+}
+
+fn delete_commits(storage: &Storage, versions: std::ops::RangeInclusive<u64>) {
+    versions.for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
+}
+
+fn drop_table(storage: &Storage) {
+    for file in storage.list_after(LOG_DIRECTORY, "").unwrap() {
+        storage.delete(&format!("{LOG_DIRECTORY}/{}", file.name)).unwrap();
+    }
+}
+
+fn open(storage: &Storage, version: u64) -> Snapshot {
+    Snapshot::open(storage, Some(version)).unwrap()
+}
+
+fn newest(storage: &Storage) -> Snapshot {
+    Snapshot::open(storage, None).unwrap()
+}
+
+fn reason(outcome: deltalog::Result<Outcome>) -> ConflictReason {
+    match outcome.unwrap() {
+        Outcome::Conflict(conflict) => conflict.reason,
+        Outcome::Committed(committed) => panic!("committed: {committed:?}"),
+    }
+}
+
+/// A version that was cleaned up is free, but behind the checkpoint no reader looks for it.
+#[test]
+fn a_commit_never_goes_behind_a_checkpoint() {
+    for base in [3, 7, 8, 9] {
+        for first_left in [base, base + 1, 6, 8, 9] {
+            let (_, storage) = log();
+            let snapshot = open(&storage, base);
+            let (append, overwrite) = (
+                append(&snapshot, "new", &environment()),
+                overwrite(&snapshot, "new", &environment()).unwrap(),
+            );
+            delete_commits(&storage, 0..=(first_left - 1).min(CHECKPOINT));
+            let expected = if first_left <= base + 1 || base >= CHECKPOINT {
+                ConflictReason::FilesChanged
+            } else {
+                ConflictReason::LogCleanedUp
+            };
+            assert_eq!(reason(overwrite.commit()), expected, "{base}, {first_left}");
+            assert_eq!(newest(&storage).version(), 11);
+            assert_eq!(append.commit_or_fail().unwrap().version, 12, "{base}, {first_left}");
+            assert!(paths(&newest(&storage)).contains(&"new".to_owned()), "{base}, {first_left}");
+        }
+    }
+}
+
+/// What was cleaned up may have changed the table: the checkpoint tells.
+#[test]
+fn an_append_over_a_gap_sees_a_change_of_the_metadata() {
+    let (_, storage) = empty();
+    write_log(&storage, 12);
+    let properties = BTreeMap::from([("delta.appendOnly".to_owned(), "true".to_owned())]);
+    write_commit(&storage, 5, &[metadata_line(&properties)]);
+    write_checkpoint(&open(&storage, CHECKPOINT), &environment()).unwrap();
+    let append = append(&open(&storage, 3), "new", &environment());
+    delete_commits(&storage, 0..=CHECKPOINT);
+    assert_eq!(reason(append.commit()), ConflictReason::MetadataChanged);
+}
+
+#[test]
+fn the_progress_of_an_application_is_not_recorded_over_a_gap() {
+    let (_, storage) = log();
+    let mut append = append(&open(&storage, 3), "new", &environment());
+    append.record_progress("app", 1);
+    delete_commits(&storage, 0..=CHECKPOINT);
+    assert_eq!(reason(append.commit()), ConflictReason::LogCleanedUp);
+}
+
+/// The bases that a table may have been read at: with its own commit, and with a checkpoint only.
+fn bases() -> impl Iterator<Item = (Storage, Snapshot)> {
+    [(3, false), (CHECKPOINT, false), (CHECKPOINT, true), (11, true)].into_iter().map(
+        |(version, cleaned_up)| {
+            let (_, storage) = log();
+            if cleaned_up {
+                delete_commits(&storage, 0..=CHECKPOINT);
+            }
+            let snapshot = open(&storage, version);
+            (storage, snapshot)
+        },
+    )
+}
+
+#[test]
+fn nothing_is_committed_to_a_table_that_was_dropped() {
+    for (storage, base) in bases() {
+        let (append, overwrite) =
+            (append(&base, "new", &environment()), overwrite(&base, "new", &environment()).unwrap());
+        drop_table(&storage);
+        assert_eq!(reason(append.commit()), ConflictReason::TableReplaced);
+        assert_eq!(overwrite.commit_or_fail().unwrap_err().kind(), ErrorKind::CommitConflict);
+        assert_eq!(storage.list_after("", "").unwrap(), []);
+        assert_eq!(base.refresh().unwrap_err().kind(), ErrorKind::NotATable);
+    }
+}
+
+/// The other table has fewer versions, as many, one more, or many more.
+#[test]
+fn nothing_is_committed_to_another_table_at_the_same_place() {
+    for versions in [1, 4, 5, 8, 9, 10, 12, 13, 20] {
+        for with_checkpoint in [false, true] {
+            for (storage, base) in bases() {
+                let (append, overwrite) =
+                    (append(&base, "new", &environment()), overwrite(&base, "new", &environment()).unwrap());
+                drop_table(&storage);
+                write_log(&storage, versions);
+                let metadata = metadata_line(&BTreeMap::new()).replace("00000000-", "11111111-");
+                write_commit(
+                    &storage,
+                    0,
+                    &[crate::common::first_lines(&BTreeMap::new()).remove(0), metadata],
+                );
+                if with_checkpoint {
+                    write_checkpoint(&newest(&storage), &environment()).unwrap();
+                }
+                let context = format!("{versions} versions after {base:?}");
+                assert_eq!(reason(append.commit()), ConflictReason::TableReplaced, "{context}");
+                assert_eq!(reason(overwrite.commit()), ConflictReason::TableReplaced, "{context}");
+                assert_eq!(newest(&storage).version(), versions - 1, "{context}");
+                assert_eq!(base.refresh().unwrap_err().kind(), ErrorKind::TableReplaced, "{context}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_handle_goes_on_over_a_clean_up() {
+    for first_left in 3..=9 {
+        for base in [1, 3, 8, 9] {
+            let (_, storage) = log();
+            let held = open(&storage, base);
+            delete_commits(&storage, 0..=(first_left - 1));
+            let refreshed = held.refresh().unwrap();
+            assert_eq!((refreshed.version(), paths(&refreshed).len()), (11, 11), "{base}, {first_left}");
+        }
+    }
+}
+
+/// A listing that lags behind shows neither the base nor what follows.
+#[test]
+fn a_listing_that_lags_behind_is_no_drop() {
+    let (store, storage) = empty();
+    write_log(&storage, 6);
+    let base = newest(&storage);
+    for hidden in ["5.json", "4.json", "3.json"] {
+        store.hide(hidden);
+        assert_eq!(base.refresh().unwrap().version(), 5, "{hidden}");
+    }
+    assert_eq!(append(&base, "new", &environment()).commit_or_fail().unwrap().version, 6);
+    assert_eq!(newest(&storage).version(), 6);
+}
+
+/// The check before the first put is one listing.
+#[test]
+fn an_append_costs_a_listing_and_a_put() {
+    let (store, storage) = log();
+    let append = append(&newest(&storage), "new", &environment());
+    store.take_calls();
+    append.commit_or_fail().unwrap();
+    let calls: Vec<Op> = store.take_calls().into_iter().map(|call| call.op).collect();
+    assert_eq!(calls, [Op::List, Op::Create]);
+}
+
+/// What has been committed since is read, and no put is tried where a commit is known to be.
+#[test]
+fn a_late_append_reads_what_was_committed_since() {
+    let (store, storage) = log();
+    let base = newest(&storage);
+    write_commit(&storage, 12, &[add_line("12.parquet")]);
+    write_commit(&storage, 13, &[add_line("13.parquet")]);
+    let append = append(&base, "new", &environment());
+    store.take_calls();
+    assert_eq!(append.commit_or_fail().unwrap().version, 14);
+    let calls: Vec<Op> = store.take_calls().into_iter().map(|call| call.op).collect();
+    assert_eq!(calls, [Op::List, Op::Get, Op::Get, Op::Create]);
+}
