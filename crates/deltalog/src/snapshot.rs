@@ -133,7 +133,7 @@ impl Snapshot {
     fn refresh_from(&self, source: &Source) -> Result<Self> {
         match self.segment().refresh_in(source.segments())? {
             Refreshed::Unchanged => Ok(self.clone()),
-            Refreshed::Newer(segment) => Self::load(source, segment, Some((&self.0.state, Some(self)))),
+            Refreshed::Newer(segment) => Self::load(source, *segment, Some((&self.0.state, Some(self)))),
             Refreshed::CleanedUp => {
                 let newest = Self::load(source, source.find(None)?, None)?;
                 if newest.version() < self.version() || newest.metadata().id != self.metadata().id {

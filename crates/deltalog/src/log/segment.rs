@@ -45,7 +45,7 @@ pub(crate) enum Refreshed {
     /// There is nothing new.
     Unchanged,
     /// There are new versions.
-    Newer(LogSegment),
+    Newer(Box<LogSegment>),
     /// The segment's own version was cleaned up behind a newer checkpoint: only the metadata can tell whether
     /// the table is still the same.
     CleanedUp,
@@ -231,7 +231,7 @@ impl LogSegment {
             .position(|commit| commit.version > self.version)
             .and_then(|index| commits.get(index..));
         compactions.extend(useful_compactions(new.unwrap_or_default(), &listing.compactions));
-        Ok(Refreshed::Newer(Self { version, checkpoint, commits, compactions, commit, checksum }))
+        Ok(Refreshed::Newer(Box::new(Self { version, checkpoint, commits, compactions, commit, checksum })))
     }
 
     /// Lists the log from this version on, and returns the newest version; `None` if this version was cleaned up,
