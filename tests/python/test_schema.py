@@ -58,7 +58,7 @@ def test_the_json_of_fields_matches_the_json_of_the_schema() -> None:
 def test_invalid_schemas() -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="has the type 'int64'"):
         Field("a", "int64")
-    with pytest.raises(deltalog.InvalidArgumentError, match="a column twice"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="a duplicate column"):
         Schema([Field("a", "long"), Field("A", "long")])
     with pytest.raises(deltalog.InvalidArgumentError, match="a type is the name of a primitive type"):
         Field("a", 7)  # type: ignore[arg-type]

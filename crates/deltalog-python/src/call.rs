@@ -10,7 +10,7 @@ pub(crate) fn call<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> deltalog::Result<T> + Send,
 ) -> PyResult<T> {
-    let result = py.detach(|| logging::at_once(work));
+    let result = py.detach(|| logging::with_immediate_delivery(work));
     logging::after_call(py)?;
     result.into_python()
 }

@@ -1,16 +1,17 @@
-//! What the crate logs, as records of Python's `logging`: logger `deltalog` and children by module.
+//! The bridge from the crate's log events to Python's `logging`: logger `deltalog`, with a child per module.
 //!
-//! The crate logs through `tracing`, whose feature `log` passes events on to the one logger of this library,
+//! The crate logs with `tracing`, whose feature `log` forwards events to the one logger of this library,
 //! [`Bridge`].
 //!
-//! - Nobody waits for the interpreter who may be waited for by its holder. Only a thread that has just
-//!   released it ([`at_once`]) logs right away. Others, which are the crate's own and those of consumers of
-//!   streams, leave their records, and a thread of its own brings them to Python; what comes from threads of
-//!   a call is there when the call returns.
-//! - What is logged costs, what is not costs a comparison: `logging` is imported, and its loggers are asked
-//!   for their level, by the first record.
-//! - A filter or handler that raises does not change what the call returns, unless it raises the wish to stop
-//!   (`KeyboardInterrupt`).
+//! - A thread never waits for the interpreter while the interpreter's holder may wait for that thread. Only a
+//!   thread that has just released the interpreter ([`with_immediate_delivery`]) delivers its records itself.
+//!   All other threads (the crate's own, and those of consumers of streams) enqueue their records, and a
+//!   separate thread delivers them to Python. Records from threads of a call are delivered before the call
+//!   returns.
+//! - An event that is not logged costs one comparison. The first record imports `logging` and queries its
+//!   levels.
+//! - A filter or handler that raises does not change the result of the call, unless it raises an exception
+//!   that asks to stop, such as `KeyboardInterrupt`.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -24,33 +25,33 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3_log::{Caching, Logger};
 
-/// What is finer is not meant for users.
-const FINEST: LevelFilter = LevelFilter::Info;
+/// The finest level that is meant for users.
+const FINEST_LEVEL: LevelFilter = LevelFilter::Info;
 
-/// How long the end of the process waits for records that are on their way.
-const AT_EXIT: Duration = Duration::from_secs(1);
+/// How long the process waits at exit for undelivered records.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The way to Python, asked anew for each record: levels and handlers may change at any time.
+/// The logger that forwards to Python. It caches nothing, because levels and handlers may change at any time.
 static PYTHON: PyOnceLock<Logger> = PyOnceLock::new();
 
-/// Records that nobody has brought to Python yet.
-static LEFT: Mutex<VecDeque<Said>> = Mutex::new(VecDeque::new());
+/// Records that have not been delivered to Python.
+static PENDING: Mutex<VecDeque<PendingRecord>> = Mutex::new(VecDeque::new());
 
-/// Whether there may be any, so that a call need not lock.
-static HAS_LEFT: AtomicBool = AtomicBool::new(false);
+/// Whether there may be pending records, so that a call need not lock.
+static HAS_PENDING: AtomicBool = AtomicBool::new(false);
 
-/// Threads that bring records.
-static MESSENGERS: AtomicUsize = AtomicUsize::new(0);
+/// The number of running delivery threads.
+static DELIVERY_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// Whether this thread has just released the interpreter.
     static IS_FREE: Cell<bool> = const { Cell::new(false) };
-    /// What a handler raised that asks this thread to stop.
+    /// An exception of a handler that asks this thread to stop.
     static STOP: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
-/// A record that outlives the event.
-struct Said {
+/// A copy of a record that outlives its event.
+struct PendingRecord {
     level: Level,
     target: String,
     text: String,
@@ -63,14 +64,14 @@ struct Bridge;
 
 impl Log for Bridge {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        metadata.level() <= FINEST && metadata.target().split("::").next() == Some("deltalog")
+        metadata.level() <= FINEST_LEVEL && metadata.target().split("::").next() == Some("deltalog")
     }
 
     fn log(&self, record: &Record<'_>) {
         if !self.enabled(record.metadata()) {
             return;
         }
-        leave(Said {
+        enqueue(PendingRecord {
             level: record.level(),
             target: record.target().to_owned(),
             text: record.args().to_string(),
@@ -78,28 +79,28 @@ impl Log for Bridge {
             line: record.line(),
         });
         match IS_FREE.get() {
-            true => Python::attach(bring_left).unwrap_or_else(|stop| STOP.set(Some(stop))),
-            false => send(),
+            true => Python::attach(deliver_pending).unwrap_or_else(|stop| STOP.set(Some(stop))),
+            false => deliver_on_thread(),
         }
     }
 
     fn flush(&self) {}
 }
 
-/// Begins to log, and has the end of the process wait for what is on its way.
+/// Starts logging, and makes the process wait at exit for undelivered records.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // Fails if it is there already, which is as well.
+    // This fails if a logger is already set, which is fine.
     if log::set_logger(&Bridge).is_ok() {
-        log::set_max_level(FINEST);
+        log::set_max_level(FINEST_LEVEL);
     }
     let at_exit = wrap_pyfunction!(before_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
     Ok(())
 }
 
-/// Does `work`; what this thread logs meanwhile goes to Python right away. The thread must not hold the
+/// Calls `work` and delivers the records of this thread to Python immediately. The thread must not hold the
 /// interpreter.
-pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_immediate_delivery<T>(work: impl FnOnce() -> T) -> T {
     struct Restore(bool);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -110,63 +111,69 @@ pub(crate) fn at_once<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Brings what other threads have left, and raises what a handler has raised to stop this one.
+/// Delivers the pending records of other threads. Raises the exception of a handler that asked this thread to
+/// stop.
 pub(crate) fn after_call(py: Python<'_>) -> PyResult<()> {
     STOP.take().map_or(Ok(()), Err)?;
-    if HAS_LEFT.load(Ordering::Acquire) { bring_left(py) } else { Ok(()) }
+    if HAS_PENDING.load(Ordering::Acquire) { deliver_pending(py) } else { Ok(()) }
 }
 
-fn leave(said: Said) {
-    LEFT.lock().unwrap_or_else(PoisonError::into_inner).push_back(said);
-    HAS_LEFT.store(true, Ordering::Release);
+fn enqueue(record: PendingRecord) {
+    PENDING.lock().unwrap_or_else(PoisonError::into_inner).push_back(record);
+    HAS_PENDING.store(true, Ordering::Release);
 }
 
-fn next_left() -> Option<Said> {
-    let mut left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
-    let next = left.pop_front();
-    HAS_LEFT.store(!left.is_empty(), Ordering::Release);
+fn next_pending() -> Option<PendingRecord> {
+    let mut pending = PENDING.lock().unwrap_or_else(PoisonError::into_inner);
+    let next = pending.pop_front();
+    HAS_PENDING.store(!pending.is_empty(), Ordering::Release);
     next
 }
 
-/// Has a thread bring what was left. If the system has no more threads, the next call does.
-fn send() {
-    MESSENGERS.fetch_add(1, Ordering::AcqRel);
-    let messenger = std::thread::Builder::new().name("deltalog-log".to_owned()).spawn(|| {
-        // There is nobody to tell once the interpreter ends.
-        let _ = Python::try_attach(bring_all_left);
-        MESSENGERS.fetch_sub(1, Ordering::AcqRel);
+/// Starts a thread that delivers the pending records. If the system has no more threads, the next call
+/// delivers them.
+fn deliver_on_thread() {
+    DELIVERY_THREADS.fetch_add(1, Ordering::AcqRel);
+    let thread = std::thread::Builder::new().name("deltalog-log".to_owned()).spawn(|| {
+        // The interpreter may be shutting down, in which case no record can be delivered.
+        let _ = Python::try_attach(deliver_all_pending);
+        DELIVERY_THREADS.fetch_sub(1, Ordering::AcqRel);
     });
-    if messenger.is_err() {
-        MESSENGERS.fetch_sub(1, Ordering::AcqRel);
+    if thread.is_err() {
+        DELIVERY_THREADS.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
-/// Brings what was left.
+/// Delivers the pending records.
 ///
 /// # Errors
-/// What a handler raised to stop this thread; the rest is still left then.
-fn bring_left(py: Python<'_>) -> PyResult<()> {
-    while let Some(said) = next_left() {
-        bring(py, &said)?;
+/// The exception of a handler that asked this thread to stop; the remaining records are still pending then.
+fn deliver_pending(py: Python<'_>) -> PyResult<()> {
+    while let Some(record) = next_pending() {
+        deliver(py, &record)?;
     }
     Ok(())
 }
 
-/// The same for a thread that nobody wants to stop.
-fn bring_all_left(py: Python<'_>) {
-    while let Err(raised) = bring_left(py) {
+/// Delivers all pending records on a thread that handlers cannot stop.
+fn deliver_all_pending(py: Python<'_>) {
+    while let Err(raised) = deliver_pending(py) {
         raised.write_unraisable(py, None);
     }
 }
 
-fn bring(py: Python<'_>, said: &Said) -> PyResult<()> {
-    // An exception under way is not for handlers to see, nor to lose.
+fn deliver(py: Python<'_>, pending: &PendingRecord) -> PyResult<()> {
+    // Handlers must neither see nor lose an exception that is being raised.
     let earlier = PyErr::take(py);
     let raised = match PYTHON.get_or_try_init(py, || Logger::new(py, Caching::Nothing)) {
         Ok(logger) => {
             let mut record = Record::builder();
-            record.level(said.level).target(&said.target).file(said.file.as_deref()).line(said.line);
-            logger.log(&record.args(format_args!("{}", said.text)).build());
+            record
+                .level(pending.level)
+                .target(&pending.target)
+                .file(pending.file.as_deref())
+                .line(pending.line);
+            logger.log(&record.args(format_args!("{}", pending.text)).build());
             PyErr::take(py)
         }
         Err(raised) => Some(raised),
@@ -184,14 +191,15 @@ fn bring(py: Python<'_>, said: &Said) -> PyResult<()> {
     }
 }
 
-/// Waits for the messengers, for a thread that comes to an ending interpreter is stopped wherever it is.
+/// Waits for the delivery threads, because a thread that attaches to an ending interpreter is stopped
+/// wherever it is.
 #[pyfunction]
 fn before_exit(py: Python<'_>) {
-    let until = Instant::now() + AT_EXIT;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     py.detach(|| {
-        while MESSENGERS.load(Ordering::Acquire) > 0 && Instant::now() < until {
+        while DELIVERY_THREADS.load(Ordering::Acquire) > 0 && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(1));
         }
     });
-    bring_all_left(py);
+    deliver_all_pending(py);
 }

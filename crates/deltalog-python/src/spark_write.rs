@@ -67,13 +67,16 @@ impl Token {
     pub(crate) fn open(&self) -> Result<PendingWrite> {
         let storage = open_storage(&self.uri, None)?;
         let base = self.open_base(&storage)?;
-        PendingWrite::on(&storage, base, self.request()?, &Environment::system())?
-            .ok_or_else(|| Error::invalid_argument("the write has nothing to do").in_table(storage.url()))
+        PendingWrite::on(&storage, base, self.request()?, &Environment::system())?.ok_or_else(|| {
+            Error::invalid_argument("the write has no effect, so it cannot be resumed")
+                .in_table(storage.url())
+        })
     }
 
     pub(crate) fn read(bytes: &[u8]) -> Result<Self> {
-        serde_json::from_slice(bytes)
-            .map_err(|error| Error::invalid_argument("this is no token of a write").with_source(error))
+        serde_json::from_slice(bytes).map_err(|error| {
+            Error::invalid_argument("the bytes are not a token of a write").with_source(error)
+        })
     }
 }
 
@@ -99,7 +102,7 @@ impl SparkWrite {
         }
     }
 
-    /// Deletes what the engine wrote.
+    /// Deletes the files that the engine wrote.
     fn delete_files(&self) -> Result<()> {
         for file in self.storage.list_after(&self.token.directory, "")? {
             self.storage.delete(&format!("{}/{}", self.token.directory, file.name))?;
@@ -110,8 +113,7 @@ impl SparkWrite {
     fn take(&self) -> Result<PendingWrite> {
         let taken = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take();
         taken.ok_or_else(|| {
-            Error::invalid_argument("this write was committed or given up already")
-                .in_table(self.storage.url())
+            Error::invalid_argument("the write was already committed or aborted").in_table(self.storage.url())
         })
     }
 }
@@ -120,7 +122,7 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
     let mut operation = parameters
         .iter()
         .fold(Operation::new(name), |operation, (name, value)| operation.parameter(name, value.as_str()));
-    // The crate adds itself.
+    // The crate appends its own name.
     let engine = engine_info
         .split_whitespace()
         .filter(|part| !part.starts_with("deltalog/"))
@@ -192,7 +194,7 @@ impl SparkWrite {
         call(py, || {
             let pending = self.take()?;
             let files = pending.adopt(&self.token.directory).inspect_err(|_| {
-                // The error to tell is why the files cannot be taken; what could not be deleted is left for
+                // Return the error that made the files unusable. Files that could not be deleted are left for
                 // clean-up.
                 let _ = self.delete_files();
             })?;
@@ -208,8 +210,9 @@ impl SparkWrite {
     }
 
     fn token<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let json = serde_json::to_vec(&self.token)
-            .map_err(|error| Error::invalid_argument("the write has no token").with_source(error));
+        let json = serde_json::to_vec(&self.token).map_err(|error| {
+            Error::invalid_argument("the write cannot be serialized as a token").with_source(error)
+        });
         Ok(PyBytes::new(py, &json.into_python()?))
     }
 
@@ -235,7 +238,7 @@ impl SparkWrite {
             let mut files: Vec<Add> = Vec::new();
             for fragment in &fragments {
                 let adds: Vec<Add> = serde_json::from_slice(fragment).map_err(|error| {
-                    Error::invalid_argument("this is no fragment of a write").with_source(error)
+                    Error::invalid_argument("the bytes are not a fragment of a write").with_source(error)
                 })?;
                 files.extend(adds);
             }

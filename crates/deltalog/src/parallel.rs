@@ -1,18 +1,18 @@
-//! Work on several items at once, on threads that end with it.
+//! Parallel work on the items of a slice.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-/// How many threads can compute at once.
+/// Returns the number of threads that can compute at the same time.
 pub(crate) fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
-/// `work` of each item, in the items' order, on at most `threads` threads, of which the caller's is one; on
-/// fewer if the system has no more.
+/// Applies `work` to each item and returns the results in order, using at most `threads` threads including
+/// the caller's, or fewer if the system has no more.
 ///
 /// # Errors
-/// The first of `work` in the items' order. After an error no more items are begun.
+/// The first error of `work`, in the order of the items. No item is started after an error.
 pub(crate) fn each<T: Sync, R: Send, E: Send>(
     items: &[T],
     threads: usize,
@@ -42,7 +42,7 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
         }
         worker();
     });
-    // Items are begun in order, so whatever comes before an error was done.
+    // Items are started in order, so everything before an error was done.
     let mut done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
     done.sort_unstable_by_key(|(index, _)| *index);
     done.into_iter().map(|(_, result)| result).collect()
@@ -55,16 +55,16 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// As one after the other: the same results, or the same error.
+        /// Gives the same results, or the same error, as sequential work.
         #[test]
-        fn as_one_after_the_other(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
+        fn agrees_with_sequential_work(items in prop::collection::vec(0..50u8, 0..40), threads in 0..9usize) {
             let work = |item: &u8| if *item < 48 { Ok(u16::from(*item) + 1) } else { Err(*item) };
             prop_assert_eq!(each(&items, threads, work), items.iter().map(work).collect::<Result<Vec<_>, _>>());
         }
     }
 
     #[test]
-    fn no_more_threads_than_asked_for() {
+    fn at_most_the_requested_threads_are_used() {
         let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let work = |_: &u8| -> Result<(), ()> {
             most.fetch_max(now.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn after_an_error_nothing_more_is_begun() {
+    fn nothing_is_started_after_an_error() {
         let begun = AtomicUsize::new(0);
         let items: Vec<usize> = (0..10_000).collect();
         let work = |item: &usize| {

@@ -1,4 +1,4 @@
-//! What the log says of a table's partitions, packed for Spark's optimizer: i32 n, n rows of
+//! Aggregates of a table's partitions from the log, packed for Spark's optimizer: i32 n, then n rows of
 //! [`pack_partition_row`].
 
 use deltalog::predicate::{ColumnPath, ParseMode, parse};
@@ -7,10 +7,11 @@ use deltalog::{Error, Result, Snapshot};
 
 use super::values::pack_partition_row;
 
-/// Of so many partitions Spark can hold the answers in a plan.
+/// The maximum number of partitions whose aggregates fit into a Spark plan.
 const MOST_PARTITIONS: usize = 100_000;
 
-/// The answers, pruned by `filter_sql`; None if the log does not give them exactly, or there are too many.
+/// Packs the aggregates, pruned by `filter_sql`. Returns `None` if the log does not have them exactly, or if
+/// there are too many partitions.
 pub(crate) fn pack_answers(
     snapshot: &Snapshot,
     filter_sql: &str,
@@ -28,7 +29,7 @@ pub(crate) fn pack_answers(
         return Ok(None);
     };
     let rows = i32::try_from(answers.num_rows())
-        .map_err(|_| Error::unsupported("the table has too many partitions"))?;
+        .map_err(|_| Error::unsupported("the table has more partitions than fit in an i32"))?;
     let mut bytes = rows.to_be_bytes().to_vec();
     for row in 0..answers.num_rows() {
         pack_partition_row(answers.columns(), row, &mut bytes)?;

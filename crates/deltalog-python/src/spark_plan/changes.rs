@@ -1,6 +1,6 @@
-//! The files of a change data feed, packed as those of a snapshot are.
+//! The files of a change data feed, packed like those of a snapshot.
 //!
-//! Version and time of the commit are partition values: they stand after those of the table.
+//! The version and time of the commit are partition values that follow those of the table.
 
 use arrow::array::ArrayRef;
 use deltalog::changes::{COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFile, ChangePlan};
@@ -10,7 +10,7 @@ use deltalog::{Error, ErrorKind, Result};
 use super::packer::{Packer, PlannedFile, PlannedPath};
 use super::{Plan, finish};
 
-/// Packs the files of `changes` that may hold rows for which `filter_sql` is true.
+/// Packs the files of `changes` that may contain rows for which `filter_sql` is true.
 pub(crate) fn pack_changes(changes: &ChangePlan, filter_sql: &str, time_zone: &str) -> Result<Plan> {
     if filter_sql.trim().is_empty() {
         return pack_files(changes, None);
@@ -18,13 +18,13 @@ pub(crate) fn pack_changes(changes: &ChangePlan, filter_sql: &str, time_zone: &s
     let total = changes.files()?.try_fold(0, |total, file| file.map(|_| total + 1))?;
     match changes.pruned(parse(filter_sql, time_zone, ParseMode::Pruning)?) {
         Ok(pruned) => pack_files(&pruned, Some(total)),
-        // The log was cleaned up since the changes were looked up.
+        // The log was cleaned up after the changes were planned.
         Err(error) if error.kind() == ErrorKind::VersionNotFound => pack_files(changes, None),
         Err(error) => Err(error),
     }
 }
 
-/// `total`: of how many, if these are not all.
+/// Packs all files of `changes`; `total` is the number of files before pruning.
 fn pack_files(changes: &ChangePlan, total: Option<u64>) -> Result<Plan> {
     let snapshot = changes.snapshot();
     let names = snapshot
@@ -50,7 +50,7 @@ fn add_file(packer: &mut Packer<'_>, changed: &ChangeFile, names: &[&str]) -> Re
         file.partition_values
             .column(name)
             .cloned()
-            .ok_or_else(|| Error::corrupt_log(format!("a changed file has no value of '{name}'")))
+            .ok_or_else(|| Error::corrupt_log(format!("a changed file has no value for '{name}'")))
     };
     let values = names
         .iter()

@@ -1,27 +1,28 @@
-//! The file list packed for the Java side of `deltalog.spark`.
+//! The packed file list for the Java side of `deltalog.spark`.
 //!
 //! ```text
-//! i64 files of the snapshot, u8 whether a file below has a vector
+//! i64 files of the snapshot, u8 whether any of the listed files has a vector
 //! i32 length, the table's root as a Hadoop path
 //! i32 D, D directories:
-//!     the partition row: for each column u8 present, and if 1 the value in Catalyst's form
+//!     the partition row: for each column u8 present, then (if 1) the value in Catalyst's form
 //!     i32 F, i32 length of the F files:
-//!         i64 size, i64 modification time in ms, i32 length, path, u8 facts, and of those whose bit is set:
-//!         1  the rows that are not shown: a vector
-//!         2  the only rows that are shown: a vector
-//!         4  what a change data feed says of all rows of the file: i32 length, text
-//!         8  i64 id of the first row, i64 version that the rows were added in
-//!         16 nothing more: the path is whole and not below the root
+//!         i64 size, i64 modification time in ms, i32 length, path, u8 flags, then the fields of set flags:
+//!         1  the rows that are not returned: a vector
+//!         2  the only rows that are returned: a vector
+//!         4  the change type of all rows of the file in a change data feed: i32 length, text
+//!         8  i64 id of the first row, i64 version that added the rows
+//!         16 no field: the path is absolute and not below the root
 //!
 //! vector = i64 cardinality, u8 place
-//!     place 0: i32 length, the vector itself; else i32 length, path (1: below the root, 2: absolute), i64 offset, i32 size
+//!     place 0: i32 length, the vector itself
+//!     else: i32 length, path (1: below the root, 2: absolute), i64 offset, i32 size
 //! ```
 //!
-//! - Big endian, except within vectors. Paths are decoded: a Hadoop `Path` made of text is not decoded again.
-//! - Files of equal partition values stand in one directory.
-//! - Deletion vectors travel as descriptors, resolved here, and are read by the tasks of their files:
-//!   planning does no I/O for them, and what a driver holds of them does not depend on the number of deleted
-//!   rows.
+//! - Numbers are big endian, except within vectors. Paths are decoded, because a Hadoop `Path` created from
+//!   text is not decoded again.
+//! - Files with equal partition values are in one directory.
+//! - Deletion vectors are sent as resolved descriptors and read by the tasks of their files. Planning does no
+//!   I/O for them, and the driver's memory does not depend on the number of deleted rows.
 
 mod answers;
 mod changes;
@@ -45,13 +46,13 @@ pub(crate) use plan::SparkPlan;
 /// A packed file list.
 pub(crate) struct Plan {
     packed: Packed,
-    /// Files in it.
+    /// Number of files in the list.
     kept: u64,
-    /// Files of the snapshot.
+    /// Number of files in the snapshot.
     total: u64,
 }
 
-/// Packs the files of `snapshot` that may hold rows for which `filter_sql` is true.
+/// Packs the files of `snapshot` that may contain rows for which `filter_sql` is true.
 pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Result<Plan> {
     let mut columns = vec![
         ListColumn::Path,
@@ -74,9 +75,9 @@ pub(crate) fn pack(snapshot: &Snapshot, filter_sql: &str, time_zone: &str) -> Re
     }
     if packer.has_vectors() && !snapshot.protocol().reader_features().contains(&TableFeature::DeletionVectors)
     {
-        // The reader of such a table is told that there are none.
+        // The reader of such a table is told that there are no vectors.
         return Err(Error::corrupt_log(
-            "files have deletion vectors, but the table's protocol has not the feature 'deletionVectors'",
+            "files have deletion vectors, but the table's protocol does not have the feature 'deletionVectors'",
         )
         .in_table(snapshot.storage().url())
         .at_version(snapshot.version()));
@@ -91,7 +92,7 @@ fn finish(packer: Packer<'_>, snapshot: &Snapshot, total: u64) -> Result<Plan> {
 
 fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) -> Result<()> {
     let [paths, sizes, times, values, _, ids @ ..] = batch.columns() else {
-        return Err(Error::corrupt_log("the file list has other columns than asked for"));
+        return Err(Error::corrupt_log("the file list does not have the requested columns"));
     };
     let (paths, sizes) = (paths.as_string::<i32>(), sizes.as_primitive::<Int64Type>());
     let (times, values) = (times.as_primitive::<TimestampMillisecondType>(), values.as_struct());
@@ -125,7 +126,7 @@ fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) 
     Ok(())
 }
 
-/// The root as Hadoop writes it: scheme, and the decoded path.
+/// Returns the root as Hadoop spells it: scheme and decoded path.
 fn hadoop_root(snapshot: &Snapshot) -> Result<String> {
     let root = snapshot.storage().root();
     let path = deltalog::protocol::path::decode(root.path())?.into_owned();

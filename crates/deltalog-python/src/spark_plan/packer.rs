@@ -1,4 +1,4 @@
-//! Bytes of a file list, file by file.
+//! The bytes of a file list, packed file by file.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -11,23 +11,23 @@ use deltalog::{Error, Result};
 
 use super::values::pack_partition_row;
 
-/// The facts of a file, as bits: which of them follow its path.
+/// The flags of a file, which show the fields that follow its path.
 const WITHOUT_ROWS: u8 = 1;
 const ONLY_ROWS: u8 = 2;
 const CHANGE_TYPE: u8 = 4;
 const ROW_TRACKING: u8 = 8;
 const OUTSIDE: u8 = 16;
 
-/// Where a vector is.
+/// The kinds of places of a deletion vector.
 const INLINE: u8 = 0;
 const BELOW_ROOT: u8 = 1;
 const ABSOLUTE: u8 = 2;
 
-/// Where a file lies, decoded.
+/// The decoded location of a file.
 pub(super) enum PlannedPath<'a> {
     /// Relative to the table's root.
     Relative(&'a str),
-    /// Outside of the table, as Hadoop writes it.
+    /// Outside the table, spelled as in Hadoop.
     Outside(String),
 }
 
@@ -52,25 +52,25 @@ impl<'a> PlannedPath<'a> {
     }
 }
 
-/// A file as the planner knows it.
+/// A file to pack.
 pub(super) struct PlannedFile<'a> {
-    /// Where it lies.
+    /// The location of the file.
     pub(super) path: PlannedPath<'a>,
     pub(super) size: i64,
     pub(super) modification_time_ms: i64,
-    /// The row `row` of these columns holds its partition values.
+    /// The columns whose row `row` contains the partition values.
     pub(super) values: &'a [ArrayRef],
     pub(super) row: usize,
     pub(super) rows: FileRows,
-    /// What a change data feed says of all its rows.
+    /// The change type of all rows, in a change data feed.
     pub(super) change_type: Option<&'static str>,
-    /// The id of its first row, and the version that its rows were added in.
+    /// The id of the first row, and the version that added the rows.
     pub(super) row_tracking: Option<(i64, i64)>,
 }
 
 pub(super) struct Packer<'a> {
     resolver: &'a PathResolver,
-    /// Partition rows as bytes, and the numbers of their directories.
+    /// The index of the directory for each packed partition row.
     numbers: HashMap<Vec<u8>, usize>,
     directories: Vec<Directory>,
     scratch: Vec<u8>,
@@ -78,7 +78,7 @@ pub(super) struct Packer<'a> {
     has_vectors: bool,
 }
 
-/// The files of a partition row.
+/// The files with the same partition row.
 #[derive(Default)]
 struct Directory {
     row: Vec<u8>,
@@ -86,7 +86,7 @@ struct Directory {
     files: Vec<u8>,
 }
 
-/// A packed file list. Its parts stand one after the other.
+/// A packed file list, as parts to be concatenated.
 pub(super) struct Packed(Vec<Vec<u8>>);
 
 impl Packed {
@@ -100,7 +100,7 @@ impl Packed {
 }
 
 impl<'a> Packer<'a> {
-    /// For the files of a table whose paths `resolver` decodes.
+    /// Creates a packer for the files of a table whose paths `resolver` decodes.
     pub(super) fn new(resolver: &'a PathResolver) -> Self {
         Self {
             resolver,
@@ -112,12 +112,12 @@ impl<'a> Packer<'a> {
         }
     }
 
-    /// How many files were added.
+    /// Returns the number of files added.
     pub(super) fn files(&self) -> u64 {
         self.files
     }
 
-    /// Whether there is a file of which not all rows are shown.
+    /// Returns whether any file has rows that are not returned.
     pub(super) fn has_vectors(&self) -> bool {
         self.has_vectors
     }
@@ -150,7 +150,7 @@ impl<'a> Packer<'a> {
         self.directories.get_mut(number).ok_or_else(too_many)
     }
 
-    /// All of it; `total` is the number of files of the snapshot.
+    /// Packs the whole list; `total` is the number of files of the snapshot.
     pub(super) fn finish(self, total: u64, root: &str) -> Result<Packed> {
         let mut head = total.to_be_bytes().to_vec();
         head.push(u8::from(self.has_vectors));
@@ -229,7 +229,7 @@ fn pack_vector(
     Ok(())
 }
 
-/// Whether the file list speaks of a file outside of the table: by a path from the root, or with a scheme.
+/// Returns whether a path of the file list is outside the table: an absolute path, or one with a scheme.
 pub(super) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.split_once(":/").is_some_and(|(scheme, _)| !scheme.contains('/'))
 }

@@ -1,4 +1,4 @@
-//! What a commit says of the changes it made.
+//! The file actions of a commit that changed rows.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{AddCdcFile, CommitInfo, LogPath, PathResolver};
 use crate::replay::{Commit, FileColumn, with_columns};
 
-/// The file actions of a commit that changed rows.
+/// A commit with its file actions that changed rows.
 #[derive(Debug)]
 pub(super) struct FeedCommit {
     pub(super) version: u64,
@@ -24,22 +24,22 @@ pub(super) struct FeedCommit {
 
 #[derive(Debug)]
 pub(super) enum FeedActions {
-    /// The changes as their writer recorded them.
+    /// Changes that the writer recorded.
     Recorded { files: Vec<AddCdcFile>, partition_values: MapArray, kept: Kept },
     /// `add` and `remove` actions, from which the changes are inferred.
     Inferred { adds: FileActions, removes: FileActions },
 }
 
-/// Actions of one kind.
+/// File actions of one kind.
 #[derive(Debug)]
 pub(super) struct FileActions {
-    /// In the form of the log, with the columns that are needed.
+    /// The actions in the form of the log, with the required columns.
     pub(super) batch: RecordBatch,
-    /// Of whose own changes one may be asked for.
+    /// The actions whose own changes may be requested.
     pub(super) kept: Kept,
 }
 
-/// Which of a commit's files may hold a change that is asked for: all, or these.
+/// The files of a commit that may contain a requested change: all, or these.
 #[derive(Debug)]
 pub(super) struct Kept(Option<BooleanArray>);
 
@@ -49,11 +49,13 @@ impl Kept {
     }
 }
 
-/// What is kept of file actions.
+/// The columns that are kept of file actions.
 const COLUMNS: [FileColumn; 4] =
     [FileColumn::Path, FileColumn::Size, FileColumn::PartitionValues, FileColumn::DeletionVector];
 
 impl FeedCommit {
+    /// Collects the file actions of `commit` that changed rows.
+    ///
     /// # Errors
     /// `CorruptLog`.
     pub(super) fn new(commit: Commit, timestamp_ms: i64, pruner: Option<&FeedPruner>) -> Result<Self> {
@@ -68,7 +70,7 @@ impl FeedCommit {
             let columns =
                 RecordBatch::try_from_iter([(field, Arc::new(partition_values.clone()) as ArrayRef)]);
             let columns = columns.map_err(|error| {
-                Error::corrupt_log("change files have no partition values").with_source(error)
+                Error::corrupt_log("change data files have invalid partition values").with_source(error)
             })?;
             FeedActions::Recorded {
                 files: commit.cdc,
@@ -80,7 +82,7 @@ impl FeedCommit {
             let actions = |actions: &RecordBatch, kind: ChangeKind| -> Result<FileActions> {
                 let actions = changing(actions, has_changes)?;
                 let kept = kept(&actions, kind)?;
-                // Statistics were needed for that only.
+                // Statistics were needed for pruning only.
                 Ok(FileActions {
                     batch: with_columns(&actions, COLUMNS.iter().map(|column| column.field()).collect())?,
                     kept,
@@ -93,7 +95,7 @@ impl FeedCommit {
     }
 }
 
-/// Whether the writer says that it ran a MERGE that changed no row. Metrics that are not there say nothing.
+/// Returns whether the writer reports a MERGE that changed no row. Missing metrics mean nothing.
 fn is_merge_without_changes(info: &CommitInfo) -> bool {
     let metric = |name: &str| info.operation_metrics.as_ref().and_then(|metrics| metrics.get(name));
     let is_zero = |value: &Value| value.as_str() == Some("0") || value.as_u64() == Some(0);
@@ -103,11 +105,11 @@ fn is_merge_without_changes(info: &CommitInfo) -> bool {
             .all(|name| metric(name).is_some_and(is_zero))
 }
 
-/// The actions with `dataChange`, or none of them; also with their statistics.
+/// Returns the actions with `dataChange`, with their statistics; returns none of them unless `keep`.
 fn changing(actions: &RecordBatch, keep: bool) -> Result<RecordBatch> {
     let columns = COLUMNS.iter().chain([&FileColumn::Stats]);
     let kept = with_columns(actions, columns.map(|column| column.field()).collect())?;
-    // Without actions there is no column either.
+    // A batch without actions has no columns.
     if !keep || actions.num_rows() == 0 {
         return Ok(kept.slice(0, 0));
     }
@@ -121,7 +123,7 @@ fn changing(actions: &RecordBatch, keep: bool) -> Result<RecordBatch> {
     }
 }
 
-/// The partition values of `files` in the form that those of `add` actions have.
+/// Returns the partition values of `files` in the form of `add` actions.
 fn maps_of(files: &[AddCdcFile]) -> Result<MapArray> {
     let names =
         MapFieldNames { entry: "key_value".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
@@ -132,16 +134,16 @@ fn maps_of(files: &[AddCdcFile]) -> Result<MapArray> {
             maps.values().append_option(value.as_deref());
         }
         maps.append(true).map_err(|error| {
-            Error::corrupt_log("a map has more entries than can be held").with_source(error)
+            Error::corrupt_log("a map has more entries than an Arrow array can hold").with_source(error)
         })?;
     }
     Ok(maps.finish())
 }
 
-/// The paths of a batch of file actions, decoded and checked.
+/// Returns the decoded and checked paths of a batch of file actions.
 pub(super) fn paths(actions: &RecordBatch, resolver: &PathResolver) -> Result<Vec<Arc<LogPath>>> {
     let paths =
         actions.column_by_name(FileColumn::Path.name()).and_then(|paths| paths.as_string_opt::<i32>());
-    let paths = paths.ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+    let paths = paths.ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;
     paths.iter().map(|path| resolver.resolve(path.unwrap_or_default()).map(Arc::new)).collect()
 }

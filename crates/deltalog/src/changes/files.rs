@@ -1,4 +1,4 @@
-//! The files of changes: what to read of each, and what became of its rows.
+//! The files of a change data feed, with the rows to read and the kind of change.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,19 +14,19 @@ use crate::replay::{DeletionVectorColumn, FileColumn};
 use crate::scan::{DataFile, FileRows, PartitionColumns, PartitionRow, RowTracking};
 use crate::storage::Storage;
 
-/// What became of the rows of a file.
+/// The kind of change to the rows of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ChangeKind {
-    /// They were inserted.
+    /// The rows were inserted.
     Insert,
-    /// They were deleted.
+    /// The rows were deleted.
     Delete,
-    /// The file's own column `_change_type` says it of each.
+    /// The file's own column `_change_type` states the change of each row.
     Recorded,
 }
 
 impl ChangeKind {
-    /// What the column `_change_type` says of all rows, if it is the same.
+    /// Returns the value of the column `_change_type` if it is the same for all rows.
     pub fn change_type(self) -> Option<&'static str> {
         match self {
             Self::Insert => Some("insert"),
@@ -39,18 +39,18 @@ impl ChangeKind {
 /// A file with changed rows.
 #[derive(Debug, Clone)]
 pub struct ChangeFile {
-    /// What became of the rows.
+    /// The kind of change.
     pub kind: ChangeKind,
-    /// The version that changed them.
+    /// The version that changed the rows.
     pub version: u64,
-    /// When that was committed, milliseconds since the epoch.
+    /// The time of that version's commit, in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// The file, which of its rows are meant, and the values of its partition columns and of those columns of
-    /// the feed that are the same for all rows.
+    /// The file with its rows to read, and the values of its partition columns and of those columns of the
+    /// feed that are constant.
     pub file: DataFile,
 }
 
-/// The files of a [`ChangePlan`](super::ChangePlan), in the order of the versions.
+/// An iterator over the files of a [`ChangePlan`](super::ChangePlan), in the order of the versions.
 #[derive(Debug)]
 pub struct ChangeFiles {
     pub(super) storage: Storage,
@@ -75,7 +75,7 @@ impl Iterator for ChangeFiles {
                 Ok(files) => self.current = files.into_iter(),
                 Err(error) => {
                     let error = error.at_version(commit.version).in_table(self.storage.url());
-                    // After an error there is nothing more.
+                    // Nothing follows an error.
                     self.next = usize::MAX;
                     return Some(Err(error));
                 }
@@ -101,7 +101,7 @@ impl ChangeFiles {
                             size: size(file.size, &file.path)?,
                             partition_values: PartitionRow::new(Arc::clone(&values), row)?,
                             rows: FileRows::All,
-                            // Rows of change files have no ids.
+                            // Rows of change data files have no ids.
                             row_tracking: RowTracking::default(),
                         },
                     })
@@ -139,7 +139,7 @@ impl ChangeFiles {
             if let Some(is_paired) = is_paired.get_mut(*add) {
                 *is_paired = true;
             }
-            // The same rows in the same places: only what the vectors say of them differs.
+            // Both actions refer to the same rows; only their deletion vectors differ.
             let (old, new) = (removes.vectors.get(row)?, adds.vectors.get(*add)?);
             if old == new {
                 continue;
@@ -174,10 +174,10 @@ impl ChangeFiles {
         };
         let map = column(FileColumn::PartitionValues)?
             .as_map_opt()
-            .ok_or_else(|| Error::corrupt_log("partitionValues is no map"))?;
+            .ok_or_else(|| Error::corrupt_log("the column 'partitionValues' does not hold maps"))?;
         let sizes = column(FileColumn::Size)?
             .as_primitive_opt::<Int64Type>()
-            .ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
+            .ok_or_else(|| Error::corrupt_log("the column 'size' does not hold integers"))?;
         let paths = paths(batch, &self.resolver)?;
         if let Some(path) = paths
             .iter()
@@ -186,10 +186,10 @@ impl ChangeFiles {
             .map(|(path, _)| path)
         {
             return Err(Error::unsupported(
-                "the commit removes a file without saying what partition its rows were in",
+                "the commit removes a file without recording its partition values",
             )
             .at_path(path.to_string())
-            .with_hint("begin the changes after this version"));
+            .with_hint("start the range after this version"));
         }
         let partitions = self.partitions.parse(map)?;
         Ok(Actions {
@@ -204,24 +204,26 @@ impl ChangeFiles {
     }
 }
 
-/// `add` or `remove` actions of a commit.
+/// The `add` or `remove` actions of a commit.
 struct Actions<'a> {
     commit: &'a FeedCommit,
     paths: Vec<Arc<LogPath>>,
     sizes: &'a Int64Array,
     vectors: DeletionVectorColumn<'a>,
     kept: &'a Kept,
-    /// The values of the files whose rows were deleted.
+    /// The constant values for files whose rows were deleted.
     deleted: Arc<StructArray>,
-    /// Of those whose rows were inserted.
+    /// The constant values for files whose rows were inserted.
     inserted: Arc<StructArray>,
 }
 
 impl Actions<'_> {
     fn file(&self, of: &ChangeFiles, row: usize, kind: ChangeKind, rows: FileRows) -> Result<ChangeFile> {
-        let path =
-            self.paths.get(row).ok_or_else(|| Error::corrupt_log("file actions of different lengths"))?;
-        // Only an `add` must say it.
+        let path = self
+            .paths
+            .get(row)
+            .ok_or_else(|| Error::corrupt_log("the columns of file actions differ in length"))?;
+        // Only `add` actions require a size.
         let size = match self.sizes.is_valid(row) {
             true => size(self.sizes.value(row), &path.to_string())?,
             false => of.storage.open_log_path(path)?.size(),

@@ -1,4 +1,4 @@
-//! Random histories: what the feed says against what was done, and against the rows of the versions.
+//! Random histories: the feed compared with the operations performed, and with the rows of the versions.
 //! (PROTOCOL, "Add CDC File".)
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,16 +11,16 @@ use super::test_table::*;
 use crate::predicate::{ParseMode, parse};
 use crate::protocol::DeletionVectorDescriptor;
 
-/// What a version may do to a table; numbers choose files and rows.
+/// A change to a table; numbers select files and rows.
 #[derive(Debug, Clone)]
 enum Step {
     Append(u8),
-    /// Other rows of a file are deleted from now on, perhaps fewer.
+    /// Replaces the set of a file's deleted rows, perhaps by a smaller one.
     Redelete(prop::sample::Index, BTreeSet<u8>),
     Drop(prop::sample::Index),
-    /// Without `dataChange`.
+    /// Rewrites a file without `dataChange`.
     Rewrite(prop::sample::Index),
-    /// With `cdc` files, beside actions that say nothing of what changed.
+    /// Records changes in `cdc` files, beside file actions that do not show the changes.
     Record(prop::sample::Index),
 }
 
@@ -36,7 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// A live file: its rows, and which of them are deleted.
+/// A live file: its rows, and the deleted ones among them.
 #[derive(Debug, Clone)]
 struct Live {
     path: String,
@@ -46,8 +46,7 @@ struct Live {
     stats: Stats,
 }
 
-/// What the actions of a file say of its rows: nothing, bounds of those that are live, or bounds of all in
-/// the file.
+/// The statistics of a file's actions: none, bounds of the live rows, or bounds of all rows in the file.
 #[derive(Debug, Clone, Copy)]
 enum Stats {
     None,
@@ -60,7 +59,7 @@ fn stats() -> impl Strategy<Value = Stats> {
 }
 
 impl Live {
-    /// An action about it.
+    /// Returns an action for the file.
     fn action(&self, table: &Table, kind: &str, data_change: bool) -> Value {
         let mut action = table.action(kind, &self.path, self.vector.as_ref(), data_change);
         let (rows, tight) = match self.stats {
@@ -82,7 +81,7 @@ impl Live {
     }
 }
 
-/// Carries out `step`; what changed by it.
+/// Performs `step` and returns its changes.
 fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step, stats: Stats) -> Rows {
     let version = table.versions;
     let fresh = |table: &mut Table, ids: Vec<i64>| Live {
@@ -136,7 +135,10 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step,
             let kinds: Vec<&str> = gone.iter().map(|_| "delete").collect();
             let recorded = table.write(vec![("id", ints(&gone)), ("_change_type", texts(&kinds))]);
             let new = fresh(table, kept);
-            let cdc = json!({"cdc": {"path": recorded, "partitionValues": {}, "size": table.size(&recorded), "dataChange": false}});
+            let size = table.size(&recorded);
+            let cdc = json!({
+                "cdc": {"path": recorded, "partitionValues": {}, "size": size, "dataChange": false}
+            });
             table.commit(vec![old.action(table, "remove", true), new.action(table, "add", true), cdc]);
             live.push(new);
             change("delete", gone, version)
@@ -147,9 +149,12 @@ fn apply(table: &mut Table, live: &mut Vec<Live>, next_id: &mut i64, step: Step,
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// The feed says what was done, and done to the rows of one version it gives those of another.
+    /// The feed reports the operations performed. Applied to the rows of one version, it gives those of
+    /// another.
     #[test]
-    fn changes_lead_from_version_to_version(steps in prop::collection::vec(step(), 1..12), from: prop::sample::Index, to: prop::sample::Index) {
+    fn changes_lead_from_version_to_version(
+        steps in prop::collection::vec(step(), 1..12), from: prop::sample::Index, to: prop::sample::Index,
+    ) {
         let (mut table, mut live, mut next_id) = (Table::new(), Vec::new(), 0);
         let mut expected = vec![Rows::new()];
         for step in steps {
@@ -174,10 +179,12 @@ proptest! {
         prop_assert_eq!(ids, ids_at(&table, to as i64));
     }
 
-    /// A predicate gives the rows that filtering the whole feed gives, whatever the actions say of their
-    /// files.
+    /// Reading with a predicate returns the same rows as filtering the whole feed, regardless of the
+    /// statistics in the actions.
     #[test]
-    fn pruned_is_filtered_afterwards(steps in prop::collection::vec((step(), stats()), 1..12), asked in asked(), from: prop::sample::Index) {
+    fn pruned_reading_agrees_with_filtering_afterwards(
+        steps in prop::collection::vec((step(), stats()), 1..12), asked in asked(), from: prop::sample::Index,
+    ) {
         let (mut table, mut live, mut next_id) = (Table::new(), Vec::new(), 0);
         let mut expected = vec![Rows::new()];
         for (step, stats) in steps {

@@ -1,29 +1,29 @@
-//! The change data feed: which rows each version inserted, updated and deleted. (PROTOCOL, "Add CDC File",
+//! The change data feed: the rows that each version inserted, updated and deleted. (PROTOCOL, "Add CDC File",
 //! "Change Data Files".)
 //!
 //! ```text
-//! from, to ──range──> versions ──commits──> actions of each ──files──> files, which of their rows, and what became of those ──> rows
-//!                        └─ is the feed on at each of them, and can their schemas be read as the last one?
+//! from, to ──range──> versions ──commits──> actions of each ──files──> files, rows, change types ──> rows
+//!                        └─ checks that the feed is on and that their schemas can be read as the last one
 //! ```
 //!
 //! | the version has | its changes are |
 //! | --- | --- |
-//! | `cdc` actions | what those files say, and nothing else |
+//! | `cdc` actions | the contents of these files only |
 //! | an `add` of a path | the rows of the file, inserted |
-//! | a `remove` of a path | the rows that the file still had, deleted |
-//! | both of one path | rows that only the new deletion vector names, deleted; rows that only the old one names, inserted |
+//! | a `remove` of a path | the remaining rows of the file, deleted |
+//! | both of one path | rows only in the new deletion vector, deleted; rows only in the old one, inserted |
 //!
-//! - File actions without `dataChange` move rows and change none. A MERGE whose metrics say that it changed
-//!   no row has none either, though it may have rewritten files; so the JVM implementation has it.
-//! - The feed must be on at every version of the range: `delta.enableChangeDataFeed` in the metadata as of
-//!   that version.
-//! - Rows have the schema of the range's last version, then [`CHANGE_TYPE`], [`COMMIT_VERSION`] and
-//!   [`COMMIT_TIMESTAMP`]. A version whose schema cannot be read so is an error, as in the JVM
-//!   implementation: see [`ChangeFeed::plan`].
-//! - Versions come in order; of one version, deleted rows before inserted ones.
-//! - Planning reads the commits on all cores, keeps of each the paths, sizes, partition values and deletion
-//!   vectors of its changes, and reads no data file.
-//! - A file that cannot hold a change that a predicate asks for is not opened.
+//! - File actions without `dataChange` move rows but do not change them. A MERGE whose metrics report no
+//!   changed rows has no changes, even if it rewrote files; the JVM implementation does the same.
+//! - The feed must be on at every version of the range, according to `delta.enableChangeDataFeed` in the
+//!   metadata as of that version.
+//! - Rows have the schema of the range's last version, followed by [`CHANGE_TYPE`], [`COMMIT_VERSION`] and
+//!   [`COMMIT_TIMESTAMP`]. As in the JVM implementation, a version whose rows cannot be read with that schema
+//!   is an error: see [`ChangeFeed::plan`].
+//! - Versions are returned in order, and within a version deleted rows before inserted ones.
+//! - Planning reads the commits on all cores and keeps the paths, sizes, partition values and deletion
+//!   vectors of their changes. It reads no data files.
+//! - A file that cannot contain a change matching the predicate is not opened.
 
 mod commits;
 mod files;
@@ -44,7 +44,7 @@ pub const COMMIT_VERSION: &str = "_commit_version";
 /// `_commit_timestamp: Timestamp(µs, UTC)`.
 pub const COMMIT_TIMESTAMP: &str = "_commit_timestamp";
 
-/// The table property that has the feed recorded.
+/// The table property that enables the feed.
 const PROPERTY: &str = "delta.enableChangeDataFeed";
 
 #[cfg(test)]

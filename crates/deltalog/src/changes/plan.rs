@@ -1,4 +1,4 @@
-//! From a range of versions to the files that changed in it.
+//! The change data feed: from a range of versions to the files that changed.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::replay::Commit;
 use crate::scan::{PartitionColumns, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
-/// Which changes of a table to read.
+/// A request for changes of a table.
 #[derive(Debug, Clone)]
 pub struct ChangeFeed {
     snapshot: Snapshot,
@@ -28,11 +28,11 @@ pub struct ChangeFeed {
     predicate: Option<Asked>,
 }
 
-/// What is asked of the rows.
+/// The predicate of a request.
 #[derive(Debug, Clone)]
 enum Asked {
     Exactly(Predicate),
-    /// Of the files; somebody else filters the rows.
+    /// Prunes files only; the caller filters the rows.
     OfFiles(Predicate),
 }
 
@@ -46,50 +46,52 @@ impl Asked {
 }
 
 impl ChangeFeed {
-    /// All changes of the table of `snapshot`, from version 0 to the newest, which is looked for.
+    /// Requests all changes of the table of `snapshot`, from version 0 to the newest version, which is looked
+    /// up.
     pub fn new(snapshot: &Snapshot) -> Self {
         let wanted = Wanted { start: ChangeBound::Version(0), end: None, may_be_empty: false };
         Self { snapshot: snapshot.clone(), wanted, predicate: None }
     }
 
-    /// Begins here.
+    /// Sets the start of the range.
     #[must_use]
     pub fn from(mut self, start: ChangeBound) -> Self {
         self.wanted.start = start;
         self
     }
 
-    /// Ends here, and not at the newest version; an end after that is the newest.
+    /// Sets the end of the range; the default is the newest version, and a later end means the newest
+    /// version.
     #[must_use]
     pub fn to(mut self, end: ChangeBound) -> Self {
         self.wanted.end = Some(end);
         self
     }
 
-    /// Whether a range beyond the newest version, or one that ends before it begins, has no changes; without,
-    /// it is an error.
+    /// Sets whether a range after the newest version, or one that ends before it starts, is empty instead of
+    /// an error.
     #[must_use]
     pub fn allow_out_of_range(mut self, allow: bool) -> Self {
         self.wanted.may_be_empty = allow;
         self
     }
 
-    /// Only changes for which `predicate` is true. It may name the columns of the feed.
+    /// Returns only changes for which `predicate` is true. It may refer to the columns of the feed.
     #[must_use]
     pub fn predicate(mut self, predicate: Predicate) -> Self {
         self.predicate = Some(Asked::Exactly(predicate));
         self
     }
 
-    /// Finds the files that changed, without those that cannot hold a row for which the predicate is true.
+    /// Finds the files that changed, without those that cannot contain a row for which the predicate is true.
     ///
     /// # Errors
-    /// `VersionNotFound` for versions whose commits are not there, or at which the feed was not on; the
-    /// message tells which can be read. `InvalidArgument` for a range that ends before it begins, and for a
-    /// predicate that does not fit the schema. `SchemaMismatch` if the rows of a version cannot be read in
-    /// the schema of the last one: a column was dropped or renamed since, has another type that is not a
-    /// wider one, may not be NULL any more, or the table is partitioned by other columns. `Unsupported` if a
-    /// version has a feature that is not implemented. Else as [`Snapshot::open`].
+    /// `VersionNotFound` for versions without a commit and for versions at which the feed was off; the
+    /// message names the versions that can be read. `InvalidArgument` for a range that ends before it starts,
+    /// and for a predicate that does not match the schema. `SchemaMismatch` if the rows of a version cannot
+    /// be read with the schema of the last one: a column was dropped or renamed since, its type changed other
+    /// than to a wider one, it may no longer be NULL, or the partition columns changed. `Unsupported` if a
+    /// version has a feature that is not implemented. Otherwise as [`Snapshot::open`].
     pub fn plan(self) -> Result<ChangePlan> {
         let storage = self.snapshot.storage();
         let located = |error: Error| error.in_table(storage.url());
@@ -127,15 +129,15 @@ impl ChangeFeed {
     }
 }
 
-/// What a version sets.
+/// A version with the protocol and metadata that it sets.
 type State = (u64, Option<Protocol>, Option<Metadata>);
 
-/// What the commits of a range say of protocol and metadata.
+/// The protocol and metadata actions in a range of commits.
 struct FeedLog<'a> {
     last: &'a Snapshot,
     /// The versions that set one of the two.
     states: Vec<State>,
-    /// The versions from which on the feed was off, each with that from which on it was on again.
+    /// The versions at which the feed was turned off, each with the version at which it was turned on again.
     off: Vec<(u64, Option<u64>)>,
 }
 
@@ -145,7 +147,7 @@ impl<'a> FeedLog<'a> {
         Self { last, states: states.into_iter().filter(sets_one).collect(), off: Vec::new() }
     }
 
-    /// Checks each version of `versions` against the last.
+    /// Checks that each version of `versions` can be read with the schema of the last.
     fn check(&mut self, versions: &RangeInclusive<u64>) -> Result<()> {
         let (mut protocol, mut metadata) = self.before_and_at(*versions.start())?;
         let states = std::mem::take(&mut self.states);
@@ -153,7 +155,7 @@ impl<'a> FeedLog<'a> {
             states.into_iter().skip_while(|(version, ..)| version <= versions.start()).peekable();
         let (mut version, mut checked) = (*versions.start(), Ok(()));
         loop {
-            self.see_switch(version, &metadata);
+            self.record_switch(version, &metadata);
             checked = checked.and_then(|()| {
                 self.check_version(version, &protocol, &metadata).map_err(|error| error.at_version(version))
             });
@@ -162,11 +164,11 @@ impl<'a> FeedLog<'a> {
             protocol = new_protocol.unwrap_or(protocol);
             metadata = new_metadata.unwrap_or(metadata);
         }
-        // That the feed was off is the better thing to say.
+        // The error that the feed was off is more helpful.
         self.ensure_on(versions).and(checked)
     }
 
-    /// Protocol and metadata as of `start`.
+    /// Returns protocol and metadata as of `start`.
     fn before_and_at(&self, start: u64) -> Result<(Protocol, Metadata)> {
         let at_start = self.states.first().filter(|(version, ..)| *version == start);
         if let Some((_, Some(protocol), Some(metadata))) = at_start {
@@ -180,7 +182,7 @@ impl<'a> FeedLog<'a> {
         Ok((first.protocol().clone(), first.metadata().clone()))
     }
 
-    fn see_switch(&mut self, version: u64, metadata: &Metadata) {
+    fn record_switch(&mut self, version: u64, metadata: &Metadata) {
         match (metadata.is_enabled(PROPERTY), self.off.last_mut()) {
             (true, Some((_, on @ None))) => *on = Some(version),
             (false, None | Some((_, Some(_)))) => self.off.push((version, None)),
@@ -189,7 +191,7 @@ impl<'a> FeedLog<'a> {
     }
 
     fn check_version(&self, version: u64, protocol: &Protocol, metadata: &Metadata) -> Result<()> {
-        // Where a catalog had to be asked, it was: the snapshot is open.
+        // If a catalog had to be asked, that was done when the snapshot was opened.
         ensure_readable_with_catalog(protocol, metadata)?;
         let schema = MappedSchema::new(metadata.schema()?, ColumnMappingMode::of(protocol, metadata)?)?;
         let shape = Shape { schema: &schema, partition_columns: &metadata.partition_columns };
@@ -200,10 +202,10 @@ impl<'a> FeedLog<'a> {
         match shape.obstacle(&last) {
             None => Ok(()),
             Some(obstacle) => Err(Error::schema_mismatch(format!(
-                "the changes of version {version} cannot be read in the schema of version {}: {obstacle}",
+                "the changes of version {version} cannot be read with the schema of version {}: {obstacle}",
                 self.last.version()
             ))
-            .with_hint("read the changes before and after the schema was changed one after the other")),
+            .with_hint("read the changes before and after the change of the schema separately")),
         }
     }
 
@@ -221,13 +223,13 @@ impl<'a> FeedLog<'a> {
         Err(Error::new(
             ErrorKind::VersionNotFound,
             format!(
-                "the change data feed was off at version {off}: of the versions {} to {} it can be read for {readable}",
+                "the change data feed was off at version {off}; of versions {} to {} it can be read for {readable}",
                 versions.start(),
                 versions.end()
             ),
         )
         .at_version(*off)
-        .with_hint(format!("it is recorded while the table property '{PROPERTY}' is true")))
+        .with_hint(format!("choose versions at which the table property '{PROPERTY}' was true")))
     }
 }
 
@@ -242,7 +244,7 @@ pub struct ChangePlan {
 }
 
 impl ChangePlan {
-    /// Without commits as yet.
+    /// Creates a plan without commits.
     fn new(
         snapshot: Snapshot,
         versions: Option<RangeInclusive<u64>>,
@@ -254,14 +256,14 @@ impl ChangePlan {
         Ok(Self { snapshot, versions, commits: Arc::default(), schema, predicate })
     }
 
-    /// The versions; `None` if the range has none.
+    /// Returns the versions; `None` if the range is empty.
     pub fn versions(&self) -> Option<RangeInclusive<u64>> {
         self.versions.clone()
     }
 
-    /// The same changes without the files that cannot hold a row for which `predicate` is true; what is not
-    /// understood of it prunes nothing. For engines that filter the rows themselves. The commits are read
-    /// again.
+    /// Returns the same changes without the files that cannot contain a row for which `predicate` is true.
+    /// Ignores parts of the predicate that are not understood, and does not filter rows. Reads the commits
+    /// again. For engines that filter the rows themselves.
     ///
     /// # Errors
     /// As [`ChangeFeed::plan`].
@@ -272,24 +274,25 @@ impl ChangePlan {
             predicate: Some(Asked::OfFiles(predicate)),
             ..ChangeFeed::new(&self.snapshot).from(start).to(end)
         };
-        // The rows are somebody else's to filter.
+        // The caller filters the rows.
         Ok(Self { predicate: None, ..feed.plan()? })
     }
 
-    /// The last version, in whose schema the rows are.
+    /// Returns the snapshot of the last version, whose schema the rows have.
     pub fn snapshot(&self) -> &Snapshot {
         &self.snapshot
     }
 
-    /// The schema of the rows: the table's, then `_change_type`, `_commit_version`, `_commit_timestamp`.
+    /// Returns the schema of the rows: the table's, then `_change_type`, `_commit_version`,
+    /// `_commit_timestamp`.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The files that changed and may hold a row that is asked for, in the order of the versions.
+    /// Returns the changed files that may contain a requested row, in the order of the versions.
     ///
     /// # Errors
-    /// `CorruptLog` if a partition column cannot be one; what is wrong with an action comes with the files.
+    /// `CorruptLog` if a partition column is invalid; errors of single actions are returned with the files.
     pub fn files(&self) -> Result<ChangeFiles> {
         Ok(ChangeFiles {
             storage: self.snapshot.storage().clone(),
@@ -301,14 +304,13 @@ impl ChangePlan {
         })
     }
 
-    /// The changed rows, of `columns` if given, which may name those of the feed, else of all.
+    /// Returns the changed rows with `columns`, which may include those of the feed; `None` for all columns.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there; what goes wrong while reading comes with the
-    /// batches.
+    /// `InvalidArgument` for an unknown column; errors while reading are returned with the batches.
     pub fn read(&self, columns: Option<&[String]>) -> Result<RowStream> {
         let snapshot = &self.snapshot;
-        // Whatever the feed says of all rows of a file needs no row to be decided.
+        // Columns that are constant for all rows of a file can be decided without reading a row.
         let given = [COMMIT_VERSION, COMMIT_TIMESTAMP].map(str::to_owned);
         let constants: Vec<_> = snapshot.metadata().partition_columns.iter().cloned().chain(given).collect();
         let in_files = snapshot.mapped_schema().physical_arrow();

@@ -1,9 +1,9 @@
-//! Which files of a feed may hold a change that is asked for. (PROTOCOL, "Per-file Statistics".)
+//! Pruning of the files of a feed. (PROTOCOL, "Per-file Statistics".)
 //!
-//! - What is known of all rows of a file is: its partition values, version and time of the commit, and,
-//!   unless its writer recorded it row by row, what became of them.
-//! - The statistics of an action are of the rows that its deletion vector leaves: those of an `add` speak for
-//!   the rows that it inserts, those of a `remove` for the rows that it deletes, also where a path has both.
+//! - Constant for all rows of a file are its partition values, the version and time of the commit and, unless
+//!   the writer recorded it per row, the change type.
+//! - The statistics of an action describe the rows that its deletion vector does not delete: those of an
+//!   `add` the rows that it inserts, those of a `remove` the rows that it deletes, even if a path has both.
 
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch, StringArray};
 
@@ -16,21 +16,21 @@ use crate::scan::{PartitionColumns, StatisticsColumns};
 use crate::snapshot::Snapshot;
 use crate::stats::{StatsBounds, leaf_columns};
 
-/// Prunes the files of commits.
+/// A pruner for the files of commits.
 #[derive(Debug)]
 pub(super) struct FeedPruner {
     predicate: BoundPredicate,
     partitions: PartitionColumns,
-    /// The leaf columns whose statistics may decide.
+    /// The leaf columns whose statistics are relevant.
     stats: Option<StatisticsColumns>,
     no_stats: StatisticsColumns,
 }
 
 impl FeedPruner {
-    /// Prunes for `predicate`, bound to the schema of the feed of `last`.
+    /// Creates a pruner for `predicate`, bound to the schema of the feed of `last`.
     ///
     /// # Errors
-    /// `CorruptLog` if a partition column cannot be one.
+    /// `CorruptLog` if a partition column is invalid.
     pub(super) fn new(last: &Snapshot, predicate: BoundPredicate) -> Result<Self> {
         let partitions = PartitionColumns::of(last)?;
         let decides = |path: &ColumnPath| {
@@ -44,16 +44,16 @@ impl FeedPruner {
         Ok(Self { stats, no_stats: of(&[])?, predicate, partitions })
     }
 
-    /// Whether statistics are needed.
+    /// Returns whether statistics are needed.
     pub(super) fn reads_statistics(&self) -> bool {
         self.stats.is_some()
     }
 
-    /// For each of `actions`, whose rows became what `kind` says in version `version`, whether one may be
-    /// asked for; `None` if nothing is known of them. Needs the columns of partition values and statistics.
+    /// Returns for each of `actions`, whose rows have a change of `kind` in `version`, whether it may contain
+    /// requested rows; `None` if nothing is known. Needs the columns of partition values and statistics.
     ///
     /// # Errors
-    /// `CorruptLog` for partition values that are none of their type.
+    /// `CorruptLog` for partition values that do not have their column's type.
     pub(super) fn keep(
         &self,
         actions: &RecordBatch,
@@ -63,7 +63,7 @@ impl FeedPruner {
     ) -> Result<Option<BooleanArray>> {
         let column = |column: FileColumn| actions.column_by_name(column.name());
         let map = column(FileColumn::PartitionValues).and_then(|map| map.as_map_opt());
-        let map = map.ok_or_else(|| Error::corrupt_log("partitionValues is no map"))?;
+        let map = map.ok_or_else(|| Error::corrupt_log("the column 'partitionValues' does not hold maps"))?;
         if map.null_count() > 0 && !self.partitions.is_empty() {
             return Ok(None);
         }

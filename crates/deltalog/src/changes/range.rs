@@ -1,40 +1,40 @@
-//! Which versions a range means.
+//! The range of versions that a request means.
 
 use std::ops::RangeInclusive;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::{CommitFile, CommitTimes};
 
-/// One end of a range of versions, which belongs to it.
+/// An inclusive bound of a range of versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeBound {
     /// This version.
     Version(u64),
-    /// As a start the first version committed at or after this time, as an end the last one at or before it;
-    /// milliseconds since the epoch.
+    /// The first version committed at or after this time (as a start), or the last version committed at or
+    /// before it (as an end), in milliseconds since the epoch.
     Timestamp(i64),
 }
 
-/// What was asked for.
+/// The requested range.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted {
     pub(super) start: ChangeBound,
     pub(super) end: Option<ChangeBound>,
-    /// Whether a range beyond the newest version, or with its end before its start, is an empty one.
+    /// Whether a range after the newest version, or with its end before its start, is empty.
     pub(super) may_be_empty: bool,
 }
 
 impl Wanted {
-    /// The versions meant; `None` for none.
+    /// Returns the versions in the range; `None` if it is empty.
     ///
     /// # Errors
-    /// `VersionNotFound` for a start after the newest version and an end before the oldest commit,
+    /// `VersionNotFound` for a start after the newest version or an end before the oldest commit,
     /// `InvalidArgument` for an end before the start.
     pub(super) fn versions(&self, times: &CommitTimes) -> Result<Option<RangeInclusive<u64>>> {
         let (Some(oldest), Some(newest)) = (times.commits().first(), times.commits().last()) else {
             return Err(Error::new(
                 ErrorKind::VersionNotFound,
-                "no commit is there any more, so no change is known",
+                "the log has no commits, so no changes can be read",
             ));
         };
         let (oldest, newest) = (oldest.version, newest.version);
@@ -42,7 +42,7 @@ impl Wanted {
             || matches!(self.end, Some(ChangeBound::Timestamp(_)));
         let readable = || match by_time {
             true => times.span(),
-            false => Ok(format!("the commits that are there are those of the versions {oldest} to {newest}")),
+            false => Ok(format!("the log has the commits of versions {oldest} to {newest}")),
         };
         let empty_or = |kind: ErrorKind, what: String| match self.may_be_empty {
             true => Ok(None),
@@ -55,7 +55,7 @@ impl Wanted {
         let Some(start) = start else {
             return empty_or(
                 ErrorKind::VersionNotFound,
-                "the changes begin after the newest version".to_owned(),
+                "the range of changes starts after the newest version".to_owned(),
             );
         };
         let end = match self.end {
@@ -66,20 +66,20 @@ impl Wanted {
         let Some(end) = end else {
             return empty_or(
                 ErrorKind::VersionNotFound,
-                "the changes end before the oldest commit".to_owned(),
+                "the range of changes ends before the oldest commit".to_owned(),
             );
         };
         match start <= end {
             true => Ok(Some(start..=end)),
             false => empty_or(
                 ErrorKind::InvalidArgument,
-                format!("the changes end at version {end}, before they begin at version {start}"),
+                format!("the range of changes ends at version {end}, before its start at version {start}"),
             ),
         }
     }
 }
 
-/// The commits of `versions`, oldest first.
+/// Returns the commits of `versions`, oldest first.
 ///
 /// # Errors
 /// `VersionNotFound` if the first ones were cleaned up, `CorruptLog` for a gap.
@@ -95,7 +95,7 @@ pub(super) fn commits_of(times: &CommitTimes, versions: &RangeInclusive<u64>) ->
         }
         expected += 1;
     }
-    // The listing goes up to the end.
+    // The listing contains all commits up to the end.
     if expected <= *versions.end() { Err(missing(commits, expected)) } else { Ok(found.to_vec()) }
 }
 
@@ -104,12 +104,14 @@ fn missing(commits: &[CommitFile], version: u64) -> Error {
         (Some(oldest), Some(newest)) if version < oldest.version => Error::new(
             ErrorKind::VersionNotFound,
             format!(
-                "the changes of version {version} can no longer be read: the commits that are there are those of the versions {} to {}",
+                "the changes of version {version} cannot be read: the log has only the versions {} to {}",
                 oldest.version, newest.version
             ),
         )
         .at_version(version)
-        .with_hint("the log before them was cleaned up"),
-        _ => Error::corrupt_log(format!("the commit of version {version} is missing")).at_version(version).with_hint("restore the file"),
+        .with_hint("start at one of these versions: the earlier commits were cleaned up"),
+        _ => Error::corrupt_log(format!("the commit of version {version} is missing"))
+            .at_version(version)
+            .with_hint("restore the file"),
     }
 }

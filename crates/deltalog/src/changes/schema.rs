@@ -1,12 +1,11 @@
-//! The schema of changes, and whether the schema of a version can be read as another one.
+//! The schema of changes, and the check that a version's rows can be read with a later schema.
 //!
-//! A version's rows can be read in the schema of a later version if, as the JVM implementation has it,
+//! As in the JVM implementation, a version's rows can be read with the schema of a later version if
 //!
-//! - no column was dropped or renamed since, also within structs; columns may have been added, for which old
-//!   rows are NULL;
+//! - no column was dropped or renamed since, including within structs (added columns are NULL in old rows);
 //! - no type changed, except to a wider one;
-//! - what could be NULL still can;
-//! - the table is partitioned by the same columns.
+//! - columns that could be NULL still can;
+//! - the partition columns are the same.
 
 use std::sync::Arc;
 
@@ -17,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::protocol::schema::is_widening;
 use crate::protocol::{DataType, MappedSchema, StructType};
 
-/// The fields that changes have after the table's.
+/// Returns the fields that changes have after the table's fields.
 pub(super) fn change_fields() -> [Field; 3] {
     [
         Field::new(CHANGE_TYPE, ArrowType::Utf8, true),
@@ -26,10 +25,10 @@ pub(super) fn change_fields() -> [Field; 3] {
     ]
 }
 
-/// `schema` with the fields of changes.
+/// Adds the fields of changes to `schema`.
 ///
 /// # Errors
-/// `Unsupported` if the table has a column of such a name.
+/// `Unsupported` if the table has a column with one of these names.
 pub(super) fn with_change_fields(schema: &SchemaRef) -> Result<SchemaRef> {
     let added = change_fields();
     let taken = schema
@@ -38,7 +37,7 @@ pub(super) fn with_change_fields(schema: &SchemaRef) -> Result<SchemaRef> {
         .find(|field| added.iter().any(|added| added.name().eq_ignore_ascii_case(field.name())));
     if let Some(taken) = taken {
         return Err(Error::unsupported(format!(
-            "the table's own column '{}' has the name of a column of the change data feed",
+            "column '{}' of the table has a name that is reserved for the change data feed",
             taken.name()
         ))
         .with_hint("rename the column"));
@@ -47,18 +46,18 @@ pub(super) fn with_change_fields(schema: &SchemaRef) -> Result<SchemaRef> {
     Ok(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
 }
 
-/// A schema and the partitioning by it.
+/// A schema with its partition columns.
 pub(super) struct Shape<'a> {
     pub(super) schema: &'a MappedSchema,
     pub(super) partition_columns: &'a [String],
 }
 
 impl Shape<'_> {
-    /// Why rows of this shape cannot be read as rows of `later`.
+    /// Returns the reason why rows of this shape cannot be read as rows of `later`, if there is one.
     pub(super) fn obstacle(&self, later: &Shape<'_>) -> Option<String> {
         if self.partition_columns != later.partition_columns {
             return Some(format!(
-                "the table is partitioned by ({}) there and by ({}) here",
+                "the partition columns are ({}) there and ({}) here",
                 self.partition_columns.join(", "),
                 later.partition_columns.join(", ")
             ));
@@ -69,7 +68,7 @@ impl Shape<'_> {
     }
 }
 
-/// A struct by both kinds of names.
+/// A struct with its logical and physical names.
 struct Names<'a> {
     logical: &'a StructType,
     physical: &'a StructType,
@@ -83,15 +82,15 @@ impl Names<'_> {
             let Some(index) =
                 later.physical.fields().iter().position(|candidate| candidate.name == in_files.name)
             else {
-                return Some(format!("the column '{name}' is there no longer"));
+                return Some(format!("column '{name}' no longer exists"));
             };
             let (found, found_in_files) =
                 (later.logical.fields().get(index)?, later.physical.fields().get(index)?);
             if found.name != field.name {
-                return Some(format!("the column '{name}' is called '{}' now", found.name));
+                return Some(format!("column '{name}' was renamed to '{}'", found.name));
             }
             if field.nullable && !found.nullable {
-                return Some(format!("the column '{name}' must not be NULL any more"));
+                return Some(format!("column '{name}' must no longer be NULL"));
             }
             type_obstacle(
                 [&field.data_type, &in_files.data_type],
@@ -102,8 +101,8 @@ impl Names<'_> {
     }
 }
 
-/// Why values of one type cannot be read as values of another. Both are given by logical and by physical
-/// names.
+/// Returns the reason why values of one type cannot be read as values of another, if there is one. Both types
+/// are given with logical and physical names.
 fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option<String> {
     match (from, to) {
         ([DataType::Struct(a), DataType::Struct(b)], [DataType::Struct(c), DataType::Struct(d)]) => {
@@ -112,7 +111,7 @@ fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option
         }
         ([DataType::Array(a), DataType::Array(b)], [DataType::Array(c), DataType::Array(d)]) => {
             if a.contains_null && !c.contains_null {
-                return Some(format!("the elements of '{name}' must not be NULL any more"));
+                return Some(format!("the elements of '{name}' must no longer be NULL"));
             }
             type_obstacle(
                 [&a.element_type, &b.element_type],
@@ -122,7 +121,7 @@ fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option
         }
         ([DataType::Map(a), DataType::Map(b)], [DataType::Map(c), DataType::Map(d)]) => {
             if a.value_contains_null && !c.value_contains_null {
-                return Some(format!("the values of '{name}' must not be NULL any more"));
+                return Some(format!("the values of '{name}' must no longer be NULL"));
             }
             type_obstacle([&a.key_type, &b.key_type], [&c.key_type, &d.key_type], &format!("{name}.key"))
                 .or_else(|| {
@@ -135,6 +134,6 @@ fn type_obstacle(from: [&DataType; 2], to: [&DataType; 2], name: &str) -> Option
         }
         ([DataType::Primitive(a), _], [DataType::Primitive(b), _]) if a == b || is_widening(*a, *b) => None,
         ([a, _], [b, _]) if a == b => None,
-        _ => Some(format!("the column '{name}' is of another type now")),
+        _ => Some(format!("column '{name}' has a different type now")),
     }
 }

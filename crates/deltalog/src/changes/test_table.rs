@@ -1,4 +1,4 @@
-//! Crafted tables with the change data feed on, and their changes as comparable rows.
+//! Hand-made tables with the change data feed on, and their changes as comparable rows.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -33,7 +33,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// A table with the feed on, at version 0.
+    /// Creates a table with the feed on, at version 0.
     pub(super) fn new() -> Self {
         let mut table = Self::empty();
         table.commit(vec![protocol(), metadata(SCHEMA, &[], true)]);
@@ -95,7 +95,10 @@ impl Table {
         vector: Option<&DeletionVectorDescriptor>,
         data_change: bool,
     ) -> Value {
-        let mut action = json!({"path": path, "partitionValues": {}, "size": self.size(path), "modificationTime": 0, "dataChange": data_change});
+        let mut action = json!({
+            "path": path, "partitionValues": {}, "size": self.size(path),
+            "modificationTime": 0, "dataChange": data_change,
+        });
         if let Some(vector) = vector {
             action["deletionVector"] = serde_json::to_value(vector).unwrap();
         }
@@ -135,12 +138,18 @@ impl Table {
 }
 
 pub(super) fn protocol() -> Value {
-    json!({"protocol": {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors", "changeDataFeed"]}})
+    json!({"protocol": {
+        "minReaderVersion": 3, "minWriterVersion": 7,
+        "readerFeatures": ["deletionVectors"], "writerFeatures": ["deletionVectors", "changeDataFeed"],
+    }})
 }
 
 pub(super) fn metadata(schema: &str, partition_columns: &[&str], is_on: bool) -> Value {
     let configuration = if is_on { json!({"delta.enableChangeDataFeed": "true"}) } else { json!({}) };
-    json!({"metaData": {"id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema, "partitionColumns": partition_columns, "configuration": configuration}})
+    json!({"metaData": {
+        "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": schema,
+        "partitionColumns": partition_columns, "configuration": configuration,
+    }})
 }
 
 pub(super) fn ints(values: &[i64]) -> ArrayRef {

@@ -1,4 +1,4 @@
-//! The feed of crafted tables: ranges, columns, schemas, and what is refused. (PROTOCOL, "Add CDC File".)
+//! The feed of hand-made tables: ranges, columns, schemas and refusals. (PROTOCOL, "Add CDC File".)
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,8 +17,8 @@ use crate::snapshot::Snapshot;
 use crate::transaction::{Operation, SaveMode};
 use crate::{Environment, PendingWrite, WriteRequest};
 
-/// Three versions after the empty one: rows 1 to 3 inserted, 2 deleted, 1 updated to 10 with a recorded
-/// change.
+/// Creates a table with three versions after the empty one: rows 1 to 3 inserted, row 2 deleted, row 1
+/// updated to 10 with a recorded change.
 fn small() -> Table {
     let mut table = Table::new();
     let first = table.write_ids(&[1, 2, 3]);
@@ -33,13 +33,14 @@ fn small() -> Table {
         ("id", ints(&[1, 10])),
         ("_change_type", texts(&["update_preimage", "update_postimage"])),
     ]);
-    let cdc = json!({"cdc": {"path": recorded, "partitionValues": {}, "size": table.size(&recorded), "dataChange": false}});
+    let size = table.size(&recorded);
+    let cdc = json!({"cdc": {"path": recorded, "partitionValues": {}, "size": size, "dataChange": false}});
     table.commit(vec![table.action("remove", &first, vector.as_ref(), true), table.add(&second), cdc]);
     table
 }
 
 #[test]
-fn columns_order_and_times() {
+fn columns_are_ordered_and_have_commit_times() {
     let table = small();
     let plan = table.feed().plan().unwrap();
     assert_eq!(plan.versions(), Some(0..=3));
@@ -59,9 +60,9 @@ fn columns_order_and_times() {
     }
 }
 
-/// What an engine gets to plan with.
+/// The information with which an engine plans a read.
 #[test]
-fn files_say_kind_version_time_and_rows() {
+fn files_have_kind_version_time_and_rows() {
     let files: Vec<_> = small().feed().plan().unwrap().files().unwrap().map(Result::unwrap).collect();
     let kinds: Vec<_> =
         files.iter().map(|file| (file.kind, file.version, (file.timestamp_ms - EPOCH) / 10_000)).collect();
@@ -73,10 +74,10 @@ fn files_say_kind_version_time_and_rows() {
     assert_eq!(files[0].file.path, files[1].file.path);
 }
 
-/// A data file may hold a column `_change_type`, which is to be disregarded ("Note for non-change data
+/// A data file may contain a column `_change_type`, which must be ignored ("Note for non-change data
 /// readers").
 #[test]
-fn predicates_and_projections_know_the_feeds_columns() {
+fn predicates_and_projections_may_use_feed_columns() {
     let mut table = small();
     let with_column = table.write(vec![
         ("id", ints(&[20, 21])),
@@ -99,7 +100,7 @@ fn predicates_and_projections_know_the_feeds_columns() {
         change("insert", [1, 2, 3], 1)
     );
     assert_eq!(select("_change_type IS NULL"), Rows::new());
-    // A file that no row can come from is not opened.
+    // A file that cannot contain a matching row is not opened.
     fs::remove_file(table.directory.path().join(&with_column)).unwrap();
     assert_eq!(select("_commit_version = 2 OR _commit_version = 1").len(), 4);
 
@@ -156,10 +157,9 @@ fn ranges_by_version_and_time_are_inclusive() {
     }
 }
 
-/// "Reader Requirements for AddCDCFile": `_commit_timestamp`, from the version on that has in-commit
-/// timestamps.
+/// "Reader Requirements for AddCDCFile": `_commit_timestamp`, for versions with in-commit timestamps.
 #[test]
-fn in_commit_timestamps_are_the_times_once_they_are_on() {
+fn in_commit_timestamps_are_used_once_enabled() {
     let mut table = Table::new();
     let path = table.write_ids(&[1]);
     table.commit(vec![table.add(&path)]);
@@ -248,9 +248,10 @@ fn schema(fields: &[(&str, &str, bool)]) -> String {
     json!({"type": "struct", "fields": fields}).to_string()
 }
 
-/// As the JVM implementation: a later schema may add and widen, and must not drop, narrow or tighten.
+/// As in the JVM implementation, a later schema may add and widen columns, but not drop, narrow or tighten
+/// them.
 #[test]
-fn schemas_that_changed() {
+fn compatible_schema_changes_are_read_and_others_refused() {
     let outcome = |later: &str, partition_columns: &[&str]| {
         let mut table = Table::empty();
         table.commit(vec![
@@ -260,7 +261,7 @@ fn schemas_that_changed() {
         let path = table.write(vec![("id", Arc::new(Int32Array::from(vec![7]))), ("s", texts(&["x"]))]);
         table.commit(vec![table.add(&path)]);
         table.commit(vec![metadata(later, partition_columns, true)]);
-        // Up to the version before, the old schema holds.
+        // The old schema applies up to the version before.
         assert_eq!(table.feed().to(ChangeBound::Version(1)).plan().unwrap().read(None).unwrap().count(), 1);
         let mut batches = table.feed().plan()?.read(None)?;
         let batch = batches.next().unwrap()?;
@@ -279,12 +280,12 @@ fn schemas_that_changed() {
     assert_eq!(widened.column(0).as_primitive::<Int64Type>().value(0), 7);
     let both = schema(&[("id", "integer", true), ("s", "string", true)]);
     for (later, partition_columns, what) in [
-        (schema(&[("id", "integer", true)]), &[][..], "'s' is there no longer"),
-        (schema(&[("id", "integer", true), ("S", "string", true)]), &[], "'s' is there no longer"),
-        (schema(&[("id", "short", true), ("s", "string", true)]), &[], "'id' is of another type"),
-        (schema(&[("id", "string", true), ("s", "string", true)]), &[], "'id' is of another type"),
-        (schema(&[("id", "integer", false), ("s", "string", true)]), &[], "'id' must not be NULL"),
-        (both, &["s"], "by (s) here"),
+        (schema(&[("id", "integer", true)]), &[][..], "'s' no longer exists"),
+        (schema(&[("id", "integer", true), ("S", "string", true)]), &[], "'s' no longer exists"),
+        (schema(&[("id", "short", true), ("s", "string", true)]), &[], "'id' has a different type"),
+        (schema(&[("id", "string", true), ("s", "string", true)]), &[], "'id' has a different type"),
+        (schema(&[("id", "integer", false), ("s", "string", true)]), &[], "'id' must no longer be NULL"),
+        (both, &["s"], "and (s) here"),
     ] {
         let error = outcome(&later, partition_columns).unwrap_err();
         assert_eq!((error.kind(), error.version()), (ErrorKind::SchemaMismatch, Some(0)), "{error}");
@@ -293,14 +294,14 @@ fn schemas_that_changed() {
 }
 
 #[test]
-fn columns_of_the_feeds_names_are_refused() {
+fn columns_with_reserved_names_are_refused() {
     let mut table = Table::empty();
     table.commit(vec![protocol(), metadata(&schema(&[("_Change_Type", "string", true)]), &[], true)]);
     assert_eq!(table.refused(0, 0).kind(), ErrorKind::Unsupported);
 }
 
 #[test]
-fn commits_that_are_gone_are_named() {
+fn missing_commits_are_named() {
     let mut table = small();
     let path = table.write_ids(&[30]);
     table.commit(vec![table.add(&path)]);
@@ -320,7 +321,7 @@ fn commits_that_are_gone_are_named() {
 
 /// "Add File and Remove File": partition values are optional in `remove` actions.
 #[test]
-fn partitioned_tables() {
+fn partition_values_come_from_the_actions() {
     let mut table = Table::empty();
     let of = schema(&[("id", "long", true), ("p", "string", true)]);
     table.commit(vec![protocol(), metadata(&of, &["p"], true)]);
@@ -360,18 +361,24 @@ fn partitioned_tables() {
     assert!(plan(nothing).read(None).unwrap().next().is_none());
 }
 
-/// What values and statistics of the actions rule out is not opened: here it is not even there. ("Per-file
-/// Statistics".)
+/// Files that the values and statistics of their actions rule out are not opened; here they do not exist.
+/// ("Per-file Statistics".)
 #[test]
 fn files_that_cannot_match_are_not_opened() {
     let mut table = Table::empty();
     let of = schema(&[("id", "long", true), ("p", "string", true)]);
     table.commit(vec![protocol(), metadata(&of, &["p"], true)]);
     let file = |kind: &str, path: &str, p: &str, ids: Option<[i64; 2]>| {
-        let stats =
-            ids.map(|[min, max]| json!({"numRecords": 2, "minValues": {"id": min}, "maxValues": {"id": max}, "nullCount": {"id": 0}}));
+        let stats = ids.map(|[min, max]| {
+            json!({
+                "numRecords": 2, "minValues": {"id": min}, "maxValues": {"id": max}, "nullCount": {"id": 0},
+            })
+        });
         let stats = stats.map(|stats| stats.to_string());
-        json!({kind: {"path": path, "partitionValues": {"p": p}, "size": 1, "modificationTime": 0, "dataChange": true, "stats": stats}})
+        json!({kind: {
+            "path": path, "partitionValues": {"p": p}, "size": 1,
+            "modificationTime": 0, "dataChange": true, "stats": stats,
+        }})
     };
     table.commit(vec![file("add", "gone-1", "a", Some([1, 9])), file("add", "gone-2", "b", Some([1, 9]))]);
     table.commit(vec![file("remove", "gone-1", "a", Some([1, 9])), file("add", "gone-3", "a", None)]);
@@ -399,16 +406,19 @@ fn files_that_cannot_match_are_not_opened() {
     assert_eq!((unknown.kind(), unknown.table().is_some()), (ErrorKind::InvalidArgument, true));
 }
 
-/// The statistics of the new logical file are not those of the rows that it lacks, nor those of the old one
-/// of the rows that come back.
+/// The statistics of the new logical file do not describe the rows that it lost, and those of the old one do
+/// not describe the rows that were restored.
 #[test]
-fn a_vectors_changes_are_looked_for_where_the_rows_were() {
+fn changes_of_a_vector_use_the_statistics_of_the_right_action() {
     let mut table = Table::new();
     let path = table.write_ids(&[1, 2, 3]);
     let vector = table.vector(&BTreeSet::from([0]));
     let action = |kind: &str, is_whole: bool| {
         let mut action = table.action(kind, &path, vector.as_ref().filter(|_| !is_whole), true);
-        let stats = json!({"numRecords": 3, "minValues": {"id": if is_whole { 1 } else { 2 }}, "maxValues": {"id": 3}, "tightBounds": true});
+        let min = if is_whole { 1 } else { 2 };
+        let stats = json!({
+            "numRecords": 3, "minValues": {"id": min}, "maxValues": {"id": 3}, "tightBounds": true,
+        });
         action[kind]["stats"] = stats.to_string().into();
         action
     };
@@ -429,9 +439,9 @@ fn a_vectors_changes_are_looked_for_where_the_rows_were() {
     assert_eq!(found("id = 2"), change("insert", [2], 1));
 }
 
-/// More commits than threads, and one that is damaged: the first of them in the log is told.
+/// More commits than threads, two of them damaged: the error is that of the first in the log.
 #[test]
-fn commits_are_read_at_once_and_errors_are_those_of_the_first() {
+fn commits_are_read_in_parallel_and_the_first_error_is_reported() {
     let mut table = Table::new();
     for id in 0..60 {
         let path = table.write_ids(&[id]);
@@ -450,7 +460,7 @@ fn commits_are_read_at_once_and_errors_are_those_of_the_first() {
 /// "Action Reconciliation": a logical file is removed by its path and its vector. "Writer Requirements for
 /// AddCDCFile": whole files need no `cdc` file.
 #[test]
-fn what_we_write_is_in_the_feed() {
+fn our_own_writes_are_in_the_feed() {
     let mut table = small();
     let path = table.write_ids(&[40, 41, 42]);
     let vector = table.vector(&BTreeSet::from([0, 2]));
@@ -473,7 +483,7 @@ fn what_we_write_is_in_the_feed() {
     };
     write(SaveMode::Append, &[50]);
     assert_eq!(ids_at(&table, 5), [3, 10, 41, 50]);
-    // The state survives in a checkpoint, vectors included.
+    // The state survives in a checkpoint, including vectors.
     let newest = Snapshot::open(&table.storage(), None).unwrap();
     crate::checkpoint::write_checkpoint(&newest, &Environment::system()).unwrap();
     assert_eq!(ids_at(&table, 5), [3, 10, 41, 50]);

@@ -1,4 +1,4 @@
-//! What a feed says of all rows of a file alike.
+//! The values that are constant for all rows of a file in a feed.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use super::files::ChangeKind;
 use super::schema::change_fields;
 use crate::error::{Error, Result};
 
-/// The partition values of the files of a commit, with the columns of the feed that are the same for all rows
-/// of each.
+/// Returns the partition values of the files of a commit, together with the columns of the feed that are
+/// constant for each file.
 pub(super) fn values(
     version: u64,
     timestamp_ms: i64,
@@ -18,10 +18,11 @@ pub(super) fn values(
     kind: ChangeKind,
 ) -> Result<StructArray> {
     let files = partitions.len();
-    let version = i64::try_from(version).map_err(|_| Error::corrupt_log("a version beyond all numbers"))?;
+    let version =
+        i64::try_from(version).map_err(|_| Error::corrupt_log("a version does not fit in an i64"))?;
     let micros = timestamp_ms
         .checked_mul(1000)
-        .ok_or_else(|| Error::corrupt_log("a commit time beyond all timestamps"))?;
+        .ok_or_else(|| Error::corrupt_log("a commit time in microseconds does not fit in an i64"))?;
     let [change_type, commit_version, commit_timestamp] = change_fields();
     let mut given: Vec<(Field, ArrayRef)> = vec![
         (commit_version, Arc::new(Int64Array::from(vec![version; files]))),
@@ -38,6 +39,7 @@ pub(super) fn values(
     let fields: Vec<FieldRef> = partitions.fields().iter().cloned().chain(fields).collect();
     let columns = partitions.columns().iter().cloned().chain(columns).collect();
     StructArray::try_new_with_length(fields.into(), columns, None, files).map_err(|error| {
-        Error::corrupt_log("the values of changed files do not fit their columns").with_source(error)
+        Error::corrupt_log("the values of changed files do not match the types of their columns")
+            .with_source(error)
     })
 }

@@ -150,7 +150,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn like_agrees_with_its_definition(pattern in r"([ab\u{e9}%_]|\\%|\\_|\\\\){0,7}", text in r"[ab\u{e9}%_\\]{0,8}") {
+        fn like_agrees_with_its_definition(
+            pattern in r"([ab\u{e9}%_]|\\%|\\_|\\\\){0,7}", text in r"[ab\u{e9}%_\\]{0,8}",
+        ) {
             let p: Vec<char> = pattern.chars().collect();
             let t: Vec<char> = text.chars().collect();
             prop_assert_eq!(Pattern::new(&pattern, '\\').unwrap().matches(text.as_bytes()), naive(&p, &t));

@@ -5,7 +5,7 @@
 //! | `Boolean` | boolean | false < true |
 //! | `Integer` | whole numbers, dates, timestamps | as numbers |
 //! | `Decimal` | decimals, unscaled, of one scale | as numbers |
-//! | `Float` | floating-point numbers; numbers that are compared with them | NaN = NaN above all, -0.0 = 0.0 |
+//! | `Float` | floating-point numbers; numbers compared with them | NaN = NaN, above all; -0.0 = 0.0 |
 //! | `Bytes` | strings, binary | byte by byte, unsigned |
 
 use super::ast::CompareOp;

@@ -1,13 +1,15 @@
-//! Questions that the log answers: how many rows there are, in all or in each partition, and between which
-//! values a column lies.
+//! Questions that the log can answer: the number of rows, in total or per partition, and the range of a
+//! column's values.
 //!
-//! - Every answer is exact. Rows: `numRecords` less the rows that the file's deletion vector names (protocol,
-//!   "Per-file Statistics", "Deletion Vectors"); of a file whose statistics do not count, the footer does. A
-//!   condition on partition columns is decided by their values.
-//! - A condition on other columns makes [`Answers::count`] and [`Answers::count_by_partition`] read rows, and
-//!   [`Answers::min_max`] not know.
-//! - Bounds are given only where they are values: tight ones, of types that are never truncated (as strings and
-//!   timestamps are) and have no NaN, and decimals of up to 15 digits, which no writer rounds.
+//! - Every answer is exact. The number of rows is `numRecords` minus the rows that the file's deletion vector
+//!   marks as deleted (protocol, "Per-file Statistics", "Deletion Vectors"). If the statistics lack
+//!   `numRecords`, the file's footer has the number. A condition on partition columns is decided by their
+//!   values.
+//! - With a condition on other columns, [`Answers::count`] and [`Answers::count_by_partition`] read rows, and
+//!   [`Answers::min_max`] has no answer.
+//! - Bounds are returned only if they are actual values: they must be tight, of a type that is never
+//!   truncated (as strings and timestamps are), and without NaN. Decimals have at most 15 digits, which no
+//!   writer rounds.
 
 mod extremes;
 mod partition_counts;
@@ -33,7 +35,7 @@ use crate::replay::DeletionVectorColumn;
 use crate::snapshot::Snapshot;
 use crate::stats::is_unrounded;
 
-/// Asks the log of a snapshot.
+/// Queries on the log of a snapshot.
 #[derive(Debug, Clone)]
 pub struct Answers {
     snapshot: Snapshot,
@@ -44,32 +46,32 @@ pub struct Answers {
 #[derive(Debug, Clone)]
 struct Condition {
     whole: Predicate,
-    /// What partition values decide.
+    /// The part of the condition that partition values decide.
     of_files: Option<BoundPredicate>,
-    /// Whether there is more to it.
+    /// Whether the condition has a further part.
     of_rows: bool,
 }
 
-/// The least and the greatest value of a column, NULL both if it has none: arrays of one of the column's
-/// type.
+/// The minimum and maximum of a column, as arrays of one value of the column's type. Both are NULL if the
+/// column has no values.
 #[derive(Debug, Clone)]
 pub struct MinMax {
-    /// The least.
+    /// The minimum.
     pub min: ArrayRef,
-    /// The greatest.
+    /// The maximum.
     pub max: ArrayRef,
 }
 
 impl Answers {
-    /// About all rows of `snapshot`.
+    /// Creates queries on all rows of `snapshot`.
     pub fn new(snapshot: &Snapshot) -> Self {
         Self { snapshot: snapshot.clone(), condition: None, pruning: None }
     }
 
-    /// About the rows for which `predicate` is true.
+    /// Restricts the queries to rows for which `predicate` is true.
     ///
     /// # Errors
-    /// `InvalidArgument` if it does not fit the schema.
+    /// `InvalidArgument` if the predicate does not match the schema.
     pub fn predicate(mut self, predicate: &Predicate) -> Result<Self> {
         let located = |error: Error| error.in_table(self.snapshot.storage().url());
         let bound = predicate.bind(self.snapshot.arrow_schema()).map_err(located)?;
@@ -80,18 +82,18 @@ impl Answers {
         Ok(self)
     }
 
-    /// Leaves out partitions of whose rows `predicate` is true for none. It need not be exact: for engines
-    /// that apply it to the answer.
+    /// Omits partitions without a row for which `predicate` is true. The filter need not be exact: it is for
+    /// engines that apply the predicate to the answer.
     #[must_use]
     pub fn pruning(mut self, predicate: Predicate) -> Self {
         self.pruning = Some(predicate);
         self
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own; if files must be opened, as reading them.
+    /// `CorruptLog` and errors of the store; if files must be opened, also errors of reading them.
     pub fn count(&self) -> Result<u64> {
         if let Some(condition) = self.condition_of_rows() {
             let rows = TableScan::new(&self.snapshot)
@@ -109,8 +111,9 @@ impl Answers {
         Ok(count)
     }
 
-    /// How many rows each partition has: the partition columns, then `count: Int64`, a row for each partition
-    /// that has any, in the order of their values, NULL first. A table without partition columns has one row.
+    /// Returns the number of rows of each partition: the partition columns and `count: Int64`, with one row
+    /// for each partition that has rows, ordered by value with NULL first. A table without partition columns
+    /// has one row.
     ///
     /// # Errors
     /// As [`Answers::count`].
@@ -134,9 +137,9 @@ impl Answers {
         counts.finish()
     }
 
-    /// Returns the partition columns, then `count: Int64`: one row for each partition that has files which may
-    /// hold rows of the predicate, with the number of those files, in the order of the values, NULL first.
-    /// Nothing but the log is read. A table without partition columns has one row.
+    /// Returns the number of files of each partition: the partition columns and `count: Int64`, with one row
+    /// for each partition that has files which may contain rows of the predicate, ordered by value with NULL
+    /// first. Reads only the log. A table without partition columns has one row.
     ///
     /// # Errors
     /// As [`Answers::count`].
@@ -158,10 +161,10 @@ impl Answers {
         counts.finish()
     }
 
-    /// What the log alone says of each partition that has rows: the partition columns, `count: Int64`, and of
-    /// each of `columns` the least and the greatest value, in the order of their values. A table without
-    /// partition columns has one row, or none. None: the log does not say all of it exactly, because a file's
-    /// statistics do not, or a condition is on other columns.
+    /// Returns for each partition with rows what the log alone knows: the partition columns, `count: Int64`,
+    /// and the minimum and maximum of each of `columns`, ordered by partition value. A table without
+    /// partition columns has one row, or none if it is empty. Returns `None` if the log does not know all of
+    /// it exactly, because a file lacks statistics or because of a condition on other columns.
     ///
     /// # Errors
     /// As [`Answers::min_max`].
@@ -194,11 +197,11 @@ impl Answers {
         counts.finish_with(&columns, extremes).map(Some)
     }
 
-    /// Between which values the column `column` (struct fields separated by `.`) lies, if the log says so
-    /// exactly.
+    /// Returns the minimum and maximum of the column `column` (struct fields separated by `.`), if the log
+    /// knows them exactly.
     ///
     /// # Errors
-    /// `InvalidArgument` if there is no such column, else as [`Answers::count`].
+    /// `InvalidArgument` if there is no such column; otherwise as [`Answers::count`].
     pub fn min_max(&self, column: &str) -> Result<Option<MinMax>> {
         let column = self.column(col(column))?;
         if self.condition_of_rows().is_some() {
@@ -236,19 +239,19 @@ impl Answers {
             .is_null()
             .bind(self.snapshot.arrow_schema())
             .map_err(|error| error.in_table(self.snapshot.storage().url()))?;
-        bound.columns().first().cloned().ok_or_else(|| Error::invalid_argument("a column is missing"))
+        bound.columns().first().cloned().ok_or_else(|| Error::invalid_argument("the predicate has no column"))
     }
 
     fn condition_of_rows(&self) -> Option<&Predicate> {
         self.condition.as_ref().filter(|condition| condition.of_rows).map(|condition| &condition.whole)
     }
 
-    /// Hands the files that meet the condition to `take`, with the statistics of the columns `stats`.
+    /// Calls `take` with the files that meet the condition, with the statistics of the columns `stats`.
     fn each_batch(&self, stats: &[ColumnPath], mut take: impl FnMut(&Files) -> Result<()>) -> Result<()> {
         self.each_batch_with(stats, true, &mut take).map(drop)
     }
 
-    /// The same as long as the statistics of all files count their rows; else ends, and is false.
+    /// Does the same while the statistics of all files have row counts; otherwise stops and returns false.
     fn each_batch_of_log(
         &self,
         stats: &[ColumnPath],
@@ -292,7 +295,7 @@ impl Answers {
         Ok(true)
     }
 
-    /// How many rows the files of `batch` have that are not deleted, from their footers.
+    /// Returns the number of rows in each file of `batch` that are not deleted, from their footers.
     fn count_files(&self, batch: &RecordBatch, partitions: &PartitionColumns) -> Result<Vec<u64>> {
         let files = data_files(batch, self.snapshot.resolver(), partitions)?;
         let scan = RowScan::of(&self.snapshot)?.with_projection::<&str>(&[])?.with_threads(1);
@@ -308,12 +311,12 @@ impl Answers {
 struct Files {
     partition_values: StructArray,
     stats: StructArray,
-    /// How many rows each has that are not deleted.
+    /// The number of rows of each file that are not deleted.
     rows: Vec<u64>,
 }
 
 impl Files {
-    /// None if a file must be opened, and none may be.
+    /// Returns `None` if a file would have to be opened and that is not allowed.
     fn new(
         answers: &Answers,
         batch: RecordBatch,
@@ -329,11 +332,12 @@ impl Files {
             batch = filter_record_batch(&batch, &mask).map_err(unfit)?;
         }
         let texts = batch.column_by_name("stats").and_then(|stats| stats.as_string_opt::<i32>());
-        let texts = texts.ok_or_else(|| Error::corrupt_log("stats are no strings"))?;
+        let texts = texts.ok_or_else(|| Error::corrupt_log("the column 'stats' does not hold strings"))?;
         let stats = stats.decode(texts.iter())?;
         let counts =
             stats.column_by_name("numRecords").and_then(|counts| counts.as_primitive_opt::<Int64Type>());
-        let counts = counts.ok_or_else(|| Error::corrupt_log("statistics without a count"))?;
+        let counts =
+            counts.ok_or_else(|| Error::corrupt_log("the statistics have no column 'numRecords'"))?;
         let vectors = DeletionVectorColumn::of_log(&batch)?;
         let rows = |file: usize| -> Result<Option<u64>> {
             let Some(physical) =
@@ -344,7 +348,7 @@ impl Files {
             let deleted = vectors.get(file)?.map_or(Ok(0), |vector| u64::try_from(vector.cardinality));
             let live = deleted.ok().and_then(|deleted| physical.checked_sub(deleted));
             live.map(Some)
-                .ok_or_else(|| Error::corrupt_log("a deletion vector names more rows than its file has"))
+                .ok_or_else(|| Error::corrupt_log("a deletion vector deletes more rows than its file has"))
         };
         let rows = (0..batch.num_rows()).map(rows).collect::<Result<Vec<_>>>()?;
         let unknown = BooleanArray::new(
@@ -368,7 +372,7 @@ impl Files {
         column.parts().iter().try_fold(kind, |array, name| array.as_struct_opt()?.column_by_name(name))
     }
 
-    /// Adds the values of a column to the groups of their files; whether all are known.
+    /// Adds the values of a column to the groups of their files; returns whether all are known.
     fn add_extremes(
         &self,
         column: &ColumnPath,
@@ -402,16 +406,16 @@ impl Files {
     }
 }
 
-/// Whether a bound of this type, if tight, is a value.
+/// Returns whether a tight bound of this type is an actual value.
 fn has_exact_bounds(data_type: &DataType) -> bool {
     data_type.is_signed_integer()
         || matches!(data_type, DataType::Boolean | DataType::Date32 | DataType::Decimal128(..))
 }
 
 fn too_many() -> Error {
-    Error::corrupt_log("the table has more rows than can be counted")
+    Error::corrupt_log("the table has more rows than fit in a u64")
 }
 
 fn unfit(error: ArrowError) -> Error {
-    Error::corrupt_log("partition values or statistics do not fit the table's schema").with_source(error)
+    Error::corrupt_log("partition values or statistics do not match the table's schema").with_source(error)
 }

@@ -1,8 +1,7 @@
-//! The file list of a snapshot as Arrow, with the columns that the caller chose, without the files that
-//! cannot match.
+//! The file list of a snapshot as Arrow, with the requested columns and without the files that cannot match.
 //!
-//! - What no column and no predicate needs is not decoded; `stats` least of all.
-//! - Pruning only ever drops what cannot match: by partition values, and by minimum, maximum and null counts.
+//! - Data that no column and no predicate needs is not decoded, above all not `stats`.
+//! - Pruning only drops files that cannot match, by partition values, minima, maxima and null counts.
 
 use std::sync::Arc;
 
@@ -22,32 +21,32 @@ use crate::stats::leaf_columns;
 /// A column of the file list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListColumn {
-    /// `path: Utf8`, decoded; relative to the table's root, or absolute (with a scheme, if the log has it) if
-    /// the file lies elsewhere.
+    /// `path: Utf8`, decoded; relative to the table's root, or absolute for a file outside the table (with a
+    /// scheme if the log has one).
     Path,
     /// `size: Int64`, bytes.
     Size,
     /// `modification_time: Timestamp(ms, UTC)`.
     ModificationTime,
-    /// `partition_values: Struct`, a typed field for each partition column.
+    /// `partition_values: Struct` with a typed field for each partition column.
     PartitionValues,
-    /// `num_records: Int64`, the rows of the data file, those included that its deletion vector deletes; null
-    /// if the statistics do not tell.
+    /// `num_records: Int64`, the number of rows in the data file, including those that its deletion vector
+    /// deletes; null if the statistics lack it.
     NumRecords,
-    /// `stats: Struct` of `numRecords, tightBounds, minValues, maxValues, nullCount`, typed as the columns
-    /// are.
+    /// `stats: Struct` of `numRecords, tightBounds, minValues, maxValues, nullCount`, with the types of the
+    /// columns.
     Stats,
     /// `deletion_vector: Struct` of `storage_type, path_or_inline_dv, offset, size_in_bytes, cardinality`.
     DeletionVector,
-    /// `base_row_id: Int64`, the row id of the file's first row, if the table tracks rows.
+    /// `base_row_id: Int64`, the row id of the file's first row, if the table has row tracking.
     BaseRowId,
-    /// `default_row_commit_version: Int64`, the version that its rows are of unless the file says otherwise,
-    /// if the table tracks rows.
+    /// `default_row_commit_version: Int64`, the commit version of the file's rows unless the file stores
+    /// others, if the table has row tracking.
     DefaultRowCommitVersion,
 }
 
 impl ListColumn {
-    /// All, in their order.
+    /// All columns, in their order.
     pub const ALL: [Self; 9] = [
         Self::Path,
         Self::Size,
@@ -60,7 +59,7 @@ impl ListColumn {
         Self::DefaultRowCommitVersion,
     ];
 
-    /// The column's name.
+    /// Returns the column's name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -75,15 +74,15 @@ impl ListColumn {
         }
     }
 
-    /// The column of this name.
+    /// Returns the column with this name.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the names there are.
+    /// `InvalidArgument` for an unknown name; the hint lists the known ones.
     pub fn parse(name: &str) -> Result<Self> {
         Self::ALL.into_iter().find(|column| column.name() == name).ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
             Error::invalid_argument(format!("the file list has no column '{name}'"))
-                .with_hint(format!("its columns are {names}"))
+                .with_hint(format!("choose from {names}"))
         })
     }
 
@@ -101,7 +100,7 @@ impl ListColumn {
     }
 }
 
-/// What to list of a snapshot.
+/// A request for the files of a snapshot.
 #[derive(Debug, Clone)]
 pub struct FileListing {
     snapshot: Snapshot,
@@ -110,22 +109,22 @@ pub struct FileListing {
 }
 
 impl FileListing {
-    /// Every file, every column.
+    /// Requests all files with all columns.
     pub fn new(snapshot: &Snapshot) -> Self {
         Self { snapshot: snapshot.clone(), columns: ListColumn::ALL.to_vec(), predicate: None }
     }
 
-    /// Only these columns, in this order.
+    /// Selects the columns and their order.
     #[must_use]
     pub fn columns(mut self, columns: impl Into<Vec<ListColumn>>) -> Self {
         self.columns = columns.into();
         self
     }
 
-    /// Without the files that cannot hold a row for which `predicate` is true.
+    /// Omits files that cannot contain a row for which `predicate` is true.
     ///
     /// # Errors
-    /// `InvalidArgument` if the predicate does not fit the schema.
+    /// `InvalidArgument` if the predicate does not match the schema.
     pub fn predicate(mut self, predicate: &Predicate) -> Result<Self> {
         let bound = predicate
             .bind(self.snapshot.arrow_schema())
@@ -134,8 +133,8 @@ impl FileListing {
         Ok(self)
     }
 
-    /// As [`FileListing::predicate`], but whatever is not understood prunes nothing: for engines that filter
-    /// again.
+    /// Prunes as [`FileListing::predicate`] does, but ignores parts of the predicate that are not understood.
+    /// For engines that filter again.
     #[must_use]
     pub fn pruning(mut self, predicate: &Predicate) -> Self {
         self.predicate = Some(predicate.bind_for_pruning(self.snapshot.arrow_schema()));
@@ -145,7 +144,7 @@ impl FileListing {
     /// Starts the listing.
     ///
     /// # Errors
-    /// `CorruptLog`; what goes wrong while reading comes with the batches.
+    /// `CorruptLog`; errors while reading are returned with the batches.
     pub fn read(self) -> Result<FileList> {
         let snapshot = &self.snapshot;
         let partitions = PartitionColumns::of(snapshot)?;
@@ -187,9 +186,9 @@ impl FileListing {
 fn located(error: Error, table: &str, version: u64) -> Error {
     let error = error.in_table(table).at_version(version);
     match error.kind() {
-        ErrorKind::CorruptLog => error.with_hint(
-            "the log was damaged, or written by something that breaks the protocol; read an older version",
-        ),
+        ErrorKind::CorruptLog => {
+            error.with_hint("read an older version: the log is damaged, or a writer violated the protocol")
+        }
         _ => error,
     }
 }
@@ -211,7 +210,7 @@ fn output_field(column: ListColumn, partitions: &PartitionColumns, stats: &Stati
     Field::new(column.name(), data_type, !matches!(column, ListColumn::Path | ListColumn::Size))
 }
 
-/// The descriptor's fields by the names of the file list.
+/// Returns the fields of the descriptor with the names of the file list.
 fn renamed_deletion_vector_fields() -> Fields {
     let names = ["storage_type", "path_or_inline_dv", "offset", "size_in_bytes", "cardinality"];
     deletion_vector_fields()
@@ -222,7 +221,7 @@ fn renamed_deletion_vector_fields() -> Fields {
 }
 
 impl FileListing {
-    /// The listing in the form of the log: its columns by the names, and in the form, that the log has.
+    /// Returns the listing in the form of the log: with the log's column names and types.
     ///
     /// # Errors
     /// As [`FileListing::read`].
@@ -233,7 +232,7 @@ impl FileListing {
 }
 
 impl FileListing {
-    /// Where the files are, told apart by whether they lie in the table.
+    /// Returns the paths of the files, which tell whether a file is in the table's directory.
     ///
     /// # Errors
     /// As [`FileListing::read`].
@@ -248,7 +247,7 @@ impl FileListing {
     }
 }
 
-/// The batches of a file list.
+/// An iterator over the batches of a file list.
 pub struct FileList {
     replay: FileReplay,
     resolver: PathResolver,
@@ -256,20 +255,20 @@ pub struct FileList {
     schema: SchemaRef,
     partitions: PartitionColumns,
     stats: StatisticsColumns,
-    /// Statistics of no column: the count only.
+    /// Statistics without columns: only the row count.
     num_records: StatisticsColumns,
     table: String,
     version: u64,
 }
 
 impl FileList {
-    /// The schema of every batch.
+    /// Returns the schema of every batch.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// How many files were looked at so far, kept or not. With a predicate, files of a checkpoint that newer
-    /// commits have replaced count as well.
+    /// Returns the number of files examined so far, kept or not. With a predicate, this includes files of a
+    /// checkpoint that newer commits have replaced.
     pub fn seen(&self) -> u64 {
         self.replay.looked_at()
     }
@@ -292,7 +291,7 @@ impl FileList {
                 stats
                     .column_by_name("numRecords")
                     .cloned()
-                    .ok_or_else(|| Error::corrupt_log("statistics without a count"))
+                    .ok_or_else(|| Error::corrupt_log("the statistics have no column 'numRecords'"))
             }
             ListColumn::Stats => Ok(Arc::new(self.stats.decode(texts(batch)?)?)),
             ListColumn::DeletionVector => {
@@ -303,13 +302,13 @@ impl FileList {
                     whole.nulls().cloned(),
                 );
                 Ok(Arc::new(renamed.map_err(|error| {
-                    Error::corrupt_log("the deletion vectors do not fit").with_source(error)
+                    Error::corrupt_log("the deletion vectors do not match their columns").with_source(error)
                 })?))
             }
         }
     }
 
-    /// The next files that may match, in the form of the log.
+    /// Returns the next files that may match, in the form of the log.
     pub(super) fn next_kept(&mut self) -> Option<Result<RecordBatch>> {
         loop {
             match self.replay.next()? {
@@ -321,11 +320,11 @@ impl FileList {
 
     fn log_paths(&self, batch: &RecordBatch) -> Result<Vec<LogPath>> {
         let paths = required(batch, FileColumn::Path)?.as_string_opt::<i32>();
-        let paths = paths.ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+        let paths = paths.ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;
         paths.iter().map(|raw| self.resolver.parse(raw.unwrap_or_default())).collect()
     }
 
-    /// Adds to `error` where it happened.
+    /// Adds table and version to `error`.
     pub(super) fn located(&self, error: Error) -> Error {
         located(error, &self.table, self.version)
     }
@@ -356,19 +355,21 @@ pub(super) fn required(batch: &RecordBatch, column: FileColumn) -> Result<&Array
 
 fn texts(batch: &RecordBatch) -> Result<impl Iterator<Item = Option<&str>>> {
     let stats = required(batch, FileColumn::Stats)?.as_string_opt::<i32>();
-    Ok(stats.ok_or_else(|| Error::corrupt_log("stats are no strings"))?.iter())
+    Ok(stats.ok_or_else(|| Error::corrupt_log("the column 'stats' does not hold strings"))?.iter())
 }
 
 pub(super) fn partition_map(batch: &RecordBatch) -> Result<&arrow::array::MapArray> {
     required(batch, FileColumn::PartitionValues)?
         .as_map_opt()
-        .ok_or_else(|| Error::corrupt_log("partitionValues is no map"))
+        .ok_or_else(|| Error::corrupt_log("the column 'partitionValues' does not hold maps"))
 }
 
-/// The paths decoded; the same array where nothing needs decoding. Files outside of the table keep the
+/// Decodes the paths; returns the same array if no path needs decoding. Files outside the table keep the
 /// spelling of the log.
 fn decoded_paths(paths: &ArrayRef, resolver: &PathResolver) -> Result<ArrayRef> {
-    let texts = paths.as_string_opt::<i32>().ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+    let texts = paths
+        .as_string_opt::<i32>()
+        .ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;
     if are_plain(texts) {
         return Ok(Arc::clone(paths));
     }

@@ -1,4 +1,4 @@
-//! Reading a snapshot: the list of its files, and their rows.
+//! Reading of snapshots: the list of files, and their rows.
 
 mod answers;
 mod checkpoint_groups;

@@ -1,7 +1,7 @@
-//! Which files of a batch have the same partition values, by their texts in the log.
+//! Grouping of a batch's files by the text of their partition values in the log.
 //!
-//! - Two files are of one group only if their maps are the same entry by entry, in the same order. Maps that
-//!   mean the same may be of two groups.
+//! - Two files share a group only if their maps have the same entries in the same order. Equivalent maps may
+//!   be in different groups.
 
 use std::hash::BuildHasher;
 
@@ -12,20 +12,21 @@ use crate::error::{Error, Result};
 
 /// The groups of a batch.
 pub(super) struct PartitionGroups {
-    /// A file of each group.
+    /// One file of each group.
     pub(super) representatives: UInt32Array,
     /// The group of each file.
     pub(super) group_of: Vec<u32>,
 }
 
 impl PartitionGroups {
-    /// Groups the files that have these `partitionValues`.
+    /// Groups files by their `partitionValues`.
     ///
     /// # Errors
-    /// `CorruptLog` if they are no maps of strings.
+    /// `CorruptLog` if the values are not maps of strings.
     pub(super) fn of(values: &MapArray) -> Result<Self> {
-        let maps =
-            Maps::new(values).ok_or_else(|| Error::corrupt_log("partitionValues is no map of strings"))?;
+        let maps = Maps::new(values).ok_or_else(|| {
+            Error::corrupt_log("the column 'partitionValues' does not hold maps of strings")
+        })?;
         let hasher = DefaultHashBuilder::default();
         let mut groups: HashTable<(u32, u32)> = HashTable::new();
         let mut representatives: Vec<u32> = Vec::new();
@@ -37,7 +38,7 @@ impl PartitionGroups {
                 continue;
             }
             let number = |row: usize| {
-                u32::try_from(row).map_err(|_| Error::corrupt_log("too many files in one batch"))
+                u32::try_from(row).map_err(|_| Error::corrupt_log("a batch has more files than fit in a u32"))
             };
             let hash = hasher.hash_one(maps.bytes(row));
             let found =
@@ -58,7 +59,7 @@ impl PartitionGroups {
     }
 }
 
-/// A column of maps whose entries are taken by row.
+/// A column of maps with access by row.
 struct Maps<'a> {
     offsets: &'a [i32],
     keys: &'a StringArray,
@@ -74,7 +75,7 @@ impl<'a> Maps<'a> {
         })
     }
 
-    /// The entries of `row`.
+    /// Returns the entries of `row`.
     fn entries(&self, row: usize) -> std::ops::Range<usize> {
         let at = |row: usize| {
             self.offsets.get(row).and_then(|offset| usize::try_from(*offset).ok()).unwrap_or_default()
@@ -82,7 +83,7 @@ impl<'a> Maps<'a> {
         at(row)..at(row + 1)
     }
 
-    /// All keys, and all values, of `row` in one piece.
+    /// Returns all keys and all values of `row`, each as one slice.
     fn bytes(&self, row: usize) -> (&'a [u8], &'a [u8]) {
         let entries = self.entries(row);
         let of = |texts: &'a StringArray| {
@@ -120,7 +121,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn files_are_together_if_their_maps_are_equal(rows in prop::collection::vec(prop::collection::vec(("[ab]{0,2}", prop::option::of("[ab]{0,2}")), 0..3), 0..20)) {
+        fn files_share_a_group_if_their_maps_are_equal(
+            rows in prop::collection::vec(
+                prop::collection::vec(("[ab]{0,2}", prop::option::of("[ab]{0,2}")), 0..3),
+                0..20,
+            ),
+        ) {
             let mut builder = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
             for entries in &rows {
                 for (key, value) in entries {

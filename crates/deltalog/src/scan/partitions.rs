@@ -1,4 +1,4 @@
-//! Partition values: from the log's map of strings to typed columns. Protocol: "Partition Value
+//! Conversion of partition values from the log's map of strings to typed columns. Protocol: "Partition Value
 //! Serialization".
 
 use std::sync::Arc;
@@ -10,25 +10,25 @@ use crate::error::{Error, Result};
 use crate::protocol::{DataType, MappedSchema, PartitionColumnBuilder, PrimitiveType};
 use crate::snapshot::Snapshot;
 
-/// The partition columns of a table, ready to type the values of many files.
+/// The partition columns of a table, prepared to parse the values of many files.
 #[derive(Debug, Clone)]
 pub struct PartitionColumns {
-    /// By the names of the log.
+    /// Types by the names in the log.
     types: Vec<(String, PrimitiveType)>,
-    /// By the names of users.
+    /// Fields by their logical names.
     fields: Fields,
 }
 
 impl PartitionColumns {
-    /// Those of `snapshot`, in the order of its metadata.
+    /// Returns the partition columns of `snapshot`, in the order of its metadata.
     ///
     /// # Errors
-    /// `CorruptLog` if a partition column is not in the schema or not of a primitive type.
+    /// `CorruptLog` if a partition column is not in the schema or does not have a primitive type.
     pub fn of(snapshot: &Snapshot) -> Result<Self> {
         Self::new(snapshot.mapped_schema(), &snapshot.metadata().partition_columns)
     }
 
-    /// The columns `names` of `schema`.
+    /// Creates the columns `names` of `schema`.
     ///
     /// # Errors
     /// As [`PartitionColumns::of`].
@@ -43,7 +43,7 @@ impl PartitionColumns {
                 .find(|field| field.name == *name)
                 .ok_or_else(|| bad("is not in the schema"))?;
             let DataType::Primitive(primitive) = &field.data_type else {
-                return Err(bad("is not of a primitive type"));
+                return Err(bad("does not have a primitive type"));
             };
             let in_log = schema.physical_name(name).ok_or_else(|| bad("is not in the schema"))?;
             types.push((in_log.to_owned(), *primitive));
@@ -52,17 +52,17 @@ impl PartitionColumns {
         Ok(Self { types, fields: fields.into() })
     }
 
-    /// The Arrow fields, all nullable.
+    /// Returns the Arrow fields, all nullable.
     pub fn fields(&self) -> &Fields {
         &self.fields
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no partition columns.
     pub fn is_empty(&self) -> bool {
         self.types.is_empty()
     }
 
-    /// Only those that `keep` wants.
+    /// Keeps only the columns that `keep` accepts.
     #[must_use]
     pub fn retain(&self, keep: impl Fn(&str) -> bool) -> Self {
         let kept = self.types.iter().zip(&self.fields).filter(|(_, field)| keep(field.name()));
@@ -71,26 +71,26 @@ impl PartitionColumns {
         Self { types, fields: fields.into() }
     }
 
-    /// Types the values of a column `partitionValues`, a row a file.
+    /// Parses the values of a column `partitionValues` into one row per file.
     ///
     /// # Errors
-    /// `CorruptLog` for a value that is none of its column's type.
+    /// `CorruptLog` for a value that does not have its column's type.
     pub fn parse(&self, values: &MapArray) -> Result<StructArray> {
         let keys = values
             .keys()
             .as_string_opt::<i32>()
-            .ok_or_else(|| Error::corrupt_log("partitionValues has keys that are no strings"))?;
+            .ok_or_else(|| Error::corrupt_log("the keys of 'partitionValues' are not strings"))?;
         let texts = values
             .values()
             .as_string_opt::<i32>()
-            .ok_or_else(|| Error::corrupt_log("partitionValues has values that are no strings"))?;
+            .ok_or_else(|| Error::corrupt_log("the values of 'partitionValues' are not strings"))?;
         let offsets = values.value_offsets();
         let mut columns: Vec<ArrayRef> = Vec::with_capacity(self.types.len());
         for (position, ((name, primitive), field)) in self.types.iter().zip(&self.fields).enumerate() {
             let mut column = PartitionColumnBuilder::new(field.name(), primitive);
             for row in offsets.windows(2) {
                 let (start, end) = (row[0] as usize, row[1] as usize);
-                // The entries nearly always stand in the order of the columns.
+                // The entries are nearly always in the order of the columns.
                 let guess = start + position;
                 let entry = if guess < end && keys.value(guess) == name {
                     Some(guess)
@@ -105,13 +105,13 @@ impl PartitionColumns {
         self.assemble(columns, values.len())
     }
 
-    /// Typed columns as rows, one a file.
+    /// Combines typed columns to one row per file.
     ///
     /// # Errors
-    /// `CorruptLog` if they are not of the types of these columns.
+    /// `CorruptLog` if the arrays do not have the types of these columns.
     pub fn assemble(&self, columns: Vec<ArrayRef>, files: usize) -> Result<StructArray> {
         StructArray::try_new_with_length(self.fields.clone(), columns, None, files).map_err(|error| {
-            Error::corrupt_log("partition values do not fit their columns").with_source(error)
+            Error::corrupt_log("partition values do not match the types of their columns").with_source(error)
         })
     }
 }

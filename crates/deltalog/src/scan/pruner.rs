@@ -1,12 +1,9 @@
-//! Which files of a batch may hold a matching row: by partition values first, by statistics where those leave
-//! it open.
+//! Pruning of files by partition values and, for those that remain, by statistics.
 //!
-//! - What the partition values alone decide is found out once for each combination of them in a batch,
-//!   however many files have it.
-//! - Only the statistics of files that are left are decoded, and of those only the columns that the predicate
-//!   names.
-//! - Row groups of a checkpoint whose own statistics say that none of their files may match are not read.
-//! - If the predicate reads nothing but partition columns, statistics are not needed at all.
+//! - Partition values are evaluated once per combination in a batch, not once per file.
+//! - Statistics are decoded only for the remaining files, and only for the columns that the predicate reads.
+//! - Row groups of a checkpoint are not read if their own statistics show that none of their files can match.
+//! - If the predicate reads only partition columns, statistics are not needed at all.
 
 use std::sync::Arc;
 
@@ -25,22 +22,22 @@ use crate::protocol::MappedSchema;
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, STATS_PARSED};
 use crate::stats::{StatsBounds, leaf_columns};
 
-/// Prunes the batches of one listing.
+/// A pruner for the batches of one listing.
 pub(super) struct Pruner {
     predicate: BoundPredicate,
-    /// The leaf columns whose statistics may decide.
+    /// The leaf columns whose statistics are relevant.
     stats: StatisticsColumns,
-    /// The partition columns whose values may decide.
+    /// The partition columns whose values are relevant.
     partitions: PartitionColumns,
-    /// Whether partition values say all that can be known.
+    /// Whether the predicate depends on partition values only.
     only_partitions: bool,
 }
 
 impl Pruner {
-    /// Prunes for `predicate`, bound to `schema`; `partitions` are the table's.
+    /// Creates a pruner for `predicate`, bound to `schema`; `partitions` are the table's.
     ///
     /// # Errors
-    /// None for columns of the schema.
+    /// Never for columns of the schema.
     pub(super) fn new(
         predicate: BoundPredicate,
         schema: &MappedSchema,
@@ -56,7 +53,7 @@ impl Pruner {
         Ok(Self { predicate, stats: StatisticsColumns::new(schema, &stats)?, partitions, only_partitions })
     }
 
-    /// A replay of `columns`, without the files that cannot match.
+    /// Returns the request for a replay of `columns` without the files that cannot match.
     pub(super) fn request(self, schema: &MappedSchema, columns: FileColumns) -> AddRequest {
         let mut request = AddRequest::new(columns);
         request.row_groups =
@@ -65,7 +62,7 @@ impl Pruner {
         request
     }
 
-    /// The same as filters of a replay, in their order.
+    /// Returns the filters of a replay, in order.
     pub(super) fn filters(self) -> Vec<FileFilter> {
         let mut filters = Vec::new();
         let pruner = Arc::new(self);
@@ -95,13 +92,13 @@ impl Pruner {
 
     fn by_partition_values(&self, batch: &RecordBatch) -> Result<BooleanArray> {
         if self.partitions.is_empty() {
-            // The predicate is the same for all files.
+            // The predicate has the same result for all files.
             let keep = prune(&self.predicate, &PartitionBounds(StructArray::new_empty_fields(1, None)))?;
             return Ok(vec![keep.value(0); batch.num_rows()].into());
         }
         let map = partition_map(batch)?;
         let groups = PartitionGroups::of(map)?;
-        let failed = |error| Error::corrupt_log("the partition values cannot be read").with_source(error);
+        let failed = |error| Error::corrupt_log("the partition values cannot be parsed").with_source(error);
         let distinct = take(map, &groups.representatives, None).map_err(failed)?;
         let values = self.partitions.parse(distinct.as_map())?;
         let keep = prune(&self.predicate, &PartitionBounds(values))?;
@@ -119,14 +116,16 @@ impl Pruner {
             Some(parsed) => self.stats.normalize(parsed)?,
             None => {
                 let texts = required(batch, FileColumn::Stats)?.as_string_opt::<i32>();
-                self.stats.decode(texts.ok_or_else(|| Error::corrupt_log("stats are no strings"))?)?
+                self.stats.decode(
+                    texts.ok_or_else(|| Error::corrupt_log("the column 'stats' does not hold strings"))?,
+                )?
             }
         };
         prune(&self.predicate, &StatsBounds::new(stats, partitions)?)
     }
 }
 
-/// Combinations of partition values, each taken as a file of one row, of which nothing else is known.
+/// Combinations of partition values, each treated as a file of one row with no other statistics.
 struct PartitionBounds(StructArray);
 
 impl PartitionBounds {

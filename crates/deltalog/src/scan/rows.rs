@@ -1,15 +1,15 @@
-//! The rows of data files (protocol, "Data Files"), as Arrow record batches of the table's schema.
+//! The rows of data files (protocol, "Data Files"), as Arrow record batches with the table's schema.
 //!
 //! ```text
-//! DataFile ──open──> footer ──plan──> leaves to read ──> batches ──convert──> table's types ──filter──> projection
-//!             │        └─ row groups and pages that cannot match are left out, rows that a deletion vector names too
-//!             └─ files whose partition values do not match are not opened
+//! DataFile ──open──> footer ──plan──> leaves to read ──> batches ──convert──> table's types ──filter──> rows
+//!             │        └─ skips row groups and pages that cannot match, and deleted rows
+//!             └─ skips files whose partition values do not match
 //! ```
 //!
-//! - What is guaranteed stands at [`RowScan`].
-//! - Shredded variants are put together (table feature `variantShredding`).
-//! - With a predicate, the columns that it reads are decoded first and the others only where a row matches.
-//! - Not done here: encrypted files, Bloom filters.
+//! - The guarantees are documented at [`RowScan`].
+//! - Shredded variants are reassembled (table feature `variantShredding`).
+//! - With a predicate, the columns that it reads are decoded first, and the others only for rows that match.
+//! - Not implemented: encrypted files, Bloom filters.
 
 mod batches;
 mod columns;
@@ -51,23 +51,23 @@ use views::schema_with_views;
 /// A data file to read.
 #[derive(Debug, Clone)]
 pub struct DataFile {
-    /// Where it is.
+    /// The file's location.
     pub path: LogPath,
-    /// How many bytes the log says it has.
+    /// The file's size in bytes, as recorded in the log.
     pub size: u64,
-    /// The values of its partition columns.
+    /// The values of the partition columns.
     pub partition_values: PartitionRow,
-    /// Which of its rows are wanted.
+    /// The rows to read.
     pub rows: FileRows,
-    /// What the log says of the ids of its rows; needed if those are asked for.
+    /// The row tracking fields of the file's action; required if row ids are requested.
     pub row_tracking: RowTracking,
 }
 
-/// The partition values of one file: a row of typed columns with the names that the table's schema has for
-/// the partition columns.
+/// The partition values of one file: one row of typed columns, named like the partition columns in the
+/// table's schema.
 ///
-/// It may also have other columns of the schema. Those then have this value in every row, whatever the file
-/// holds.
+/// It may also contain other columns of the schema. These then have this value in every row, regardless of
+/// the file's contents.
 #[derive(Debug, Clone)]
 pub struct PartitionRow {
     values: Arc<StructArray>,
@@ -75,18 +75,21 @@ pub struct PartitionRow {
 }
 
 impl PartitionRow {
-    /// Row `row` of `values`.
+    /// Creates the values from row `row` of `values`.
     ///
     /// # Errors
-    /// `InvalidArgument` if `values` has no such row.
+    /// `InvalidArgument` if `values` does not have that row.
     pub fn new(values: Arc<StructArray>, row: usize) -> Result<Self> {
         if row < values.len() {
             return Ok(Self { values, row });
         }
-        Err(Error::invalid_argument(format!("row {row} of partition values that have {} rows", values.len())))
+        Err(Error::invalid_argument(format!(
+            "row {row} is beyond the end of partition values with {} rows",
+            values.len()
+        )))
     }
 
-    /// The columns of this file and others, and which of the rows is this file's.
+    /// Returns the columns, which this file shares with others, and the row of this file.
     pub fn parts(&self) -> (&StructArray, usize) {
         (&self.values, self.row)
     }
@@ -95,39 +98,40 @@ impl PartitionRow {
         self.values.column_by_name(column).is_some()
     }
 
-    /// Its columns, one of them by name.
+    /// Returns the column with that name, for all files that share it.
     pub fn column(&self, name: &str) -> Option<&arrow::array::ArrayRef> {
         self.values.column_by_name(name)
     }
 
-    /// Which row of the columns it is.
+    /// Returns the row of this file in the columns.
     pub fn row(&self) -> usize {
         self.row
     }
 
-    /// The row of a table that is not partitioned.
+    /// Returns the values of a file in a table without partition columns.
     pub fn empty() -> Self {
         Self { values: Arc::new(StructArray::new_empty_fields(1, None)), row: 0 }
     }
 }
 
-/// What to read of data files, and how.
+/// A scan of data files: what to read, and how.
 ///
-/// - A column is found in a file by its exact name, else by its name in any case if only one matches; in a
-///   table that maps its columns, by physical name or by field id ([`RowScan::with_physical_schema`]). One
-///   that is not there is NULL; one that the table does not know is not read.
-/// - What is read has the table's types. A value that they cannot hold is an error that names file and
-///   column, never another value; the one exception are nanoseconds, which are cut to the microsecond below,
+/// - A column is found in a file by its exact name, or else by its name ignoring case if only one column
+///   matches. In a table with column mapping, it is found by physical name or by field id
+///   ([`RowScan::with_physical_schema`]). A column that the file lacks is NULL; a column that the table lacks
+///   is not read.
+/// - Values are returned with the table's types. A value that does not fit is an error naming file and
+///   column, never a different value. The only exception is that nanoseconds are truncated to microseconds,
 ///   because the protocol's timestamps have no more digits.
-/// - A partition column has the value that the log says, whatever the file holds (protocol, "Partition Value
-///   Serialization").
-/// - A deleted row is not decoded, and which rows those are depends on nothing but the file and its vector:
-///   not on row groups, batches or threads.
-/// - The files come in the order given, unless any is as good ([`RowScan::in_any_order`]); the rows in the
-///   order of the file.
-/// - Memory is bounded: for each thread a few batches and the pages they come from, however many files there
-///   are. With a predicate, also the matching values in one row group of those of its columns that are
-///   returned.
+/// - A partition column has the value in the log, regardless of the file's contents (protocol, "Partition
+///   Value Serialization").
+/// - Deleted rows are not decoded. Which rows are deleted depends only on the file and its vector, not on row
+///   groups, batches or threads.
+/// - Files are returned in the given order, unless any order is allowed ([`RowScan::in_any_order`]). Rows are
+///   returned in the order of the file.
+/// - Memory is bounded: each thread holds a few batches and the pages they come from, regardless of the
+///   number of files. With a predicate, it also holds the matching values of one row group for those of the
+///   predicate's columns that are returned.
 #[derive(Debug, Clone)]
 pub struct RowScan {
     storage: Storage,
@@ -137,16 +141,16 @@ pub struct RowScan {
     threads: usize,
     in_any_order: bool,
     has_views: bool,
-    /// So many files with so few bytes together are read by the caller's thread.
-    small: (usize, u64),
-    /// With fewer bytes of a file than this no threads share its columns.
-    much: u64,
+    /// The maximum number of files, and their maximum total size, that the caller's thread reads alone.
+    small_read: (usize, u64),
+    /// The minimum number of bytes to read from a file for threads to share its columns.
+    bytes_worth_a_thread: u64,
     version: Option<u64>,
 }
 
 impl RowScan {
-    /// All columns of files of the table at `storage`, whose schema is `schema` and whose partition columns
-    /// are `partition_columns`.
+    /// Creates a scan of all columns of files of the table at `storage`, with the schema `schema` and the
+    /// partition columns `partition_columns`.
     ///
     /// # Errors
     /// `InvalidArgument` if a partition column is not in the schema.
@@ -167,13 +171,13 @@ impl RowScan {
             threads,
             in_any_order: false,
             has_views: false,
-            small: stream::SMALL,
-            much: shares::MUCH,
+            small_read: stream::SMALL_READ,
+            bytes_worth_a_thread: shares::BYTES_WORTH_A_THREAD,
             version: None,
         })
     }
 
-    /// All columns of files of `snapshot`.
+    /// Creates a scan of all columns of files of `snapshot`.
     ///
     /// # Errors
     /// As [`RowScan::new`].
@@ -187,15 +191,15 @@ impl RowScan {
             .with_resolver(snapshot.resolver().clone()))
     }
 
-    /// Finds columns in files by the names of `physical`, or where a field of it has an id (under the Parquet
-    /// reader's key) by that: it has the shape of the table's schema, as
-    /// [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow) has.
+    /// Finds columns in files by the names in `physical`, or by the ids of its fields (under the Parquet
+    /// reader's key) if they have some. Its shape is that of the table's schema, as in
+    /// [`MappedSchema::physical_arrow`](crate::protocol::MappedSchema::physical_arrow).
     ///
-    /// A file without any field id is refused where ids are asked for (protocol, "Reader Requirements for
-    /// Column Mapping").
+    /// If ids are required, a file without any field id is refused (protocol, "Reader Requirements for Column
+    /// Mapping").
     ///
     /// # Errors
-    /// `InvalidArgument` if the shape is another.
+    /// `InvalidArgument` if the shape differs.
     pub fn with_physical_schema(mut self, physical: &SchemaRef) -> Result<Self> {
         self.columns.map(physical).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
@@ -205,55 +209,56 @@ impl RowScan {
     /// if only one column matches.
     ///
     /// # Errors
-    /// `InvalidArgument` if a name is unknown, ambiguous or twice there.
+    /// `InvalidArgument` if a name is unknown, ambiguous or repeated.
     pub fn with_projection<S: AsRef<str>>(mut self, names: &[S]) -> Result<Self> {
         self.columns.project(names).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
     }
 
     /// Reads only rows for which `predicate` is true. It must be bound to the schema given to
-    /// [`RowScan::new`], and after [`RowScan::with_row_ids`] may name those columns too.
+    /// [`RowScan::new`]. After [`RowScan::with_row_ids`] it may also refer to those columns.
     ///
     /// # Errors
-    /// `InvalidArgument` if part of the predicate was not understood, or it reads a column that is not in the
-    /// schema.
+    /// `InvalidArgument` if a part of the predicate was not understood, or if it reads a column that is not
+    /// in the schema.
     pub fn with_predicate(mut self, predicate: &BoundPredicate) -> Result<Self> {
         self.columns.filter(predicate).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
     }
 
-    /// Adds the columns [`ROW_ID`] and [`ROW_COMMIT_VERSION`], both `Int64` and never null, behind the
-    /// others: the stable ones of row tracking (protocol, "Row Tracking").
+    /// Appends the columns [`ROW_ID`] and [`ROW_COMMIT_VERSION`], both `Int64` and never null. They hold the
+    /// stable ids of row tracking (protocol, "Row Tracking").
     ///
     /// # Errors
-    /// `InvalidArgument` if the table has a column of such a name.
+    /// `InvalidArgument` if the table has a column with one of these names.
     pub fn with_row_ids(mut self, materialized: &MaterializedRowTracking) -> Result<Self> {
         self.columns.track_rows(materialized).map_err(|error| error.in_table(self.storage.url()))?;
         Ok(self)
     }
 
-    /// Reads deletion vectors from wherever `resolver` allows; without, from below the table.
+    /// Reads deletion vectors from all locations that `resolver` allows; by default only from below the
+    /// table.
     #[must_use]
     pub fn with_resolver(mut self, resolver: PathResolver) -> Self {
         self.resolver = resolver;
         self
     }
 
-    /// Says in errors that the files are those of this version of the table.
+    /// Reports this version of the table in errors.
     #[must_use]
     pub fn at_version(mut self, version: u64) -> Self {
         self.version = Some(version);
         self
     }
 
-    /// The most rows of a batch, 8192 if nothing is said; 0 counts as 1.
+    /// Sets the maximum number of rows per batch. The default is 8192; 0 counts as 1.
     #[must_use]
     pub fn with_batch_rows(mut self, rows: usize) -> Self {
         self.batch_rows = rows.max(1);
         self
     }
 
-    /// The most threads to read with, as many as there are processors if nothing is said. With 1 the caller's
+    /// Sets the maximum number of threads. The default is the number of processors; with 1, the caller's
     /// thread reads.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
@@ -261,36 +266,36 @@ impl RowScan {
         self
     }
 
-    /// Lets batches of several files come mixed, which keeps all threads at work. The rows of each file still
-    /// come in its order, and a handful of small files one after the other.
+    /// Allows batches of several files to be interleaved, which keeps all threads busy. The rows of each file
+    /// are still returned in order, and a few small files one after another.
     #[must_use]
     pub fn in_any_order(mut self) -> Self {
         self.in_any_order = true;
         self
     }
 
-    /// Returns strings and bytes, however deep, as Arrow's views (`Utf8View`, `BinaryView`), which saves
-    /// copying them. Variants keep their form.
+    /// Returns strings and bytes at every nesting level as Arrow views (`Utf8View`, `BinaryView`), which
+    /// avoids copying them. Variants are unchanged.
     #[must_use]
     pub fn with_view_types(mut self) -> Self {
         self.has_views = true;
         self
     }
 
-    /// The schema of the batches: fields of the table's schema, in the order of the projection, and those of
-    /// row ids if they are asked for.
+    /// Returns the schema of the batches: the fields of the table's schema in the order of the projection,
+    /// then the row id columns if requested.
     pub fn schema(&self) -> SchemaRef {
         let schema = self.columns.output_schema();
         if self.has_views { schema_with_views(&schema) } else { schema }
     }
 
-    /// The rows of `files`. Nothing is read before the first batch is asked for.
+    /// Returns the rows of `files`. Nothing is read before the first batch is requested.
     pub fn read(self, files: impl Iterator<Item = Result<DataFile>> + Send + 'static) -> RowStream {
         RowStream::new(self, Box::new(files))
     }
 }
 
-/// `schema` with the fields at `indices`.
+/// Returns `schema` with only the fields at `indices`.
 fn projected(schema: &Schema, indices: &[usize]) -> SchemaRef {
     let fields = indices.iter().filter_map(|index| schema.fields().get(*index).cloned());
     Arc::new(Schema::new_with_metadata(fields.collect::<Vec<_>>(), schema.metadata().clone()))

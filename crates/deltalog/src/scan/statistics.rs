@@ -1,11 +1,11 @@
-//! Statistics of files by the names and in the types that users know. (Protocol: "Per-file Statistics",
+//! Statistics of files with the names and types of the table's schema. (Protocol: "Per-file Statistics",
 //! "Column Mapping"; type widening.)
 //!
-//! - The log names columns by their physical names; what leaves here has the names of the table's schema.
-//! - Old files' statistics are those of a narrower type, and values of the wider type all the same, but for
-//!   one: `1.1` is the shortest text of a float that is a little more than the double of the same text. So
-//!   the bounds of a column that was widened from `float` to `double` are loosened.
-//! - Without either nothing is copied.
+//! - The log uses physical names; the results have logical names.
+//! - Statistics of old files have a narrower type, but their values are also valid in the wider type, with
+//!   one exception: the shortest text of a float, such as `1.1`, stands for a different number when read as a
+//!   double. The bounds of a column that was widened from `float` to `double` are therefore loosened.
+//! - If neither applies, nothing is copied.
 
 use std::sync::Arc;
 
@@ -17,23 +17,23 @@ use crate::predicate::ColumnPath;
 use crate::protocol::{ColumnMappingMode, DataType as DeltaType, MappedSchema, PrimitiveType, StructType};
 use crate::stats::{decode_stats, normalize_stats, stats_fields};
 
-/// The leaf columns whose statistics are wanted.
+/// The leaf columns whose statistics are requested.
 #[derive(Debug, Clone)]
 pub(crate) struct StatisticsColumns {
     schema: MappedSchema,
-    /// By the names of the log.
+    /// The columns by the names of the log.
     physical: Vec<ColumnPath>,
-    /// The statistics by the names of users.
+    /// The fields of the statistics, with logical names.
     fields: Fields,
-    /// Those of the columns that were of type `float`, by the names of users.
-    once_float: Vec<ColumnPath>,
+    /// The columns that were once of type `float`, by logical names.
+    formerly_float: Vec<ColumnPath>,
 }
 
 impl StatisticsColumns {
-    /// The leaf columns `columns` of `schema`, by the names of users.
+    /// Requests the leaf columns `columns` of `schema`, by logical names.
     ///
     /// # Errors
-    /// `InvalidArgument` if one is no leaf column.
+    /// `InvalidArgument` if a column is not a leaf column.
     pub(crate) fn new(schema: &MappedSchema, columns: &[ColumnPath]) -> Result<Self> {
         let fields = stats_fields(schema.arrow(), columns)?;
         let missing = |column: &ColumnPath| Error::invalid_argument(format!("{column} is not a leaf column"));
@@ -41,46 +41,46 @@ impl StatisticsColumns {
             schema.physical_path(column.parts()).map(ColumnPath::new).ok_or_else(|| missing(column))
         };
         let physical = columns.iter().map(physical).collect::<Result<_>>()?;
-        let once_float =
+        let formerly_float =
             columns.iter().filter(|column| was_float(schema.logical(), column.parts())).cloned().collect();
-        Ok(Self { schema: schema.clone(), physical, fields, once_float })
+        Ok(Self { schema: schema.clone(), physical, fields, formerly_float })
     }
 
-    /// The fields of what [`StatisticsColumns::decode`] returns.
+    /// Returns the fields of the results of [`StatisticsColumns::decode`].
     pub(super) fn fields(&self) -> &Fields {
         &self.fields
     }
 
-    /// The statistics that `texts` say, one text a file.
+    /// Parses statistics from `texts`, one per file.
     ///
     /// # Errors
-    /// None that a text could cause.
+    /// Never because of the contents of a text.
     pub(crate) fn decode<'a>(&self, texts: impl IntoIterator<Item = Option<&'a str>>) -> Result<StructArray> {
         self.logical(decode_stats(texts, self.schema.physical_arrow(), &self.physical)?)
     }
 
-    /// The same of statistics that a checkpoint has as a struct.
+    /// Converts statistics that a checkpoint stores as a struct.
     ///
     /// # Errors
-    /// None that the struct could cause.
+    /// Never because of the contents of the struct.
     pub(super) fn normalize(&self, parsed: &StructArray) -> Result<StructArray> {
         self.logical(normalize_stats(parsed, self.schema.physical_arrow(), &self.physical)?)
     }
 
-    /// The columns by the names of the log.
+    /// Returns the columns by the names of the log.
     pub(super) fn physical_paths(&self) -> Arc<[Vec<String>]> {
         self.physical.iter().map(|column| column.parts().to_vec()).collect()
     }
 
-    /// `stats` by the names of users.
+    /// Renames the fields of `stats` to logical names.
     fn logical(&self, stats: StructArray) -> Result<StructArray> {
         let stats = match self.schema.mode() {
             ColumnMappingMode::None => stats,
             _ => renamed(&stats, &self.fields)?,
         };
-        self.once_float.iter().try_fold(stats, |stats, column| {
-            // The float that has the text of a bound is the nearest one, or next to that: a text is rounded
-            // twice on the way.
+        self.formerly_float.iter().try_fold(stats, |stats, column| {
+            // The stored float is the one nearest to the bound's text, or a neighbor of it, because the text
+            // is rounded twice.
             let stats = with_leaf(&stats, "minValues", column.parts(), |bound| {
                 f64::from((bound as f32).next_down())
             })?;
@@ -89,7 +89,7 @@ impl StatisticsColumns {
     }
 }
 
-/// Whether the column at `path` was of type `float` once.
+/// Returns whether the column at `path` was once of type `float`.
 fn was_float(schema: &StructType, path: &[String]) -> bool {
     let Some((name, inner)) = path.split_first() else { return false };
     let Some(field) = schema.fields().iter().find(|field| field.name == *name) else { return false };
@@ -102,7 +102,7 @@ fn was_float(schema: &StructType, path: &[String]) -> bool {
     }
 }
 
-/// `array` with the names of `fields`, which are of the same shape.
+/// Renames the fields of `array` to those of `fields`, which has the same shape.
 fn renamed(array: &StructArray, fields: &Fields) -> Result<StructArray> {
     let column = |(column, field): (&ArrayRef, &Arc<Field>)| -> Result<ArrayRef> {
         match field.data_type() {
@@ -117,7 +117,7 @@ fn renamed(array: &StructArray, fields: &Fields) -> Result<StructArray> {
         .map_err(|error| unfit().with_source(error))
 }
 
-/// `array` with `change` made to the doubles of the column at `name` and `path` in it.
+/// Applies `change` to the doubles of the column at `name` and `path` in `array`.
 fn with_leaf(
     array: &StructArray,
     name: &str,
@@ -137,5 +137,5 @@ fn with_leaf(
 }
 
 fn unfit() -> Error {
-    Error::corrupt_log("statistics do not fit the table's schema")
+    Error::corrupt_log("statistics do not match the table's schema")
 }

@@ -1,4 +1,4 @@
-//! The rows of a snapshot: its file list handed to the reader of rows.
+//! The rows of a snapshot: the reader of rows applied to the file list.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::protocol::{MaterializedRowTracking, PathResolver};
 use crate::replay::{DeletionVectorColumn, FileColumn};
 use crate::snapshot::Snapshot;
 
-/// What to read of a snapshot.
+/// A scan of a snapshot's rows.
 #[derive(Debug, Clone)]
 pub struct TableScan {
     snapshot: Snapshot,
@@ -25,45 +25,45 @@ pub struct TableScan {
 }
 
 impl TableScan {
-    /// Every row, every column.
+    /// Creates a scan of all rows and columns.
     pub fn new(snapshot: &Snapshot) -> Self {
         Self { snapshot: snapshot.clone(), columns: None, predicate: None, row_ids: false, view_types: false }
     }
 
-    /// Only these top-level columns, in this order.
+    /// Reads only these top-level columns, in this order.
     #[must_use]
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Only rows for which `predicate` is true.
+    /// Reads only rows for which `predicate` is true.
     #[must_use]
     pub fn predicate(mut self, predicate: Predicate) -> Self {
         self.predicate = Some(predicate);
         self
     }
 
-    /// Also the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION),
-    /// behind the others. The predicate may name them too.
+    /// Appends the columns [`ROW_ID`](super::ROW_ID) and [`ROW_COMMIT_VERSION`](super::ROW_COMMIT_VERSION).
+    /// The predicate may also refer to them.
     #[must_use]
     pub fn row_ids(mut self) -> Self {
         self.row_ids = true;
         self
     }
 
-    /// Strings and bytes as Arrow's views; see [`RowScan::with_view_types`].
+    /// Returns strings and bytes as Arrow views; see [`RowScan::with_view_types`].
     #[must_use]
     pub fn view_types(mut self) -> Self {
         self.view_types = true;
         self
     }
 
-    /// Starts reading: files in any order, rows in the order of the file.
+    /// Starts reading, with files in any order and rows in the order of their file.
     ///
     /// # Errors
-    /// `InvalidArgument` for a column that is not there, a predicate that does not fit the schema, or row ids
-    /// of a table that does not have them enabled; what goes wrong while reading comes with the batches.
+    /// `InvalidArgument` for an unknown column, for a predicate that does not match the schema, and for row
+    /// ids of a table without row tracking. Errors while reading are returned with the batches.
     pub fn read(self) -> Result<RowStream> {
         let snapshot = &self.snapshot;
         let mut scan = self.scan()?;
@@ -76,7 +76,7 @@ impl TableScan {
             };
             let bound = predicate.bind(&schema).map_err(|error| error.in_table(snapshot.storage().url()))?;
             scan = scan.with_predicate(&bound)?;
-            // Of row ids, which files may hold themselves, the list knows nothing.
+            // The file list has no statistics of row ids, which the files may store themselves.
             listing = if self.row_ids { listing.pruning(predicate) } else { listing.predicate(predicate)? };
         }
         let files = if self.row_ids {
@@ -87,7 +87,7 @@ impl TableScan {
         Ok(scan.in_any_order().read(files))
     }
 
-    /// The schema of the rows.
+    /// Returns the schema of the rows.
     ///
     /// # Errors
     /// As [`TableScan::read`].
@@ -95,7 +95,7 @@ impl TableScan {
         Ok(self.scan()?.schema())
     }
 
-    /// The scan without the predicate.
+    /// Creates the scan without the predicate.
     fn scan(&self) -> Result<RowScan> {
         let mut scan = RowScan::of(&self.snapshot)?;
         if let Some(columns) = &self.columns {
@@ -117,7 +117,7 @@ impl TableScan {
     }
 }
 
-/// The data files of a listing, one by one.
+/// An iterator over the data files of a listing.
 pub struct DataFiles {
     list: FileList,
     resolver: PathResolver,
@@ -126,7 +126,7 @@ pub struct DataFiles {
 }
 
 impl DataFiles {
-    /// The files that `listing` of `snapshot` keeps.
+    /// Lists the files that `listing` of `snapshot` keeps.
     ///
     /// # Errors
     /// As [`FileListing::read`].
@@ -134,7 +134,7 @@ impl DataFiles {
         Self::with_columns(snapshot, listing, &[])
     }
 
-    /// The same, with what is needed for the ids of their rows.
+    /// Lists the files with the fields needed for row ids.
     ///
     /// # Errors
     /// As [`FileListing::read`].
@@ -177,7 +177,8 @@ impl Iterator for DataFiles {
     }
 }
 
-/// The files of a batch in the form of the log, with the columns that [`DataFiles::new`] lists.
+/// Returns the files of a batch in the form of the log, which must have the columns that [`DataFiles::new`]
+/// lists.
 pub(super) fn data_files(
     batch: &RecordBatch,
     resolver: &PathResolver,
@@ -185,10 +186,11 @@ pub(super) fn data_files(
 ) -> Result<Vec<DataFile>> {
     let paths = required(batch, FileColumn::Path)?
         .as_string_opt::<i32>()
-        .ok_or_else(|| Error::corrupt_log("paths are no strings"))?;
+        .ok_or_else(|| Error::corrupt_log("the column 'path' does not hold strings"))?;
     let sizes = required(batch, FileColumn::Size)?;
-    let sizes =
-        sizes.as_primitive_opt::<Int64Type>().ok_or_else(|| Error::corrupt_log("sizes are no numbers"))?;
+    let sizes = sizes
+        .as_primitive_opt::<Int64Type>()
+        .ok_or_else(|| Error::corrupt_log("the column 'size' does not hold integers"))?;
     let values: Arc<StructArray> = Arc::new(partitions.parse(partition_map(batch)?)?);
     let vectors = DeletionVectorColumn::of_log(batch)?;
     let number = |column: FileColumn, row: usize| {
@@ -197,7 +199,7 @@ pub(super) fn data_files(
     };
     let file = |row: usize| {
         if paths.is_null(row) || sizes.is_null(row) {
-            return Err(Error::corrupt_log("an add action lacks its path or its size"));
+            return Err(Error::corrupt_log("an add action lacks its path or size"));
         }
         let size = u64::try_from(sizes.value(row))
             .map_err(|_| Error::corrupt_log("a file has a negative size").at_path(paths.value(row)))?;

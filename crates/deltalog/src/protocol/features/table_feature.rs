@@ -15,7 +15,10 @@ pub enum FeatureKind {
 }
 
 macro_rules! table_features {
-    ($($(#[$doc:meta])* $variant:ident = $name:literal, $kind:ident $(, reader $reader:literal)? $(, writer $writer:literal)?;)*) => {
+    ($(
+        $(#[$doc:meta])* $variant:ident = $name:literal, $kind:ident
+        $(, reader $reader:literal)? $(, writer $writer:literal)?;
+    )*) => {
         /// A table feature.
         #[derive(Debug, Clone, PartialEq, Eq, Hash)]
         #[non_exhaustive]

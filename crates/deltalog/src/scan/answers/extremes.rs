@@ -1,4 +1,4 @@
-//! The least and greatest values of a column, of groups of files.
+//! The minima and maxima of a column for groups of files.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use arrow::datatypes::DataType;
 use super::{MinMax, unfit};
 use crate::error::Result;
 
-/// The least and greatest of the values seen, of each batch and group one.
+/// The minima and maxima of the values seen so far: one per batch and group.
 pub(super) struct Extremes {
     data_type: DataType,
     min: Extreme,
@@ -23,7 +23,7 @@ impl Extremes {
         Self { data_type: data_type.clone(), min: extreme(true), max: extreme(false) }
     }
 
-    /// Files without a group do not count.
+    /// Adds the bounds of files; files without a group are ignored.
     pub(super) fn add(
         &mut self,
         min: &ArrayRef,
@@ -34,7 +34,7 @@ impl Extremes {
         self.max.add(max, &group)
     }
 
-    /// Those of `groups`, NULL where there was no value.
+    /// Returns the extremes of `groups`; NULL for a group without values.
     pub(super) fn finish(self, groups: &[usize]) -> Result<MinMax> {
         Ok(MinMax {
             min: self.min.finish(&self.data_type, groups)?,
@@ -46,7 +46,7 @@ impl Extremes {
 struct Extreme {
     least: bool,
     values: Vec<ArrayRef>,
-    /// Of each value.
+    /// The group of each value.
     groups: Vec<usize>,
 }
 
@@ -68,7 +68,7 @@ impl Extreme {
         take(&values, &rows, None).map_err(unfit)
     }
 
-    /// The row of each group with its least or greatest value.
+    /// Returns for each group the row with its minimum or maximum.
     fn of_groups(
         &self,
         array: &ArrayRef,

@@ -1,4 +1,4 @@
-//! How many rows each partition has.
+//! Row counts of partitions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,11 +13,12 @@ use crate::error::Result;
 use crate::predicate::ColumnPath;
 use crate::scan::partitions::PartitionColumns;
 
-/// Rows by the values of partition columns.
+/// Row counts by the values of partition columns.
 pub(super) struct PartitionCounts {
     fields: Vec<FieldRef>,
     converter: RowConverter,
-    /// The partitions by their values in a form whose order is theirs, numbered as they come.
+    /// The number of each partition, in order of appearance. Keys are the partition values in a form that
+    /// sorts like them.
     numbers: BTreeMap<Box<[u8]>, usize>,
     counts: Vec<u64>,
 }
@@ -30,7 +31,7 @@ impl PartitionCounts {
         Ok(Self { fields, converter, numbers: BTreeMap::new(), counts: Vec::new() })
     }
 
-    /// Adds files, and returns the number of each one's partition; none of a file without rows.
+    /// Adds files and returns the number of each file's partition; `None` for a file without rows.
     pub(super) fn add(&mut self, values: &[ArrayRef], rows: &[u64]) -> Result<Vec<Option<usize>>> {
         let keys = if values.is_empty() {
             None

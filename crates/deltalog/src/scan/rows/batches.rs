@@ -1,13 +1,13 @@
 //! The rows of one file, or of some of its row groups.
 //!
 //! ```text
-//! no predicate    all columns of all row groups ──────────────────────────────────────────────> rows
-//! a predicate     row group ──> columns that it reads ──filter──> rows that match, kept ──┐
-//!                                        └─> other columns of these rows, if any match ───┴──> rows
+//! no predicate    all columns of all row groups ────────────────────────────────────────> rows
+//! predicate       row group ──> predicate's columns ──filter──> matching rows, kept ──┐
+//!                                        └─> other columns of these rows, if any ─────┴──> rows
 //! ```
 //!
-//! A row group is read to its end for the predicate before its first row is returned, so what is kept of it
-//! is the values, in matching rows, of those columns that are asked for and in the predicate as well.
+//! The predicate is evaluated on a whole row group before its first row is returned. Only the values in
+//! matching rows are kept, and only of those of the predicate's columns that are returned.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -33,27 +33,27 @@ use crate::predicate::{BoundPredicate, filter_mask};
 pub(super) struct FileBatches {
     opener: Arc<Opener>,
     file: Arc<OpenFile>,
-    /// What is still to come.
+    /// The row groups still to be read.
     groups: VecDeque<usize>,
-    /// How many threads may share the columns.
+    /// The number of threads that may share the columns.
     threads: usize,
     reading: Option<Reading>,
-    /// For each constant column an array that is long enough for the batches so far.
+    /// For each constant column, the longest array built so far.
     repeated: Vec<Option<ArrayRef>>,
 }
 
-/// What is being read.
+/// The current read.
 #[derive(Debug)]
 enum Reading {
-    /// Without a predicate, every column of all rows.
+    /// All columns of all rows, without a predicate.
     All(ColumnReader, RowNumbers),
-    /// Every column, of a row group of which no others are needed than the predicate reads.
+    /// All requested columns of a row group, if the predicate reads all of them.
     Filtered(ColumnReader, RowNumbers),
-    /// The other columns of the rows of a row group that match.
+    /// The other columns of the matching rows of a row group.
     Rest(ColumnReader, Kept),
 }
 
-/// The columns of rows that match.
+/// The columns of matching rows.
 #[derive(Debug, Default)]
 struct Kept(VecDeque<RecordBatch>);
 
@@ -79,12 +79,12 @@ impl FileBatches {
         Ok(batches)
     }
 
-    /// The file's name in messages.
+    /// Returns the file's name in messages.
     pub(super) fn name(&self) -> &str {
         &self.file.name
     }
 
-    /// The matching rows of the next batch, perhaps none.
+    /// Returns the matching rows of the next batch, which may be empty.
     pub(super) fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         self.next().map_err(|error| self.located(error))
     }
@@ -97,7 +97,7 @@ impl FileBatches {
                 self.reading = self.open(group)?;
                 match self.reading {
                     Some(_) => continue,
-                    // Not the next group at once: the caller may have had enough.
+                    // Do not start the next group yet: the caller may not want more.
                     None => return Ok(Some(RecordBatch::new_empty(Arc::clone(&opener.output_schema)))),
                 }
             };
@@ -106,7 +106,7 @@ impl FileBatches {
             };
             let Some(read) = reader.next_batch()? else {
                 if let Some(Reading::Rest(_, kept)) = &self.reading {
-                    kept.must_be_empty()?;
+                    kept.check_empty()?;
                 }
                 self.reading = None;
                 continue;
@@ -139,7 +139,7 @@ impl FileBatches {
         }
     }
 
-    /// Starts reading what matches of a row group; nothing if no row does.
+    /// Starts reading the matching rows of a row group; returns `None` if no row matches.
     fn open(&mut self, group: usize) -> Result<Option<Reading>> {
         let (opener, file) = (Arc::clone(&self.opener), Arc::clone(&self.file));
         let ranges: Vec<_> = file.group_rows.get(group).cloned().into_iter().collect();
@@ -186,7 +186,7 @@ impl FileBatches {
         Columns { file: &self.file, groups, leaves, selection, scan: &self.opener.scan }.read(self.threads)
     }
 
-    /// The columns `indices` of all that are needed, from what was `read` of the file.
+    /// Converts the columns `indices` (of all needed columns) from the batch `read` of the file.
     fn convert(
         &mut self,
         read: &RecordBatch,
@@ -196,7 +196,7 @@ impl FileBatches {
         let (rows, schema) = (read.num_rows(), &self.opener.schema);
         let mut arrays = Vec::with_capacity(indices.len());
         for index in indices {
-            // The row ids come behind the columns.
+            // The row ids follow the columns.
             let (Some(source), Some(repeated)) =
                 (self.file.sources.get(*index), self.repeated.get_mut(*index))
             else {
@@ -208,7 +208,7 @@ impl FileBatches {
                 Source::File(name, plan) => {
                     let unfit = || {
                         Error::corrupt_data(format!(
-                            "the column '{}' has a value that the table's type cannot hold",
+                            "column '{}' has a value that does not fit in the table's type",
                             field.name()
                         ))
                     };
@@ -218,7 +218,7 @@ impl FileBatches {
             };
             if !field.is_nullable() && array.logical_null_count() > 0 {
                 return Err(Error::corrupt_data(format!(
-                    "the column '{}' must not be NULL, but is in the file",
+                    "column '{}' must not be NULL, but the file has NULLs",
                     field.name()
                 )));
             }
@@ -232,7 +232,7 @@ impl FileBatches {
         batch(projected(schema, indices), arrays, rows)
     }
 
-    /// What is returned of the rows `first` that are `matching`.
+    /// Returns the columns to keep of those rows in `first` that are `matching`.
     fn kept_of(&self, first: &RecordBatch, matching: &BooleanArray) -> Result<RecordBatch> {
         let stages = &self.opener.stages;
         let kept: Vec<usize> = (0..stages.first.len())
@@ -245,7 +245,7 @@ impl FileBatches {
         self.opener.scan.columns.row_predicate.as_ref()
     }
 
-    /// For each row whether it matches.
+    /// Returns for each row whether it matches.
     fn matching(&self, rows: &RecordBatch) -> Result<BooleanArray> {
         let mask = match self.predicate() {
             Some(predicate) => filter_mask(predicate, rows)?,
@@ -260,7 +260,7 @@ impl FileBatches {
 }
 
 impl Opener {
-    /// What is returned of `parts`, each with the indices of its columns among all that are needed.
+    /// Combines `parts`, each with the indices of its columns among all needed ones, to the output.
     fn output<const N: usize>(
         &self,
         rows: usize,
@@ -274,7 +274,7 @@ impl Opener {
         let columns = self.output.iter().filter_map(find).zip(self.output_schema.fields());
         let columns = columns.map(|(array, field)| match array.data_type() == field.data_type() {
             true => Ok(array),
-            // Views of what the predicate has read.
+            // Convert columns that the predicate has read to views.
             false => cast(&array, field.data_type()).map_err(malformed),
         });
         batch(Arc::clone(&self.output_schema), columns.collect::<Result<_>>()?, rows)
@@ -282,7 +282,7 @@ impl Opener {
 }
 
 impl Kept {
-    /// The next `rows`.
+    /// Returns the next `rows`.
     fn take(&mut self, rows: usize) -> Result<RecordBatch> {
         let (mut parts, mut missing) = (Vec::with_capacity(1), rows);
         while missing > 0 {
@@ -303,23 +303,23 @@ impl Kept {
         }
     }
 
-    fn must_be_empty(&self) -> Result<()> {
+    fn check_empty(&self) -> Result<()> {
         if self.0.is_empty() { Ok(()) } else { Err(uneven()) }
     }
 }
 
-/// A copy of those columns that hold on to much more than they show.
+/// Copies the columns that keep much more memory alive than they use.
 fn compact(rows: &RecordBatch) -> Result<RecordBatch> {
     let columns = rows.columns().iter().map(|column| views::compact(Arc::clone(column))).collect();
     batch(rows.schema(), columns, rows.num_rows())
 }
 
 pub(super) fn uneven() -> Error {
-    Error::corrupt_data("the file's columns have not the same number of rows")
+    Error::corrupt_data("the file's columns differ in their number of rows")
 }
 
 pub(super) fn malformed(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt_data("the file's columns do not form rows").with_source(error)
+    Error::corrupt_data("the file's columns cannot be combined to rows").with_source(error)
 }
 
 fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {
@@ -327,7 +327,7 @@ fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<Record
         .map_err(malformed)
 }
 
-/// `rows` times `value`, which is an array of one. `longest` keeps the longest so far.
+/// Repeats `value`, an array of one, `rows` times. `longest` caches the longest array so far.
 fn repeat(value: &ArrayRef, rows: usize, longest: &mut Option<ArrayRef>) -> Result<ArrayRef> {
     if let Some(array) = longest.as_ref().filter(|array| array.len() >= rows) {
         return Ok(array.slice(0, rows));

@@ -1,4 +1,4 @@
-//! Errors of data files: what is the store's fault, what is the file's.
+//! Errors of data files, which distinguish faults of the store from faults of the file.
 
 use std::any::Any;
 use std::io::{self, Read};
@@ -13,8 +13,8 @@ use parquet::file::reader::{ChunkReader, Length};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::FileReader;
 
-/// A file that remembers whether a read failed. The Parquet reader turns its errors into text, after which a
-/// disk that does not answer looks like a torn file.
+/// A file that remembers whether a read failed. The Parquet reader turns errors into text, so that a failing
+/// disk would look like a truncated file.
 #[derive(Debug, Clone)]
 pub(super) struct WatchedFile {
     file: FileReader,
@@ -26,7 +26,7 @@ impl WatchedFile {
         Self { file, has_failed: Arc::default() }
     }
 
-    /// The error of a failed attempt to read the file as Parquet.
+    /// Returns the error for a failed attempt to read the file as Parquet.
     pub(super) fn error(&self, source: impl std::error::Error + Send + Sync + 'static) -> Error {
         if self.has_failed.load(Ordering::Relaxed) {
             return Error::new(ErrorKind::Unavailable, "the file could not be read").with_source(source);
@@ -35,7 +35,7 @@ impl WatchedFile {
     }
 }
 
-/// Whether the store is at fault, and not the range that was asked for.
+/// Returns whether the store is at fault rather than the requested range.
 fn is_store_fault(error: &io::Error) -> bool {
     error.kind() != io::ErrorKind::UnexpectedEof
 }
@@ -64,7 +64,7 @@ impl ChunkReader for WatchedFile {
     }
 }
 
-/// Sequential reads of a [`WatchedFile`].
+/// A sequential read of a [`WatchedFile`].
 pub(super) struct WatchedRead {
     read: <FileReader as ChunkReader>::T,
     has_failed: Arc<AtomicBool>,
@@ -80,13 +80,10 @@ impl Read for WatchedRead {
     }
 }
 
-/// What `work` returns; a panic in it, which the decoder of a damaged file may raise, is an error too.
+/// Calls `work` and turns a panic, which the decoder may raise for a damaged file, into an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Error::corrupt_data(format!(
-            "the reading of data files broke off with '{}'",
-            panic_text(panic.as_ref())
-        )))
+        Err(Error::corrupt_data(format!("reading data files panicked with '{}'", panic_text(panic.as_ref()))))
     })
 }
 
@@ -109,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_does_not_answer_is_no_torn_file() {
+    fn a_failing_disk_is_not_reported_as_a_damaged_file() {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("file"), b"PAR1").unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();

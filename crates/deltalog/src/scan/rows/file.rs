@@ -1,4 +1,4 @@
-//! One data file: opened, planned, read.
+//! Opening, planning and reading of one data file.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -26,57 +26,57 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::filter_mask;
 use crate::protocol::LogPath;
 
-/// What all files of a scan share.
+/// The state that all files of a scan share.
 #[derive(Debug)]
 pub(super) struct Opener {
     pub(super) scan: RowScan,
     columns: Vec<NeededColumn>,
-    /// The needed columns, then the row ids.
+    /// The needed columns, followed by the row ids.
     pub(super) schema: SchemaRef,
-    /// Those of them that are returned.
+    /// The indices of the columns to return.
     pub(super) output: Vec<usize>,
     pub(super) output_schema: SchemaRef,
     pub(super) stages: Stages,
     vectors: DeletionVectors,
 }
 
-/// Indices into the needed columns.
+/// Columns by the stage in which they are read, as indices into the needed columns.
 #[derive(Debug, Default)]
 pub(super) struct Stages {
-    /// What the predicate reads, and the row ids; nothing without a predicate.
+    /// The columns that the predicate reads, and the row ids; empty without a predicate.
     pub(super) first: Vec<usize>,
-    /// What of that is returned.
+    /// The columns in `first` that are returned.
     pub(super) kept: Vec<usize>,
     pub(super) rest: Vec<usize>,
 }
 
-/// A file with what is to be read of it.
+/// An open file and what to read from it.
 #[derive(Debug)]
 pub(super) struct OpenFile {
-    /// How messages name it.
+    /// The file's name in messages.
     pub(super) name: String,
     pub(super) file: WatchedFile,
     pub(super) metadata: ArrowReaderMetadata,
-    /// The leaf columns of what is read first.
+    /// The leaf columns that are read first.
     pub(super) first: Vec<usize>,
     pub(super) rest: Vec<usize>,
     pub(super) sources: Vec<Source>,
-    /// Where the columns of the predicate are.
+    /// The locations of the predicate's columns.
     places: Option<Places>,
-    /// The rows of each row group; not known, and not needed, if all rows are wanted without their ids.
+    /// The rows of each row group; unknown, and not needed, if all rows are read without their ids.
     pub(super) group_rows: Vec<Range<u64>>,
     pub(super) rows: SelectedRows,
     pub(super) row_ids: Option<RowIds>,
-    /// The row groups that may hold matching rows.
+    /// The row groups that may contain matching rows.
     pub(super) groups: Vec<usize>,
 }
 
-/// Where the values of a column come from.
+/// The source of a column's values.
 #[derive(Debug)]
 pub(super) enum Source {
-    /// The value, an array of one, that all rows have.
+    /// A constant for all rows, as an array of one value.
     Constant(ArrayRef),
-    /// The file's column of this name.
+    /// The file's column with this name.
     File(String, Plan),
 }
 
@@ -103,13 +103,13 @@ impl Opener {
             (0..scan.columns.output_len()).chain(columns.len()..columns.len() + row_ids.len()).collect();
         let stages = Stages::new(&scan, &columns, row_ids.len(), &output);
         if scan.has_views {
-            // What the predicate reads becomes views when it is returned.
+            // Columns that the predicate reads become views when they are returned.
             for (_, column) in columns.iter_mut().enumerate().filter(|(index, _)| stages.rest.contains(index))
             {
                 column.field = with_views(&column.field);
             }
         }
-        // The metadata is that of the output, which is a projection of this but for views.
+        // The metadata is that of the output schema, which is a projection of this schema except for views.
         let output_schema = scan.schema();
         let fields: Fields = columns.iter().map(|column| Arc::clone(&column.field)).chain(row_ids).collect();
         let schema = Arc::new(Schema::new_with_metadata(fields, output_schema.metadata().clone()));
@@ -117,7 +117,7 @@ impl Opener {
         Self { scan, columns, schema, output, output_schema, stages, vectors }
     }
 
-    /// Adds to `error` where it happened.
+    /// Adds file, table and version to `error`.
     pub(super) fn located(&self, error: Error, name: &str) -> Error {
         let error = error.at_path(name).in_table(self.scan.storage.url());
         match self.scan.version {
@@ -126,7 +126,7 @@ impl Opener {
         }
     }
 
-    /// Opens `file`, or nothing if its partition values say that no row matches.
+    /// Opens `file`; returns `None` if its partition values show that no row matches.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`, `CorruptData`.
@@ -151,12 +151,12 @@ impl Opener {
             != metadata.parquet_schema().num_columns()
         {
             return Err(Error::corrupt_data(
-                "the file's schema has no Arrow form with the same leaf columns",
+                "the file's schema cannot be converted to Arrow with the same leaf columns",
             ));
         }
         if self.scan.columns.has_ids() && !has_ids(fields) {
             return Err(Error::corrupt_data(
-                "the file has no field ids, by which the table finds its columns (column mapping mode 'id')",
+                "the file has no field ids, but the table finds columns by id (column mapping mode 'id')",
             ));
         }
         let (mut first, mut rest, mut sources) =
@@ -191,7 +191,7 @@ impl Opener {
         };
         let (groups, group_rows, rows) = self.select(file, metadata.metadata(), groups)?;
         check_codecs(&metadata, &groups, first.iter().chain(&rest))?;
-        // Rows are counted on for their ids, so that pages could not be left out.
+        // Row ids require counting rows, so no pages can be skipped.
         let metadata = match places.as_ref().filter(|_| row_ids.is_none()) {
             Some(places) if places.have_pages(metadata.metadata(), &groups) => {
                 with_page_indexes(metadata, &watched)
@@ -215,7 +215,7 @@ impl Opener {
         }))
     }
 
-    /// `partition`, the values of the partition columns, and those of other columns that `row` gives.
+    /// Adds to `partition`, the values of the partition columns, those of other columns in `row`.
     fn with_given(&self, partition: RecordBatch, row: &PartitionRow) -> Result<RecordBatch> {
         let others: Vec<_> = self
             .columns
@@ -231,12 +231,12 @@ impl Opener {
             values.push(partition_value(row, &column.field)?);
         }
         RecordBatch::try_new(Arc::new(Schema::new(fields)), values).map_err(|error| {
-            Error::invalid_argument("the values given for a file do not fit the schema").with_source(error)
+            Error::invalid_argument("the values given for a file do not match the schema").with_source(error)
         })
     }
 
-    /// The rows of `file` that are wanted: those of `groups` that have any, where each group begins and ends,
-    /// and which of its rows they are.
+    /// Selects the rows of `file` to read: the row groups in `groups` that have such rows, the start and end
+    /// of each group, and the rows in it.
     fn select(
         &self,
         file: &DataFile,
@@ -256,13 +256,14 @@ impl Opener {
     fn open_path(&self, path: &LogPath) -> Result<crate::storage::FileReader> {
         self.scan.storage.open_log_path(path).map_err(|error| match error.kind() {
             ErrorKind::FileNotFound => error.with_hint(
-                "the table's log names this data file, but it is gone: vacuumed, if this is an old version, else deleted by hand; read a newer version, or restore the file",
+                "the log refers to this data file, but it was vacuumed (if this is an old version) or deleted \
+                 by hand: read a newer version, or restore the file",
             ),
             _ => error,
         })
     }
 
-    /// The rows of the row groups `groups` of `file`, whose columns `threads` threads may share.
+    /// Returns the rows of the row groups `groups` of `file`; up to `threads` threads may share the columns.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
@@ -277,26 +278,26 @@ impl Opener {
 }
 
 impl OpenFile {
-    /// How many bytes a row of `group` has, about: as many as in the file before they are compressed.
+    /// Estimates the size in bytes of a row of `group`: its uncompressed size in the file.
     fn bytes_of_row(&self, group: &RowGroupMetaData) -> f64 {
         let chunks = self.first.iter().chain(&self.rest).filter_map(|leaf| group.columns().get(*leaf));
         chunks.map(|chunk| chunk.uncompressed_size().max(0) as f64).sum::<f64>()
             / (group.num_rows().max(1) as f64)
     }
 
-    /// The same of `rows` rows.
+    /// Estimates the size in bytes of `rows` rows.
     pub(super) fn bytes_of_rows(&self, group: usize, rows: usize) -> usize {
         let group = self.metadata.metadata().row_groups().get(group);
         group.map_or(0, |group| (self.bytes_of_row(group) * rows as f64) as usize)
     }
 
-    /// Whether what is not in the predicate is more than one column.
+    /// Returns whether more than one column is not read by the predicate.
     pub(super) fn has_several_columns(&self) -> bool {
         let root = |leaf: &usize| self.metadata.parquet_schema().get_column_root_idx(*leaf);
         self.rest.first().is_some_and(|first| self.rest.iter().any(|leaf| root(leaf) != root(first)))
     }
 
-    /// The same of all rows of the largest row group that is read.
+    /// Estimates the size in bytes of the largest row group to be read.
     pub(super) fn bytes_of_largest_group(&self) -> usize {
         let groups = self.groups.iter().filter_map(|group| self.metadata.metadata().row_groups().get(*group));
         groups
@@ -305,7 +306,8 @@ impl OpenFile {
             .unwrap_or_default()
     }
 
-    /// The rows of `group` in pages that may hold a matching row; `None` if nothing is known against any.
+    /// Returns the rows of `group` in pages that may contain a matching row; `None` if no page can be
+    /// skipped.
     pub(super) fn pages_to_read(&self, opener: &Opener, group: usize) -> Result<Option<RowSelection>> {
         match (&opener.scan.columns.row_predicate, &self.places) {
             (Some(predicate), Some(places)) => {
@@ -316,7 +318,7 @@ impl OpenFile {
     }
 }
 
-/// The type in which each column of a file is read.
+/// Returns the type in which each column of a file is read.
 fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
     |field| {
         let mut plans = sources.iter().filter_map(|source| match source {
@@ -327,10 +329,10 @@ fn type_of(sources: &[Source]) -> impl Fn(&FieldRef) -> DataType {
     }
 }
 
-/// The value of the partition column `field`, as an array of one.
+/// Returns the value of the partition column `field`, as an array of one.
 fn partition_value(row: &PartitionRow, field: &FieldRef) -> Result<ArrayRef> {
     let unfit = |what: &str| {
-        Error::invalid_argument(format!("the file's value of the partition column '{}' {what}", field.name()))
+        Error::invalid_argument(format!("the file's value of partition column '{}' {what}", field.name()))
     };
     let values = row.values.column_by_name(field.name()).ok_or_else(|| unfit("is not given"))?;
     let value = if row.values.is_null(row.row) {
@@ -339,7 +341,7 @@ fn partition_value(row: &PartitionRow, field: &FieldRef) -> Result<ArrayRef> {
         values.slice(row.row, 1)
     };
     if !is_convertible(value.data_type(), field.data_type()) {
-        return Err(unfit(&format!("is of type {} instead of {}", value.data_type(), field.data_type())));
+        return Err(unfit(&format!("has the type {} instead of {}", value.data_type(), field.data_type())));
     }
-    convert(&value, field.data_type()).map_err(|error| unfit("does not fit its type").with_source(error))
+    convert(&value, field.data_type()).map_err(|error| unfit("does not fit in its type").with_source(error))
 }

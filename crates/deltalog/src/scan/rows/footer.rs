@@ -1,4 +1,4 @@
-//! The footer of a data file: its schema as Arrow has it, and what cannot be read.
+//! The footer of a data file: its Arrow schema, and checks for unsupported features.
 
 use std::sync::Arc;
 
@@ -12,15 +12,15 @@ use parquet::schema::types::SchemaDescriptor;
 use super::faults::{WatchedFile, guarded};
 use crate::error::{Error, ErrorKind, Result};
 
-/// Reads the footer. The Arrow schema that some writers put there is not used: it says how the writer held
-/// the values, the Parquet schema what they are.
+/// Reads the footer. Ignores the Arrow schema that some writers store there: it describes the writer's memory
+/// layout, whereas the Parquet schema describes the values.
 pub(super) fn read_footer(file: &WatchedFile) -> Result<ArrowReaderMetadata> {
     let metadata = ParquetMetaDataReader::new().parse_and_finish(file).map_err(|error| file.error(error))?;
     as_arrow(Arc::new(metadata)).map_err(|error| file.error(error))
 }
 
-/// `metadata` with the page indexes of the file; just `metadata` where they cannot be read, which only costs
-/// time.
+/// Adds the page indexes of the file to `metadata`. Returns `metadata` unchanged if they cannot be read,
+/// which only costs time.
 pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFile) -> ArrowReaderMetadata {
     let read = || {
         let mut reader = ParquetMetaDataReader::new_with_metadata(metadata.metadata().as_ref().clone())
@@ -31,7 +31,7 @@ pub(super) fn with_page_indexes(metadata: ArrowReaderMetadata, file: &WatchedFil
     guarded(|| read().map_err(|error| file.error(error))).unwrap_or(metadata)
 }
 
-/// `metadata` with the columns `names` in other types.
+/// Returns `metadata` with the types of columns replaced by those of `type_of`.
 pub(super) fn with_types(
     metadata: ArrowReaderMetadata,
     type_of: &dyn Fn(&FieldRef) -> DataType,
@@ -57,7 +57,7 @@ fn as_arrow(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, Parqu
     ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options.with_schema(Arc::new(schema)))
 }
 
-/// Refuses a compression that no decoder is there for.
+/// Refuses a compression codec without a decoder.
 pub(super) fn check_codecs<'a>(
     metadata: &ArrowReaderMetadata,
     groups: &[usize],
@@ -68,7 +68,7 @@ pub(super) fn check_codecs<'a>(
             if matches!(column.compression(), Compression::LZO) {
                 let name = column.column_path().string();
                 return Err(Error::unsupported(format!(
-                    "the column '{name}' is compressed with {}",
+                    "column '{name}' is compressed with {}, which is not supported",
                     column.compression()
                 )));
             }
@@ -77,8 +77,8 @@ pub(super) fn check_codecs<'a>(
     Ok(())
 }
 
-/// `fields` with microseconds for INT96, whose nanoseconds would only reach from 1677 to 2262. `leaf` counts
-/// the leaf columns.
+/// Replaces the type of INT96 in `fields` by microseconds, because nanoseconds only cover 1677 to 2262.
+/// `leaf` counts the leaf columns.
 fn int96_as_micros(fields: &Fields, columns: &SchemaDescriptor, leaf: &mut usize) -> Fields {
     let mut convert_field = |field: &FieldRef| -> FieldRef {
         let mut inner =
@@ -105,13 +105,13 @@ fn int96_as_micros(fields: &Fields, columns: &SchemaDescriptor, leaf: &mut usize
     fields.iter().map(&mut convert_field).collect()
 }
 
-/// Adds to the error of a footer that the file is not as long as the log says, if so.
+/// Adds a hint to the error of a footer if the file's size differs from the size in the log.
 pub(super) fn with_sizes(error: Error, expected: u64, file: &WatchedFile) -> Error {
     let actual = parquet::file::reader::Length::len(file);
     match error.kind() {
-        ErrorKind::CorruptData if actual != expected => {
-            error.with_hint(format!("the file has {actual} bytes, the log says {expected}"))
-        }
+        ErrorKind::CorruptData if actual != expected => error.with_hint(format!(
+            "restore the file: it has {actual} bytes instead of the {expected} bytes in the log"
+        )),
         _ => error,
     }
 }

@@ -1,4 +1,4 @@
-//! Which row groups of a file may hold a matching row, by the statistics of its footer.
+//! Pruning of row groups by the statistics in a file's footer.
 
 use arrow::array::{Array, ArrayRef, Int64Array};
 use parquet::file::metadata::ParquetMetaData;
@@ -7,7 +7,7 @@ use super::places::Places;
 use crate::error::Result;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
-/// The row groups of a file that must be read for `predicate`, whose columns are at `places`.
+/// Returns the row groups of a file that must be read for `predicate`, whose columns are at `places`.
 ///
 /// # Errors
 /// As [`prune`].
@@ -20,7 +20,7 @@ pub(super) fn matching_groups(
     Ok((0..metadata.num_row_groups()).filter(|group| keep.is_valid(*group) && keep.value(*group)).collect())
 }
 
-/// The row groups of a file, as files.
+/// The bounds of a file's row groups, each treated as a file.
 struct GroupBounds<'a> {
     places: &'a Places,
     metadata: &'a ParquetMetaData,

@@ -1,8 +1,7 @@
-//! Which pages of a row group may hold a matching row, by the page index of the file (Parquet, "Page Index").
+//! Pruning of pages by the page index of a file (Parquet, "Page Index").
 //!
-//! Columns have pages of different lengths, so the predicate is asked once for each of its columns, as if
-//! nothing were known of the others' bounds in the pages: a row is read if it is in a page to be read of
-//! every column.
+//! The pages of different columns have different lengths, so the predicate is evaluated once per column, as
+//! if the bounds of all other columns were unknown. A row is read if no column excludes its page.
 
 use std::ops::Range;
 
@@ -15,8 +14,8 @@ use super::places::{Place, Places};
 use crate::error::Result;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 
-/// The rows of `group` in pages that must be read for `predicate`, whose columns are at `places`; `None` if
-/// that is all of them.
+/// Returns the rows of `group` in pages that must be read for `predicate`, whose columns are at `places`;
+/// `None` if that is all rows.
 ///
 /// # Errors
 /// As [`prune`].
@@ -48,7 +47,7 @@ pub(super) fn matching_pages(
     Ok(selected)
 }
 
-/// The rows of each page of a column; `None` if they are not known or cannot be.
+/// Returns the rows of each page of a column; `None` if they are unknown or invalid.
 fn page_rows(
     metadata: &ParquetMetaData,
     group: usize,
@@ -65,7 +64,7 @@ fn page_rows(
     (first.first() == Some(&0) && pages.iter().all(|page| page.start < page.end)).then_some(pages)
 }
 
-/// The pages of a leaf column, as files.
+/// The bounds of a leaf column's pages, each treated as a file.
 struct PageBounds<'a> {
     places: &'a Places,
     metadata: &'a ParquetMetaData,
@@ -75,15 +74,15 @@ struct PageBounds<'a> {
 }
 
 impl PageBounds<'_> {
-    /// Whether `column` is the one whose pages these are, or the same in every page.
+    /// Returns whether `column` is the column of these pages, or constant in the file.
     fn is_known(&self, column: &ColumnPath) -> bool {
         self.places
             .find(column)
             .is_some_and(|(_, place)| !matches!(place, Place::Leaf(leaf, _) if *leaf != self.leaf))
     }
 
-    /// An array that must have a value for each page.
-    fn whole<A: Array>(&self, array: A) -> Option<A> {
+    /// Returns `array` if it has a value for each page.
+    fn complete<A: Array>(&self, array: A) -> Option<A> {
         (array.len() == self.pages.len()).then_some(array)
     }
 }
@@ -104,7 +103,7 @@ impl FileBounds for PageBounds<'_> {
     fn min(&self, column: &ColumnPath) -> Option<ArrayRef> {
         let (columns, offsets) = (self.metadata.column_index()?, self.metadata.offset_index()?);
         let min = |leaf: &StatisticsConverter<'_>| {
-            self.whole(leaf.data_page_mins(columns, offsets, [&self.group]).ok()?)
+            self.complete(leaf.data_page_mins(columns, offsets, [&self.group]).ok()?)
         };
         self.is_known(column)
             .then(|| self.places.bounds(column, self.pages.len(), self.metadata, min))
@@ -114,7 +113,7 @@ impl FileBounds for PageBounds<'_> {
     fn max(&self, column: &ColumnPath) -> Option<ArrayRef> {
         let (columns, offsets) = (self.metadata.column_index()?, self.metadata.offset_index()?);
         let max = |leaf: &StatisticsConverter<'_>| {
-            self.whole(leaf.data_page_maxes(columns, offsets, [&self.group]).ok()?)
+            self.complete(leaf.data_page_maxes(columns, offsets, [&self.group]).ok()?)
         };
         self.is_known(column)
             .then(|| self.places.bounds(column, self.pages.len(), self.metadata, max))
@@ -124,7 +123,7 @@ impl FileBounds for PageBounds<'_> {
     fn null_count(&self, column: &ColumnPath) -> Option<Int64Array> {
         let (columns, offsets) = (self.metadata.column_index()?, self.metadata.offset_index()?);
         let count = |leaf: &StatisticsConverter<'_>| {
-            self.whole(leaf.data_page_null_counts(columns, offsets, [&self.group]).ok()?)
+            self.complete(leaf.data_page_null_counts(columns, offsets, [&self.group]).ok()?)
         };
         self.is_known(column)
             .then(|| self.places.null_counts(column, self.num_records(), self.metadata, count))

@@ -1,8 +1,8 @@
-//! Where in a file the columns of a predicate are, and what can be believed of the bounds there.
+//! The locations of a predicate's columns in a file, and their bounds as far as those are reliable.
 //!
-//! - A bound counts only if the order it was found by is that of the values: not for INT96, unsigned and
-//!   half-precision numbers, nor, for bytes, in the deprecated form. NaN is no bound.
-//! - A column that the file does not have is NULL in every row.
+//! - A bound is used only if it was computed in the order of the values. This excludes INT96, unsigned and
+//!   half-precision numbers, and byte values in the deprecated form. NaN is not a bound.
+//! - A column that the file lacks is NULL in every row.
 
 use std::sync::Arc;
 
@@ -19,20 +19,20 @@ use super::plan::find_in_file;
 use crate::error::Result;
 use crate::predicate::{BoundPredicate, ColumnPath};
 
-/// Where each column of a predicate is.
+/// The location of each column of a predicate.
 #[derive(Debug)]
 pub(super) struct Places(Vec<(ColumnPath, DataType, Place)>);
 
-/// Where the values of a column come from.
+/// The location of a column's values.
 #[derive(Debug)]
 pub(super) enum Place {
-    /// The same value, an array of one, in all rows.
+    /// Constant in all rows, as an array of one value.
     Partition(ArrayRef),
     /// A leaf column of the file.
     Leaf(usize, FieldRef),
     /// Not in the file.
     Missing,
-    /// In the file, but no leaf outside of lists and maps.
+    /// In the file, but not as a leaf outside of lists and maps.
     Other,
 }
 
@@ -63,8 +63,8 @@ fn place(path: &ColumnPath, table: &Columns, schema: &SchemaRef, partition: &Rec
 }
 
 impl Places {
-    /// In a file of `schema` whose partition values are `partition`, one row. The columns are those of
-    /// `table`.
+    /// Finds the columns of `table` in a file with `schema` and the partition values `partition`, which has
+    /// one row.
     ///
     /// # Errors
     /// `CorruptData` if a name is ambiguous in the file.
@@ -88,22 +88,22 @@ impl Places {
         self.0.iter().find(|(known, ..)| known == path).map(|(_, data_type, place)| (data_type, place))
     }
 
-    /// The leaf columns.
+    /// Returns the leaf columns.
     pub(super) fn leaves(&self) -> impl Iterator<Item = usize> {
         self.0
             .iter()
             .filter_map(|(.., place)| if let Place::Leaf(leaf, _) = place { Some(*leaf) } else { None })
     }
 
-    /// Whether the bounds of pages are known for any of the columns in any of `groups`.
+    /// Returns whether bounds of pages are available for any of the columns in any of `groups`.
     pub(super) fn have_pages(&self, metadata: &ParquetMetaData, groups: &[usize]) -> bool {
         let groups = groups.iter().filter_map(|group| metadata.row_groups().get(*group));
         let mut chunks = groups.flat_map(|group| self.leaves().filter_map(|leaf| group.columns().get(leaf)));
         chunks.any(|chunk| chunk.column_index_offset().is_some() && chunk.offset_index_offset().is_some())
     }
 
-    /// Bounds of `count` pieces of the file, row groups or pages, in the table's type. What cannot be had is
-    /// not known, which is always right.
+    /// Returns the bounds of `count` pieces of the file, row groups or pages, in the table's type. Bounds
+    /// that cannot be obtained are unknown, which is always safe.
     pub(super) fn bounds(
         &self,
         path: &ColumnPath,
@@ -123,7 +123,7 @@ impl Places {
         }
     }
 
-    /// How many NULLs are in each of the pieces that have `rows` rows, alike.
+    /// Returns the number of NULLs in each piece; the pieces have `rows` rows.
     pub(super) fn null_counts(
         &self,
         path: &ColumnPath,
@@ -153,7 +153,7 @@ fn converter<'a>(
     Some(converter.with_missing_null_counts_as_zero(false))
 }
 
-/// Whether minimum and maximum of a leaf can be believed.
+/// Returns whether the minimum and maximum of a leaf are reliable.
 pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field: &FieldRef) -> bool {
     let Some(descriptor) = metadata.file_metadata().schema_descr().columns().get(leaf) else { return false };
     let data_type = field.data_type();
@@ -171,7 +171,7 @@ pub(in crate::scan) fn is_ordered(metadata: &ParquetMetaData, leaf: usize, field
     }
 }
 
-/// `bounds` with NULL for NaN.
+/// Replaces NaN by NULL in `bounds`.
 pub(in crate::scan) fn without_nan(bounds: ArrayRef) -> ArrayRef {
     match bounds.data_type() {
         DataType::Float32 => Arc::new(

@@ -1,13 +1,13 @@
-//! Ids and commit versions of rows. (PROTOCOL, "Reader Requirements for Row Tracking".)
+//! Row ids and row commit versions. (PROTOCOL, "Reader Requirements for Row Tracking".)
 //!
 //! ```text
-//!                     in the column that the table keeps for it     else
-//! row id              the value, where it is not NULL               baseRowId + number of the row in its file
-//! row commit version  the value, where it is not NULL               defaultRowCommitVersion
+//!                     in the materialized column     otherwise
+//! row id              the value, unless it is NULL   baseRowId + position of the row in its file
+//! row commit version  the value, unless it is NULL   defaultRowCommitVersion
 //! ```
 //!
-//! - The number of a row counts every row of its file: those of row groups that are not read, and those that
-//!   a deletion vector deletes, too.
+//! - The position of a row counts all rows of its file, including those in row groups that are not read and
+//!   those that a deletion vector deletes.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -21,46 +21,46 @@ use super::selection::SelectedRows;
 use crate::error::{Error, Result};
 use crate::protocol::MaterializedRowTracking;
 
-/// The name of the column of row ids that a scan returns.
+/// The name of the row id column that a scan returns.
 pub const ROW_ID: &str = "_row_id";
-/// The name of the column of row commit versions that a scan returns.
+/// The name of the row commit version column that a scan returns.
 pub const ROW_COMMIT_VERSION: &str = "_row_commit_version";
 
-/// What an `add` or `remove` action says of the rows of its file.
+/// The row tracking fields of an `add` or `remove` action.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowTracking {
     /// The id of the file's first row.
     pub base_row_id: Option<i64>,
-    /// The version that the file's rows were added in.
+    /// The version that added the file's rows.
     pub default_row_commit_version: Option<i64>,
 }
 
-/// The columns that a scan adds.
+/// Returns the columns that a scan appends.
 pub(super) fn fields() -> [FieldRef; 2] {
     [ROW_ID, ROW_COMMIT_VERSION].map(|name| Arc::new(Field::new(name, DataType::Int64, false)))
 }
 
-/// `schema`, and behind its fields those of the columns that a scan adds.
+/// Appends the row id columns to `schema`.
 pub(in crate::scan) fn with_row_ids(schema: &Schema) -> SchemaRef {
     let fields: Fields = schema.fields().iter().cloned().chain(fields()).collect();
     Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
-/// How the ids of one file's rows are found.
+/// The source of the ids of one file's rows.
 #[derive(Debug)]
 pub(super) struct RowIds {
     base: i64,
     version: i64,
-    /// The file's columns for ids and versions, where it has them.
+    /// The file's columns for ids and versions, if it has them.
     materialized: [Option<(String, Plan)>; 2],
 }
 
 impl RowIds {
-    /// For a file with the columns `in_file`; the leaves that are needed are added to `leaves`.
+    /// Prepares the ids for a file with the columns `in_file`; adds the leaves that are needed to `leaves`.
     ///
     /// # Errors
-    /// `CorruptLog` if the action lacks what it must say; `CorruptData` if a column is of a type that holds
-    /// no ids.
+    /// `CorruptLog` if the action lacks a required field; `CorruptData` if a column has a type that cannot
+    /// hold ids.
     pub(super) fn new(
         tracking: RowTracking,
         names: &MaterializedRowTracking,
@@ -85,16 +85,17 @@ impl RowIds {
         })
     }
 
-    /// Ids and versions of rows with these `numbers` in the file; `column` finds what was read of it.
+    /// Returns the ids and versions of the rows at positions `numbers`; `column` returns what was read from
+    /// the file.
     ///
     /// # Errors
-    /// `CorruptData` for values that are no ids.
+    /// `CorruptData` for values that are not valid ids.
     pub(super) fn columns<'a>(
         &self,
         numbers: &[u64],
         column: impl Fn(&str) -> Option<&'a ArrayRef>,
     ) -> Result<[ArrayRef; 2]> {
-        let unfit = || Error::corrupt_data("the file has a row id or row commit version that is no number");
+        let unfit = || Error::corrupt_data("the file has an invalid row id or row commit version");
         let materialized = |place: &Option<(String, Plan)>| -> Result<Option<Int64Array>> {
             let Some((name, plan)) = place else { return Ok(None) };
             let array =
@@ -119,32 +120,32 @@ impl RowIds {
     }
 }
 
-/// The numbers, in their file, of the rows that a reader returns.
+/// The positions, in their file, of the rows that a reader returns.
 #[derive(Debug, Default)]
 pub(super) struct RowNumbers {
-    /// The rows of the groups that are still to come.
+    /// The rows of the groups that follow.
     groups: VecDeque<Range<u64>>,
-    /// What is wanted of the group at hand, and still to come.
+    /// The remaining selected rows of the current group.
     current: VecDeque<Range<u64>>,
 }
 
 impl RowNumbers {
-    /// For a reader of these groups, one after the other.
+    /// Creates the positions for a reader of these groups, in order.
     pub(super) fn new(groups: Vec<Range<u64>>) -> Self {
         Self { groups: groups.into(), current: VecDeque::new() }
     }
 
-    /// The numbers of the next `count` rows of those that are `wanted`.
+    /// Returns the positions of the next `count` rows among those that are `wanted`.
     ///
     /// # Errors
-    /// `CorruptData` if there are not so many.
+    /// `CorruptData` if there are fewer.
     pub(super) fn next(&mut self, count: usize, wanted: &SelectedRows) -> Result<Vec<u64>> {
         let mut numbers = Vec::with_capacity(count);
         while numbers.len() < count {
             let Some(range) = self.current.front_mut() else {
                 let group = self.groups.pop_front();
                 let group = group
-                    .ok_or_else(|| Error::corrupt_data("the file has more rows than its row groups count"))?;
+                    .ok_or_else(|| Error::corrupt_data("the file has more rows than its footer states"))?;
                 self.current = wanted.ranges(&group);
                 continue;
             };

@@ -1,4 +1,5 @@
-//! Row ids and commit versions against a naive oracle. (PROTOCOL, "Reader Requirements for Row Tracking".)
+//! Row ids and commit versions compared with a naive oracle. (PROTOCOL, "Reader Requirements for Row
+//! Tracking".)
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -26,8 +27,8 @@ fn tracking(base: i64, version: i64) -> RowTracking {
     RowTracking { base_row_id: Some(base), default_row_commit_version: Some(version) }
 }
 
-/// What a file holds for row `number`: an id that was brought along for every third row, a version for every
-/// fourth.
+/// Returns what a file stores for row `number`: a materialized id for every third row, and a version for
+/// every fourth.
 fn materialized(number: i64) -> (Option<i64>, Option<i64>) {
     ((number % 3 == 0).then_some(1_000_000 + number), (number % 4 == 0).then_some(number % 9))
 }
@@ -35,10 +36,11 @@ fn materialized(number: i64) -> (Option<i64>, Option<i64>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Row groups, batches, threads, predicates, projections and deletion vectors change no id.
+    /// Ids do not depend on row groups, batches, threads, predicates, projections or deletion vectors.
     #[test]
-    fn ids_are_those_of_a_naive_reader(
-        files in prop::collection::vec((file(), 0..3u8, any::<bool>()), 1..5), group_rows in 1..300usize, batch_rows in 1..90usize,
+    fn ids_agree_with_a_naive_reader(
+        files in prop::collection::vec((file(), 0..3u8, any::<bool>()), 1..5),
+        group_rows in 1..300usize, batch_rows in 1..90usize,
         threads in 1..5usize, low in 0..1600i64, without_columns: bool,
     ) {
         let mut table = Table::new(vec![field("id", DataType::Int64)]);
@@ -49,10 +51,12 @@ proptest! {
             let rows = *rows as i64;
             let mut columns: Vec<(&str, ArrayRef)> = vec![("id", ints(first..first + rows))];
             if *has_columns > 0 {
-                columns.push(("_row-id-col-1", Arc::new(Int64Array::from_iter((0..rows).map(|row| materialized(row).0)))));
+                let ids = Int64Array::from_iter((0..rows).map(|row| materialized(row).0));
+                columns.push(("_row-id-col-1", Arc::new(ids)));
             }
             if *has_columns > 1 {
-                columns.push(("_row-commit-version-col-1", Arc::new(Int64Array::from_iter((0..rows).map(|row| materialized(row).1)))));
+                let versions = Int64Array::from_iter((0..rows).map(|row| materialized(row).1));
+                columns.push(("_row-commit-version-col-1", Arc::new(versions)));
             }
             table.write_groups(columns, PartitionRow::empty(), group_rows);
             let (base, version) = (5_000 * index as i64, 100 + index as i64);
@@ -69,9 +73,13 @@ proptest! {
         }
         let column = |of: fn(&(i64, i64, i64)) -> i64| ints(expected.iter().map(of));
         let required = |name: &str| Field::new(name, DataType::Int64, false);
-        let schema = Schema::new(Fields::from(vec![field("id", DataType::Int64), required("_row_id"), required("_row_commit_version")]));
-        let expected = RecordBatch::try_new(Arc::new(schema), vec![column(|row| row.0), column(|row| row.1), column(|row| row.2)]).unwrap();
-        let settings = |scan: RowScan| scan.with_row_ids(&names()).unwrap().with_threads(threads).with_batch_rows(batch_rows);
+        let fields = vec![field("id", DataType::Int64), required("_row_id"), required("_row_commit_version")];
+        let schema = Schema::new(Fields::from(fields));
+        let columns = vec![column(|row| row.0), column(|row| row.1), column(|row| row.2)];
+        let expected = RecordBatch::try_new(Arc::new(schema), columns).unwrap();
+        let settings = |scan: RowScan| {
+            scan.with_row_ids(&names()).unwrap().with_threads(threads).with_batch_rows(batch_rows)
+        };
         prop_assert_eq!(&table.rows(settings(table.scan())).unwrap(), &expected);
         let sql = format!("id >= {low} AND id < {}", low + 300);
         let predicate = parse(&sql, "UTC", ParseMode::Strict).unwrap().bind(&expected.schema()).unwrap();
@@ -86,10 +94,10 @@ proptest! {
     }
 }
 
-/// "Readers must use the default generated Row ID of the `add`": without one there is none, unless nobody
-/// asks.
+/// "Readers must use the default generated Row ID of the `add`": an action without one is an error if ids are
+/// requested.
 #[test]
-fn an_action_without_its_numbers_is_an_error() {
+fn an_action_without_row_tracking_fields_is_an_error() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..3))]);
     assert_eq!(table.rows(table.scan()).unwrap().num_rows(), 3);
@@ -102,7 +110,7 @@ fn an_action_without_its_numbers_is_an_error() {
         assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptLog, Some("part 0.parquet")));
         assert!(error.to_string().contains(missing), "{error}");
     }
-    // The last id would not be a number.
+    // The last id would not fit in an i64.
     table.files[0].row_tracking = tracking(i64::MAX - 1, 0);
     assert_eq!(
         table.rows(table.scan().with_row_ids(&names()).unwrap()).unwrap_err().kind(),
@@ -111,14 +119,14 @@ fn an_action_without_its_numbers_is_an_error() {
 }
 
 #[test]
-fn columns_of_these_names_are_not_hidden() {
+fn row_id_columns_do_not_hide_table_columns() {
     let table = Table::new(vec![field("_ROW_ID", DataType::Int64)]);
     let error = table.scan().with_row_ids(&names()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(error.to_string().contains("'_row_id'"), "{error}");
 }
 
-/// A materialized column of another type: what fits is an id, nothing else is.
+/// A materialized column of another type: values that fit are ids, all others are errors.
 #[test]
 fn materialized_ids_are_converted_or_refused() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));

@@ -1,17 +1,17 @@
-//! Which rows of a data file are read. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
+//! The selection of rows in a data file. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
 //!
 //! ```text
 //! rows of the file   0 ········· 1000 ········· 2000 ········· 3000
 //! row groups         │     0      │      1       │      2       │
 //! deleted                 ▪▪          ▪  ▪           ▪
-//! groups 0 and 2     ├────  ──────┤              ├───  ────────┤    what the Parquet reader is told, one group after the other
+//! groups 0 and 2     ├────  ──────┤              ├───  ────────┤    selection for the Parquet reader
 //! ```
 //!
-//! - Rows are selected while they are decoded, by their number in the file. Which row groups are read, and in
-//!   how many pieces, moves no row.
-//! - A group without a row that is wanted is not read.
-//! - A selection takes less memory than its vector's bytes do, or about as much: runs where the deleted rows
-//!   are few or lie together, else a bit a row.
+//! - Rows are selected while they are decoded, by their position in the file. The selection does not depend
+//!   on which row groups are read, or in how many pieces.
+//! - A group without selected rows is not read.
+//! - A selection takes at most about as much memory as its vector's bytes: runs if the deleted rows are few
+//!   or contiguous, otherwise one bit per row.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -24,23 +24,23 @@ use crate::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::error::{Error, Result};
 use crate::protocol::DeletionVectorDescriptor;
 
-/// A run costs 16 bytes, and what is not wanted stands between two of them.
+/// A run takes 16 bytes, and a gap separates every two runs.
 const BITS_OF_A_RUN: u64 = 256;
 
-/// Which rows of a data file are meant.
+/// The rows of a data file to read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FileRows {
     /// Every row.
     #[default]
     All,
-    /// Those that a deletion vector leaves: the rows of a logical file.
+    /// The rows that a deletion vector does not delete: the rows of a logical file.
     Live(DeletionVectorDescriptor),
-    /// Those that one deletion vector names and another one does not: what one version of a file has lost, or
-    /// gained, against another.
+    /// The rows that one deletion vector marks and another does not: those that one version of a file lost or
+    /// gained relative to another.
     Between {
-        /// Names the rows.
+        /// Marks the rows.
         named_by: DeletionVectorDescriptor,
-        /// Takes rows away again.
+        /// Excludes rows again.
         not_by: Option<DeletionVectorDescriptor>,
     },
 }
@@ -52,7 +52,7 @@ impl From<Option<DeletionVectorDescriptor>> for FileRows {
     }
 }
 
-/// [`FileRows`] with the vectors read.
+/// [`FileRows`] with the deletion vectors loaded.
 #[derive(Debug)]
 pub(super) enum SelectedRows {
     All,
@@ -61,7 +61,7 @@ pub(super) enum SelectedRows {
 }
 
 impl SelectedRows {
-    /// Reads the vectors of a file that has `file_rows` rows.
+    /// Reads the vectors of a file with `file_rows` rows.
     ///
     /// # Errors
     /// As [`DeletionVectors::read`].
@@ -77,7 +77,7 @@ impl SelectedRows {
         })
     }
 
-    /// Whether any of the rows `group` is wanted.
+    /// Returns whether any of the rows `group` is selected.
     pub(super) fn has_any(&self, group: &Range<u64>) -> bool {
         match self {
             Self::All => true,
@@ -86,7 +86,7 @@ impl SelectedRows {
         }
     }
 
-    /// The rows of `group` that are wanted.
+    /// Returns the selected rows of `group`.
     pub(super) fn ranges(&self, group: &Range<u64>) -> VecDeque<Range<u64>> {
         let vector = match self {
             Self::All => return [group.clone()].into(),
@@ -104,10 +104,10 @@ impl SelectedRows {
         wanted
     }
 
-    /// What to read of `groups`, one after the other; nothing to say if that is everything.
+    /// Returns the selection in `groups`, in order; `None` if it is all rows.
     ///
     /// # Errors
-    /// `CorruptData` for more rows than there can be.
+    /// `CorruptData` for impossible row counts.
     pub(super) fn of_groups(&self, groups: &[Range<u64>]) -> Result<Option<RowSelection>> {
         let (vector, names_wanted) = match self {
             Self::All => return Ok(None),
@@ -162,13 +162,15 @@ impl Builder {
 }
 
 fn count(rows: u64) -> Result<usize> {
-    usize::try_from(rows).map_err(|_| Error::corrupt_data(format!("the file has {rows} rows")))
+    usize::try_from(rows).map_err(|_| {
+        Error::corrupt_data(format!("the file's footer states {rows} rows, which do not fit in a usize"))
+    })
 }
 
-/// The rows of each row group of a file.
+/// Returns the rows of each row group of a file.
 ///
 /// # Errors
-/// `CorruptData` for counts that cannot be.
+/// `CorruptData` for impossible row counts.
 pub(super) fn group_rows(metadata: &ParquetMetaData) -> Result<Vec<Range<u64>>> {
     let mut groups = Vec::with_capacity(metadata.num_row_groups());
     let mut start = 0u64;
@@ -176,7 +178,10 @@ pub(super) fn group_rows(metadata: &ParquetMetaData) -> Result<Vec<Range<u64>>> 
         let rows = u64::try_from(group.num_rows()).ok();
         let end = rows.and_then(|rows| start.checked_add(rows)).filter(|end| i64::try_from(*end).is_ok());
         let end = end.ok_or_else(|| {
-            Error::corrupt_data(format!("a row group of {} rows after {start} others", group.num_rows()))
+            Error::corrupt_data(format!(
+                "a row group states {} rows after {start} earlier rows, which is impossible",
+                group.num_rows()
+            ))
         })?;
         groups.push(start..end);
         start = end;

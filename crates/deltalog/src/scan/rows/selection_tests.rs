@@ -1,4 +1,4 @@
-//! Deletion vectors against a naive oracle. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
+//! Deletion vectors compared with a naive oracle. (PROTOCOL, "Reader Requirements for Deletion Vectors".)
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -19,7 +19,7 @@ pub(super) fn vectors(table: &Table, rows: &[BTreeSet<u64>]) -> Vec<DeletionVect
     write_vectors(table.directory.path(), rows)
 }
 
-/// Rows below `rows` that lie together, alone, or everywhere.
+/// Returns rows below `rows` that are contiguous, isolated, or everywhere.
 fn deleted(rows: u64) -> impl Strategy<Value = BTreeSet<u64>> {
     let all = 0..rows.max(1);
     let within =
@@ -40,10 +40,11 @@ pub(super) fn file() -> impl Strategy<Value = (u64, BTreeSet<u64>, BTreeSet<u64>
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// Row groups, batches, threads, predicates and projections shift no row.
+    /// The selected rows do not depend on row groups, batches, threads, predicates or projections.
     #[test]
-    fn selected_rows_are_those_of_a_naive_reader(
-        files in prop::collection::vec(file(), 1..5), group_rows in 1..300usize, batch_rows in 1..90usize, threads in 1..5usize,
+    fn selected_rows_agree_with_a_naive_reader(
+        files in prop::collection::vec(file(), 1..5), group_rows in 1..300usize,
+        batch_rows in 1..90usize, threads in 1..5usize,
         kind in 0..3u8, low in 0..1600i64, only_partition: bool,
     ) {
         let mut table = Table::new(vec![field("id", DataType::Int64), field("k", DataType::Int64)]);
@@ -79,7 +80,7 @@ proptest! {
             let matching = filter_record_batch(&expected, &filter_mask(&predicate, &expected).unwrap()).unwrap();
             prop_assert_eq!(table.rows(settings(table.where_(&sql))).unwrap(), matching, "{}", sql);
         }
-        // Without a column to decode, rows are still counted.
+        // Rows are counted even without a column to decode.
         let none: [&str; 0] = [];
         let names: &[&str] = if only_partition { &none } else { &["k"] };
         let projected = table.rows(settings(table.scan().with_projection(names).unwrap())).unwrap();
@@ -87,7 +88,7 @@ proptest! {
     }
 }
 
-/// Runs in one part of a file, a bit a row in another: what is decoded does not depend on the form of the
+/// Runs in one part of a file, one bit per row in another: the result does not depend on the form of the
 /// selection.
 #[test]
 fn many_rows_with_sparse_and_dense_deletions() {
@@ -105,7 +106,7 @@ fn many_rows_with_sparse_and_dense_deletions() {
 }
 
 #[test]
-fn a_vector_of_another_file_is_an_error_that_names_both() {
+fn a_vector_of_another_file_is_an_error_naming_both() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..10))]);
     table.files[0].rows = FileRows::Live(vectors(&table, &[[3, 10].into()]).remove(0));
@@ -125,7 +126,7 @@ fn a_vector_of_another_file_is_an_error_that_names_both() {
         "{error}"
     );
 
-    // Outside of the table, and of what its owner allowed.
+    // Outside the table and outside the allowed roots.
     let FileRows::Live(descriptor) = &mut table.files[0].rows else { panic!() };
     descriptor.path_or_inline_dv = "file:///etc/passwd".to_owned();
     assert_eq!(table.error().kind(), ErrorKind::Unsupported);

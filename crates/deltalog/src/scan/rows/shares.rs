@@ -1,13 +1,13 @@
-//! Columns of a file, batch by batch: read by the caller, or shared among threads, which keeps the order of
-//! the rows and needs little memory.
+//! Reading of a file's columns, batch by batch: by the caller, or shared among threads. Sharing keeps the
+//! order of the rows and needs little memory.
 //!
 //! ```text
 //! thread ──(batches of columns a, d)──┐
-//! thread ──(batches of columns b, c)──┴──> the caller puts them together
+//! thread ──(batches of columns b, c)──┴──> the caller combines them
 //! ```
 //!
-//! Plain threads, as those of whole files. They end with their columns, or at their next batch after the
-//! caller has gone.
+//! These are plain threads, as for whole files. They end with their columns, or at their next batch after the
+//! caller is dropped.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -24,26 +24,26 @@ use super::file::OpenFile;
 use super::stream::WAITING_BYTES;
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many batches of a thread may wait for the caller, if they are not large.
+/// The number of batches per thread that may wait for the caller, if they are not large.
 const WAITING_BATCHES: usize = 4;
-/// So many bytes are worth a thread's start.
-pub(super) const MUCH: u64 = 4 << 20;
-/// What decoding a value costs beside its bytes, as bytes: a dictionary's keys are few bytes that become
-/// many.
-const VALUE: u64 = 4;
+/// The number of bytes that justify starting a thread.
+pub(super) const BYTES_WORTH_A_THREAD: u64 = 4 << 20;
+/// The cost of decoding a value in addition to its bytes, expressed in bytes. The few bytes of a dictionary's
+/// keys, for example, become many.
+const BYTES_PER_VALUE: u64 = 4;
 
-/// What to read of a file.
+/// The columns to read from a file.
 #[derive(Debug, Clone)]
 pub(super) struct Columns<'a> {
     pub(super) file: &'a OpenFile,
     pub(super) groups: Vec<usize>,
     pub(super) leaves: &'a [usize],
-    /// Which rows of the groups; `None`: all.
+    /// The rows of the groups to read; `None` for all.
     pub(super) selection: Option<RowSelection>,
     pub(super) scan: &'a RowScan,
 }
 
-/// Reads columns.
+/// A reader of columns.
 #[derive(Debug)]
 pub(super) enum ColumnReader {
     Alone(ParquetRecordBatchReader, WatchedFile),
@@ -62,7 +62,7 @@ pub(super) struct Shares {
 type Message = Option<Result<RecordBatch>>;
 
 impl Columns<'_> {
-    /// Starts reading, on at most `threads` threads.
+    /// Starts reading on at most `threads` threads.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
@@ -92,7 +92,8 @@ impl Columns<'_> {
         reader.build().map_err(|error| file.file.error(error))
     }
 
-    /// The leaves of each thread, about equal work; `None` if it is too little for threads, or in one column.
+    /// Distributes the leaves among threads with about equal work; returns `None` if there is too little
+    /// work, or only one column.
     fn shares(&self, threads: usize) -> Option<Vec<Vec<usize>>> {
         let metadata = self.file.metadata.metadata();
         let mut columns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
@@ -102,8 +103,9 @@ impl Columns<'_> {
                 .iter()
                 .filter_map(|group| metadata.row_groups().get(*group)?.columns().get(*leaf));
             let work = |size: i64| u64::try_from(size).unwrap_or_default();
-            let work =
-                chunks.map(|chunk| work(chunk.uncompressed_size()) + VALUE * work(chunk.num_values())).sum();
+            let work = chunks
+                .map(|chunk| work(chunk.uncompressed_size()) + BYTES_PER_VALUE * work(chunk.num_values()))
+                .sum();
             let root = metadata.file_metadata().schema_descr().get_column_root_idx(*leaf);
             match columns.iter_mut().find(|(of, ..)| *of == root) {
                 Some((_, of_column, leaves)) => {
@@ -113,7 +115,9 @@ impl Columns<'_> {
                 None => columns.push((root, work, vec![*leaf])),
             }
         }
-        if columns.len() < 2 || columns.iter().map(|(_, work, _)| work).sum::<u64>() < self.scan.much {
+        if columns.len() < 2
+            || columns.iter().map(|(_, work, _)| work).sum::<u64>() < self.scan.bytes_worth_a_thread
+        {
             return None;
         }
         columns.sort_by_key(|(_, work, _)| std::cmp::Reverse(*work));
@@ -126,7 +130,7 @@ impl Columns<'_> {
         Some(shares.into_iter().map(|(_, leaves)| leaves).collect())
     }
 
-    /// Nothing if the system has no threads.
+    /// Starts the threads; returns `None` if the system has no more threads.
     fn start(&self, shares: &[Vec<usize>]) -> Result<Option<Shares>> {
         let (mut threads, mut fields) = (Vec::with_capacity(shares.len()), Vec::<FieldRef>::new());
         let bytes = self
@@ -152,7 +156,7 @@ impl Columns<'_> {
                 }
             };
             if let Err(error) = std::thread::Builder::new().name("deltalog-columns".to_owned()).spawn(work) {
-                tracing::warn!(%error, "no more threads to read with");
+                tracing::warn!(%error, "no thread can be started for reading: using the caller's");
                 return Ok(None);
             }
             threads.push(receiver);
@@ -162,7 +166,7 @@ impl Columns<'_> {
 }
 
 impl ColumnReader {
-    /// The next batch, with the columns in any order.
+    /// Returns the next batch; its columns may be in any order.
     ///
     /// # Errors
     /// `CorruptData`, `Unavailable`.
@@ -178,15 +182,15 @@ impl Shares {
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
         if self.process != std::process::id() {
             return Err(Error::invalid_argument(
-                "the rows are being read by the process that this one was forked from",
+                "the scan was started in another process, from which this one was forked",
             )
             .with_hint("start the scan in the process that reads it"));
         }
         let mut batches = Vec::with_capacity(self.threads.len());
         for thread in &self.threads {
-            let message = thread
-                .recv()
-                .map_err(|_| Error::new(ErrorKind::Unavailable, "a thread that read columns was lost"))?;
+            let message = thread.recv().map_err(|_| {
+                Error::new(ErrorKind::Unavailable, "a thread that read columns terminated unexpectedly")
+            })?;
             batches.push(message.transpose()?);
         }
         let Some(batches) = batches.iter().cloned().collect::<Option<Vec<RecordBatch>>>() else {

@@ -1,23 +1,23 @@
-//! Many files on several threads, in bounded memory.
+//! Reading of many files on several threads, in bounded memory.
 //!
 //! ```text
 //! in any order    files ──lock──> worker ──┐
 //!                           └───> worker ──┴──(2 batches for each worker)──> the caller
 //!
 //! in order        tasks ──lock──> worker ──(its task's channel)──┐
-//!                           └───> worker ──(its task's channel)──┴──> the caller drains one task's channel after the other
-//!                   each task's channel is queued, in the order of the tasks, in a channel that holds as many as there are workers
+//!                           └───> worker ──(its task's channel)──┴──> the caller drains the channels, in order
+//!                   the channels of tasks are queued, in order, in a channel with one slot per worker
 //! ```
 //!
-//! - In order, a worker can only be ahead of the caller by what its task's channel holds, so most of the time
-//!   one works and the others wait. In any order none does. If there are fewer files than threads, their row
-//!   groups are the tasks, whose order is always kept, and the channels hold more; or if those are larger
-//!   than the channels may hold, the files are the tasks and threads share their columns.
-//! - A handful of small files is read by the caller, in order: it would be done before the threads are there.
-//! - Plain threads, started at the first batch: a process made by `fork` can read.
-//! - The end is said, never inferred: a thread that is lost is an error and not the end of the rows.
-//! - After an error or the end there is nothing more. A dropped stream stops its threads at their next batch,
-//!   and does not wait for them.
+//! - In order, a worker can be ahead of the caller only by what its task's channel holds, so mostly one
+//!   worker is busy while the others wait. In any order, no worker waits. If there are fewer files than
+//!   threads, the tasks are row groups: their order is always kept, and the channels hold more. If row groups
+//!   are larger than the channels may hold, the tasks are files, and threads share their columns.
+//! - The caller reads a few small files itself, in order, which is faster than starting threads.
+//! - These are plain threads, started at the first batch, so a process created by `fork` can read.
+//! - The end is signaled explicitly: a lost thread is an error, not the end of the rows.
+//! - After an error or the end, the stream returns nothing more. A dropped stream stops its threads at their
+//!   next batch and does not wait for them.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,12 +33,12 @@ use super::file::{OpenFile, Opener};
 use super::{DataFile, RowScan};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How many batches of a worker may wait for the caller.
+/// The number of batches per worker that may wait for the caller.
 const WAITING_BATCHES: usize = 2;
-/// How many bytes of a row group may wait for the caller, about.
+/// The approximate number of bytes of a row group that may wait for the caller.
 pub(super) const WAITING_BYTES: usize = 32 << 20;
-/// So many files with so few bytes together are no work for threads.
-pub(super) const SMALL: (usize, u64) = (16, 1 << 20);
+/// The maximum number of files, and their maximum total size, for which threads are not worthwhile.
+pub(super) const SMALL_READ: (usize, u64) = (16, 1 << 20);
 
 type Files = Box<dyn Iterator<Item = Result<DataFile>> + Send>;
 type Tasks = Box<dyn Iterator<Item = Result<Task>> + Send>;
@@ -51,16 +51,16 @@ pub struct RowStream {
 
 enum State {
     New(Box<RowScan>, Files),
-    /// On the caller's thread.
+    /// Reading on the caller's thread.
     Alone(Box<Alone>),
     Crew(Crew),
     Done,
 }
 
-/// A piece of work.
+/// A unit of work.
 enum Task {
     File(DataFile),
-    /// Some row groups, whose columns are shared among so many threads.
+    /// Some row groups, and the number of threads that share their columns.
     Groups(Arc<OpenFile>, Vec<usize>, usize),
 }
 
@@ -69,7 +69,7 @@ impl RowStream {
         Self { schema: scan.schema(), state: State::New(Box::new(scan), files) }
     }
 
-    /// The schema of the batches.
+    /// Returns the schema of the batches.
     pub fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }
@@ -118,9 +118,10 @@ impl fmt::Debug for RowStream {
     }
 }
 
-/// Decides who reads what.
+/// Decides which threads read which files.
 fn start(scan: RowScan, mut files: Files) -> Result<State> {
-    let (threads, in_any_order, (most_files, most_bytes)) = (scan.threads, scan.in_any_order, scan.small);
+    let (threads, in_any_order, (most_files, most_bytes)) =
+        (scan.threads, scan.in_any_order, scan.small_read);
     let opener = Arc::new(Opener::new(scan));
     if threads == 1 {
         return Ok(State::Alone(Alone::new(opener, Box::new(files.map(|file| file.map(Task::File))))));
@@ -144,14 +145,14 @@ fn start(scan: RowScan, mut files: Files) -> Result<State> {
         (true, _) => Ok(State::Alone(Alone::new(opener, Box::new(all.map(|file| file.map(Task::File)))))),
         (false, true) => few_files(opener, all, threads, count),
         (false, false) => {
-            Ok(crew_or_alone(opener, Box::new(all.map(|file| file.map(Task::File))), threads, in_any_order))
+            Ok(start_reading(opener, Box::new(all.map(|file| file.map(Task::File))), threads, in_any_order))
         }
     }
 }
 
-/// Fewer files than threads, `count`: the row groups are the tasks, and what threads are left share their
-/// columns. Of row groups that are too large to be read ahead one comes after the other, the columns of each
-/// shared.
+/// Starts reading `count` files, fewer than threads. Row groups are the tasks, and the remaining threads
+/// share their columns. Row groups that are too large to read ahead are read one after another, with shared
+/// columns.
 fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) -> Result<State> {
     let for_each = (threads / count.max(1)).max(1);
     let split = {
@@ -159,8 +160,7 @@ fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) ->
         move |file: Result<DataFile>| match file.and_then(|file| open_file(&opener, &file)) {
             Ok(Some(file)) => {
                 let file = Arc::new(file);
-                // With a predicate, the groups' columns that it reads are decoded before there is anything to
-                // hand out.
+                // With a predicate, its columns in the groups are decoded before there is anything to return.
                 let are_large = file.first.is_empty()
                     && file.bytes_of_largest_group() > WAITING_BYTES
                     && file.has_several_columns();
@@ -177,17 +177,17 @@ fn few_files(opener: Arc<Opener>, files: Files, threads: usize, count: usize) ->
             Err(error) => vec![Err(error)],
         }
     };
-    Ok(crew_or_alone(opener, Box::new(files.flat_map(split)), threads, false))
+    Ok(start_reading(opener, Box::new(files.flat_map(split)), threads, false))
 }
 
-fn crew_or_alone(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order: bool) -> State {
+fn start_reading(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order: bool) -> State {
     match threads {
         0 | 1 => State::Alone(Alone::new(opener, tasks)),
         _ => Crew::start(opener, tasks, threads, in_any_order),
     }
 }
 
-/// The rows of `task`; nothing if its file cannot have matching ones.
+/// Returns the rows of `task`; `None` if its file cannot contain matching rows.
 fn open_task(opener: &Arc<Opener>, task: Task) -> Result<Option<FileBatches>> {
     let (groups, file, threads) = match task {
         Task::File(file) => match open_file(opener, &file)? {
@@ -204,12 +204,12 @@ fn open_file(opener: &Opener, file: &DataFile) -> Result<Option<OpenFile>> {
     guarded(|| opener.open(file)).map_err(|error| opener.located(error, &file.path.to_string()))
 }
 
-/// The next batch of `batches`, perhaps without rows.
+/// Returns the next batch of `batches`, which may be empty.
 fn decode(opener: &Opener, batches: &mut FileBatches) -> Result<Option<RecordBatch>> {
     guarded(|| batches.next_batch()).map_err(|error| opener.located(error, batches.name()))
 }
 
-/// One task after the other.
+/// Tasks that are read one after another.
 struct Alone {
     opener: Arc<Opener>,
     tasks: Tasks,
@@ -238,42 +238,42 @@ impl Alone {
     }
 }
 
-/// What a worker says.
+/// A message of a worker.
 enum Message {
     Batch(Result<RecordBatch>),
-    /// Of its task, or if the order is no matter, of all that it does.
+    /// The end of its task or, if the order does not matter, of all its work.
     End,
 }
 
-/// What the caller's side of the threads holds.
+/// The caller's side of the workers.
 struct Crew {
     process: u32,
     batches: Batches,
     is_stopped: Arc<AtomicBool>,
 }
 
-/// Where the caller gets its batches.
+/// The source of the caller's batches.
 enum Batches {
     InOrder { tasks: Receiver<Option<Receiver<Message>>>, current: Option<Receiver<Message>> },
     InAnyOrder { all: Receiver<Message>, workers: usize },
 }
 
-/// What the workers take their tasks from.
+/// The source of the workers' tasks.
 struct Queue {
-    /// Nothing after the end or an error.
+    /// `None` after the end or an error.
     tasks: Option<Tasks>,
     results: Results,
 }
 
-/// Where batches are sent.
+/// The destination of batches.
 enum Results {
-    /// The channel of each task is sent here, in order; at last `None`.
+    /// Receives the channel of each task, in order, and finally `None`.
     InOrder(SyncSender<Option<Receiver<Message>>>),
     InAnyOrder(SyncSender<Message>),
 }
 
 impl Crew {
-    /// Starts `threads` workers, or fewer if the system has no more.
+    /// Starts `threads` workers, or fewer if the system has no more threads.
     fn start(opener: Arc<Opener>, tasks: Tasks, threads: usize, in_any_order: bool) -> State {
         let (results, mut batches) = match in_any_order {
             true => {
@@ -295,7 +295,7 @@ impl Crew {
             match worker.spawn(move || work(&opener, &queue, &is_stopped)) {
                 Ok(_) => started += 1,
                 Err(error) => {
-                    tracing::warn!(%error, started, "no more threads to read with");
+                    tracing::warn!(%error, started, "not all threads for reading could be started");
                     break;
                 }
             }
@@ -315,10 +315,11 @@ impl Crew {
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
-        let lost = |_| Error::new(ErrorKind::Unavailable, "a thread that read data files was lost");
+        let lost =
+            |_| Error::new(ErrorKind::Unavailable, "a thread that read data files terminated unexpectedly");
         if self.process != std::process::id() {
             return Err(Error::invalid_argument(
-                "the rows are being read by the process that this one was forked from",
+                "the scan was started in another process, from which this one was forked",
             )
             .with_hint("start the scan in the process that reads it"));
         }
@@ -356,7 +357,7 @@ impl Drop for Crew {
     }
 }
 
-/// A worker: takes tasks until there are none or nobody listens.
+/// Runs a worker: takes tasks until there are none or the receiver is gone.
 fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
     while let Some((task, sender, ends)) = take_task(opener, queue) {
         let outcome = task.and_then(|task| open_task(opener, task)).and_then(|batches| match batches {
@@ -376,13 +377,13 @@ fn work(opener: &Arc<Opener>, queue: &Mutex<Queue>, is_stopped: &AtomicBool) {
     if let Results::InAnyOrder(sender) = &queue.results {
         let sender = sender.clone();
         drop(queue);
-        // If nobody listens any more, nobody needs to know.
+        // If the receiver is gone, the end does not matter.
         let _ = sender.send(Message::End);
     }
 }
 
-/// The next task, the channel for its batches, and whether its end must be said there. A failure to find the
-/// next task is the last task.
+/// Returns the next task, the channel for its batches, and whether its end must be signaled there. A failure
+/// to find the next task is the last task.
 fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, SyncSender<Message>, bool)> {
     let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
     let mut tasks = queue.tasks.take()?;
@@ -391,7 +392,7 @@ fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Syn
         (Results::InAnyOrder(_), None) => None,
         (Results::InAnyOrder(sender), Some(task)) => Some((task, sender.clone(), false)),
         (Results::InOrder(order), None) => {
-            // If nobody listens any more, nobody needs to know.
+            // If the receiver is gone, the end does not matter.
             let _ = order.send(None);
             None
         }
@@ -407,7 +408,7 @@ fn take_task(opener: &Opener, queue: &Mutex<Queue>) -> Option<(Result<Task>, Syn
     taken
 }
 
-/// How many batches of `task` may wait: of a row group, as its size in the file tells.
+/// Returns how many batches of `task` may wait; for row groups this depends on their size in the file.
 fn waiting_batches(opener: &Opener, task: &Result<Task>) -> usize {
     match task {
         Ok(Task::Groups(file, groups, _)) => {

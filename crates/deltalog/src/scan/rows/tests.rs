@@ -1,5 +1,4 @@
-//! Reading files written by Arrow's own writer: which columns, which rows, in which order, and what goes
-//! wrong how.
+//! Reading of files from Arrow's own writer: columns, rows, order, and errors.
 
 use std::fs;
 use std::path::Path;
@@ -43,7 +42,7 @@ impl Table {
         self.directory.path().join(name)
     }
 
-    /// Names a file that is there already.
+    /// Adds an existing file.
     pub(super) fn add(&mut self, name: &str, partition_values: PartitionRow) {
         let size = fs::metadata(self.path(name)).map_or(0, |meta| meta.len());
         self.files.push(DataFile {
@@ -72,7 +71,11 @@ impl Table {
 
     pub(super) fn scan(&self) -> RowScan {
         let storage = Storage::open(self.directory.path().to_str().unwrap(), []).unwrap();
-        RowScan { small: (0, 0), much: 0, ..RowScan::new(storage, &self.schema, &self.partitions).unwrap() }
+        RowScan {
+            small_read: (0, 0),
+            bytes_worth_a_thread: 0,
+            ..RowScan::new(storage, &self.schema, &self.partitions).unwrap()
+        }
     }
 
     pub(super) fn where_(&self, sql: &str) -> RowScan {
@@ -81,7 +84,7 @@ impl Table {
             .unwrap()
     }
 
-    /// What the scan returns, which is the same with views.
+    /// Returns the rows of the scan, and checks that they are the same with views.
     pub(super) fn rows(&self, scan: RowScan) -> Result<RecordBatch> {
         if scan.in_any_order || !has_plain_texts(&DataType::Struct(scan.schema().fields().clone())) {
             return self.rows_of(scan);
@@ -102,7 +105,7 @@ impl Table {
                 assert_eq!(views.num_rows(), plain.num_rows());
             }
             (Err(plain), Err(views)) => assert_eq!(plain.to_string(), views.to_string().replace("View", "")),
-            (plain, views) => panic!("{plain:?} but with views {views:?}"),
+            (plain, views) => panic!("{plain:?}, but with views {views:?}"),
         }
         plain
     }
@@ -166,7 +169,8 @@ fn texts(values: &[&str]) -> ArrayRef {
     Arc::new(StringArray::from(values.to_vec()))
 }
 
-/// Two columns and a partition column `p`; a file for each of 1, NULL and 2, the rows counted on.
+/// Creates a table with two columns, a partition column `p`, and a file for each of 1, NULL and 2, with
+/// numbered rows.
 fn partitioned() -> Table {
     let mut table = Table::new(vec![
         field("id", DataType::Int64),
@@ -187,7 +191,7 @@ fn partitioned() -> Table {
         let columns = vec![
             ("unknown", ints(first..first + 100)),
             ("S", Arc::new(StringArray::from(strings)) as ArrayRef),
-            // What the file says about a partition column does not count.
+            // The file's own values of a partition column are ignored.
             ("p", ints(0..100)),
             ("id", ints(first..first + 100)),
         ];
@@ -208,7 +212,7 @@ fn columns_are_found_by_name_and_partition_values_come_from_the_log() {
 }
 
 #[test]
-fn the_projection_says_which_columns_in_which_order() {
+fn the_projection_selects_and_orders_columns() {
     let table = partitioned();
     let scan = table.scan().with_projection(&["S", "P", "Id"]).unwrap();
     assert_eq!(
@@ -231,7 +235,7 @@ fn the_projection_says_which_columns_in_which_order() {
 }
 
 #[test]
-fn predicates_select_what_filtering_afterwards_does() {
+fn predicates_select_the_same_rows_as_filtering_afterwards() {
     let table = partitioned();
     let all = table.rows(table.scan()).unwrap();
     for sql in [
@@ -260,7 +264,7 @@ fn predicates_select_what_filtering_afterwards_does() {
 #[test]
 fn files_and_row_groups_that_cannot_match_are_not_read() {
     let table = partitioned();
-    // Without its data pages a row group cannot be read: only the footer is left of the first two groups.
+    // A row group without its data pages cannot be read: of the first two groups, only the footer remains.
     let path = table.path("part 0.parquet");
     let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
         .parse_and_finish(&fs::File::open(&path).unwrap())
@@ -276,7 +280,7 @@ fn files_and_row_groups_that_cannot_match_are_not_read() {
     assert_eq!(table.rows(table.where_("p = 2")).unwrap().num_rows(), 100);
 }
 
-/// The columns of the law below, from one number a row; 0 is NULL.
+/// Returns the columns of the test below, from one number per row; 0 is NULL.
 fn law_columns(numbers: &[u8]) -> Vec<(&'static str, ArrayRef)> {
     let floats = [-1.5, -0.0, 0.0, 2.5, f64::INFINITY, f64::NAN];
     let number = |n: &u8| (*n > 0).then_some(i64::from(*n) - 5);
@@ -348,11 +352,12 @@ const LAW_PREDICATES: [&str; 22] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Row groups and pages are only left out if nothing in them matches: a predicate selects what filtering
-    /// afterwards does.
+    /// Row groups and pages are only skipped if nothing in them matches: a predicate selects the same rows as
+    /// filtering afterwards.
     #[test]
-    fn pruned_reading_is_filtering_afterwards(
-        numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize, batch_rows in 1..9usize, nested: bool,
+    fn pruned_reading_agrees_with_filtering_afterwards(
+        numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize,
+        batch_rows in 1..9usize, nested: bool,
     ) {
         let mut table = law_table();
         table.write_groups(law_columns(&numbers), PartitionRow::empty(), group_rows);
@@ -373,20 +378,23 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Order and content depend on neither threads nor batches nor row groups.
+    /// Order and contents do not depend on threads, batches or row groups.
     #[test]
     fn threads_keep_rows_and_their_order(
-        sizes in prop::collection::vec(0..40usize, 0..12), threads in 1..6usize, batch_rows in 1..20usize, group_rows in 1..20usize,
+        sizes in prop::collection::vec(0..40usize, 0..12), threads in 1..6usize,
+        batch_rows in 1..20usize, group_rows in 1..20usize,
         limit in 0..300i64, in_any_order: bool,
     ) {
-        let mut table = Table::new(vec![field("id", DataType::Int64), field("text", DataType::Utf8), field("twice", DataType::Int64)]);
+        let fields = [("id", DataType::Int64), ("text", DataType::Utf8), ("twice", DataType::Int64)];
+        let mut table = Table::new(fields.map(|(name, data_type)| field(name, data_type)).into());
         let (mut first, mut starts) = (0, Vec::new());
         for size in sizes {
             let next = first + size as i64;
             starts.push(first);
             let words: Vec<String> = (first..next).map(|id| format!("text {id}")).collect();
             let words = texts(&words.iter().map(String::as_str).collect::<Vec<_>>());
-            let columns = vec![("id", ints(first..next)), ("text", words), ("twice", ints((first..next).map(|id| 2 * id)))];
+            let twice = ints((first..next).map(|id| 2 * id));
+            let columns = vec![("id", ints(first..next)), ("text", words), ("twice", twice)];
             table.write_groups(columns, PartitionRow::empty(), group_rows);
             first = next;
         }
@@ -394,11 +402,15 @@ proptest! {
             let scan = scan.with_threads(threads).with_batch_rows(batch_rows);
             if in_any_order { scan.in_any_order() } else { scan }
         };
-        // The files are told apart by their rows; those of each come in order, so a stable sort by file
+        // Rows identify their files, and the rows of each file are in order. A stable sort by file therefore
         // restores everything.
         let in_order = |rows: RecordBatch| {
-            let (ids, words, twice) = (rows.column(0).as_primitive::<Int64Type>(), rows.column(1).as_string::<i32>(), rows.column(2).as_primitive::<Int64Type>());
-            assert!((0..rows.num_rows()).all(|row| words.value(row) == format!("text {}", ids.value(row)) && twice.value(row) == 2 * ids.value(row)));
+            let ids = rows.column(0).as_primitive::<Int64Type>();
+            let words = rows.column(1).as_string::<i32>();
+            let twice = rows.column(2).as_primitive::<Int64Type>();
+            assert!((0..rows.num_rows()).all(|row| {
+                words.value(row) == format!("text {}", ids.value(row)) && twice.value(row) == 2 * ids.value(row)
+            }));
             let mut ids = rows.column(0).as_primitive::<Int64Type>().values().to_vec();
             if in_any_order {
                 ids.sort_by_key(|id| starts.partition_point(|start| start <= id));
@@ -411,7 +423,7 @@ proptest! {
     }
 }
 
-/// Parquet, "Page Index": what cannot match is not decoded, nor is what no matching row needs.
+/// Parquet, "Page Index": pages that cannot match are not decoded, nor are pages that no matching row needs.
 #[test]
 fn pages_that_cannot_match_are_not_read() {
     let mut table = Table::new(vec![field("id", DataType::Int64), field("s", DataType::Utf8)]);
@@ -423,7 +435,7 @@ fn pages_that_cannot_match_are_not_read() {
     );
     let path = table.path("part 0.parquet");
     let mut bytes = fs::read(&path).unwrap();
-    // Pages of 100 rows: those of the first 100 are wiped out.
+    // The pages have 100 rows; those of the first 100 rows are overwritten.
     let reader = parquet::file::metadata::ParquetMetaDataReader::new()
         .with_page_index_policy(PageIndexPolicy::Required);
     let metadata = reader.parse_and_finish(&fs::File::open(&path).unwrap()).unwrap();
@@ -473,9 +485,9 @@ fn a_dropped_stream_stops_reading() {
     assert!(taken.load(Ordering::SeqCst) < 20, "memory is bounded");
     drop(stream);
     // The iterator, and the counter in it, live as long as the threads.
-    let patience = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_secs(20);
     while Arc::strong_count(&taken) > 1 {
-        assert!(Instant::now() < patience, "the threads go on");
+        assert!(Instant::now() < deadline, "the threads did not stop");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -520,7 +532,7 @@ fn rows_before_an_error_are_returned_and_nothing_after_it() {
 }
 
 #[test]
-fn a_stream_can_go_to_another_thread() {
+fn a_stream_can_be_sent_to_another_thread() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..5))]);
     let stream = table.scan().read(table.files.clone().into_iter().map(Ok));
@@ -530,7 +542,7 @@ fn a_stream_can_go_to_another_thread() {
 }
 
 #[test]
-fn an_absolute_path_is_read_where_it_lies() {
+fn absolute_paths_are_read_outside_the_table() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..5))]);
     let elsewhere = tempfile::tempdir().unwrap();
@@ -546,7 +558,7 @@ fn an_absolute_path_is_read_where_it_lies() {
 }
 
 #[test]
-fn no_damage_is_a_panic_or_goes_unnamed() {
+fn damaged_files_are_errors_that_name_the_file() {
     let mut table = Table::new(vec![field("id", DataType::Int64), field("s", DataType::Utf8)]);
     table.write(vec![("id", ints(0..50)), ("s", texts(&["x"; 50]))]);
     let whole = fs::read(table.path("part 0.parquet")).unwrap();

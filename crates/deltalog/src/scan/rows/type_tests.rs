@@ -1,4 +1,5 @@
-//! Every type as any writer may have stored it: read as the table's type with the same values, or refused.
+//! Every type in every form in which a writer may store it is read as the table's type with the same values,
+//! or refused.
 
 use std::fs;
 use std::sync::Arc;
@@ -25,7 +26,7 @@ fn ntz() -> DataType {
     DataType::Timestamp(TimeUnit::Microsecond, None)
 }
 
-/// What a table column of type `data_type` reads from a file that holds `stored`.
+/// Returns what a table column of type `data_type` reads from a file that stores `stored`.
 fn read(stored: ArrayRef, data_type: &DataType) -> Result<ArrayRef, crate::Error> {
     let mut table = Table::new(vec![Field::new("c", data_type.clone(), true)]);
     table.write(vec![("c", stored)]);
@@ -73,7 +74,7 @@ fn every_primitive_type_round_trips() {
 }
 
 #[test]
-fn strings_and_binary_of_any_layout() {
+fn strings_and_binary_of_any_layout_are_read() {
     let expected = StringArray::from(vec![Some("a"), None, Some("longer than twelve")]);
     reads(LargeStringArray::from_iter(expected.iter()), expected.clone());
     reads(StringViewArray::from_iter(expected.iter()), expected.clone());
@@ -90,7 +91,7 @@ fn strings_and_binary_of_any_layout() {
 }
 
 #[test]
-fn numbers_of_other_widths_if_their_values_fit() {
+fn numbers_of_other_widths_are_read_if_they_fit() {
     reads(Int32Array::from(vec![-128, 127]), Int8Array::from(vec![-128, 127]));
     reads(Int32Array::from(vec![-300, 300]), Int16Array::from(vec![-300, 300]));
     reads(Int16Array::from(vec![-300, 300]), Int64Array::from(vec![-300, 300]));
@@ -108,7 +109,7 @@ fn numbers_of_other_widths_if_their_values_fit() {
 }
 
 #[test]
-fn decimals_of_other_precisions_if_their_values_fit() {
+fn decimals_of_other_precisions_are_read_if_they_fit() {
     let decimal = |value: i128, precision, scale| {
         Decimal128Array::from(vec![value]).with_precision_and_scale(precision, scale).unwrap()
     };
@@ -125,7 +126,7 @@ fn decimals_of_other_precisions_if_their_values_fit() {
 }
 
 #[test]
-fn timestamps_of_other_units_and_kinds() {
+fn timestamps_of_other_units_and_kinds_are_read() {
     let micros = |values: Vec<i64>| TimestampMicrosecondArray::from(values);
     reads(TimestampMillisecondArray::from(vec![-1, 2]), micros(vec![-1000, 2000]));
     reads(TimestampMillisecondArray::from(vec![-1]).with_timezone("UTC"), micros(vec![-1000]));
@@ -147,7 +148,7 @@ fn strukt(fields: Vec<(&str, DataType, bool)>) -> Fields {
 }
 
 #[test]
-fn structs_gain_lose_and_reorder_fields() {
+fn struct_fields_may_be_added_removed_and_reordered() {
     let nulls = NullBuffer::from(vec![true, false, true]);
     let stored = StructArray::try_new(
         strukt(vec![
@@ -178,10 +179,10 @@ fn structs_gain_lose_and_reorder_fields() {
     )
     .unwrap();
     reads(stored.clone(), expected);
-    // Nothing in common: the struct's own NULLs are still known.
+    // The structs have no common field, but the struct's own NULLs are still known.
     let fields = strukt(vec![("new", DataType::Int32, true)]);
     reads(stored.clone(), StructArray::new(fields, vec![Arc::new(Int32Array::new_null(3))], Some(nulls)));
-    // A field that must not be NULL.
+    // This field must not be NULL.
     refuses(stored.clone(), &DataType::Struct(strukt(vec![("new", DataType::Int32, false)])));
     refuses(stored.clone(), &DataType::Struct(strukt(vec![("b", DataType::Int16, false)])));
     refuses(stored.clone(), &DataType::Struct(strukt(vec![("a", DataType::Int32, true)])));
@@ -189,7 +190,7 @@ fn structs_gain_lose_and_reorder_fields() {
 }
 
 #[test]
-fn lists_and_maps_with_other_names_inside() {
+fn lists_and_maps_with_other_inner_names_are_read() {
     let offsets = || OffsetBuffer::new(vec![0, 2, 2, 3].into());
     let nulls = || Some(NullBuffer::from(vec![true, false, true]));
     let list = |name: &str, values: ArrayRef| {
@@ -241,7 +242,7 @@ fn lists_and_maps_with_other_names_inside() {
 }
 
 #[test]
-fn required_columns_and_ambiguous_names() {
+fn missing_required_columns_and_ambiguous_names_are_errors() {
     let mut table = Table::new(vec![Field::new("c", DataType::Int32, false)]);
     table.write(vec![("c", Arc::new(Int32Array::from(vec![Some(1), None])))]);
     assert_eq!(table.error().kind(), ErrorKind::CorruptData);
@@ -271,7 +272,7 @@ fn missing_nested_columns_are_null() {
     assert!(rows.num_rows() == 3 && rows.columns().iter().all(|column| column.logical_null_count() == 3));
 }
 
-/// Writes a file with Parquet's own writer; `write` gets the columns one by one.
+/// Writes a file with Parquet's own writer; `write` receives the columns one by one.
 fn parquet_file(
     table: &mut Table,
     schema: &str,
@@ -292,7 +293,7 @@ fn parquet_file(
     table.add("own.parquet", PartitionRow::empty());
 }
 
-/// INT96: nanoseconds of the day, then the Julian day.
+/// INT96 consists of the nanoseconds of the day, then the Julian day.
 #[test]
 fn int96_keeps_the_years_1_to_9999() {
     let micros = [-62_135_596_800_000_000, -1, 0, 1_600_000_000_123_456, 253_402_300_799_999_999];
@@ -314,7 +315,8 @@ fn int96_keeps_the_years_1_to_9999() {
         Field::new("s", DataType::Struct(inner), true),
         Field::new("l", list, true),
     ]);
-    let schema = "message m { required int32 before; optional group l (LIST) { repeated group list { optional int96 element; } }
+    let schema = "message m { required int32 before;
+        optional group l (LIST) { repeated group list { optional int96 element; } }
         required group s { required int32 n; required int96 t; } required int96 t; }";
     parquet_file(&mut table, schema, |index, column| {
         match index {
@@ -330,10 +332,10 @@ fn int96_keeps_the_years_1_to_9999() {
     assert_eq!(rows.column(2).as_list::<i32>().values().as_ref(), &expected as &dyn Array);
 }
 
-/// Lists of two levels and decimals in bytes, as old writers made them (Parquet's "Backward-compatibility
+/// Two-level lists and decimals in bytes, as old writers stored them (Parquet's "Backward-compatibility
 /// rules").
 #[test]
-fn encodings_of_old_writers() {
+fn encodings_of_old_writers_are_read() {
     let list = DataType::List(Arc::new(Field::new("element", DataType::Int32, true)));
     let map = Fields::from(vec![
         Field::new("key", DataType::Int32, false),
@@ -390,10 +392,10 @@ fn encodings_of_old_writers() {
     assert_eq!(rows.column(5).as_ref(), &decimals as &dyn Array);
 }
 
-/// Parquet's "Backward-compatibility rules" for lists: a repeated group of more fields than one, or called
-/// `array` or `…_tuple`, is the element itself.
+/// Parquet's "Backward-compatibility rules" for lists: a repeated group that has several fields, or that is
+/// called `array` or `…_tuple`, is itself the element.
 #[test]
-fn lists_of_two_levels_with_nested_elements() {
+fn two_level_lists_with_nested_elements_are_read() {
     let ints = |names: &[&str]| {
         DataType::Struct(names.iter().map(|name| Field::new(*name, DataType::Int32, true)).collect())
     };
@@ -405,7 +407,8 @@ fn lists_of_two_levels_with_nested_elements() {
         ("nested", list(list(DataType::Int32))),
     ];
     let mut table = Table::new(fields.map(|(name, data_type)| Field::new(name, data_type, true)).to_vec());
-    let schema = "message m { optional group pairs (LIST) { repeated group anything { required int32 x; optional int32 y; } }
+    let schema = "message m { optional group pairs (LIST) {
+        repeated group anything { required int32 x; optional int32 y; } }
         optional group single (LIST) { repeated group array { required int32 x; } }
         optional group tuple (LIST) { repeated group tuple_tuple { required int32 x; } }
         optional group nested (LIST) { repeated group array (LIST) { repeated int32 array; } } }";
@@ -415,7 +418,7 @@ fn lists_of_two_levels_with_nested_elements() {
         let repeated = if index == 4 { [0, 2, 1] } else { repeated };
         column.typed::<PInt32>().write_batch(&[1, 2, 3], Some(&levels), Some(&repeated)).unwrap();
         if index == 4 {
-            // The second row: a list of no lists.
+            // The second row is a list without lists.
             column.typed::<PInt32>().write_batch(&[], Some(&[1]), Some(&[0])).unwrap();
         }
     });
@@ -435,14 +438,15 @@ fn lists_of_two_levels_with_nested_elements() {
     );
 }
 
-/// "some systems write optional keys": as long as there is one in every entry, they are keys.
+/// "some systems write optional keys": they are valid keys as long as none is missing.
 #[test]
-fn maps_with_optional_keys() {
+fn maps_with_optional_keys_are_read() {
     let entries = strukt(vec![("key", DataType::Int32, false), ("value", DataType::Int32, true)]);
     let map = DataType::Map(Arc::new(Field::new("key_value", DataType::Struct(entries), false)), false);
     for (levels, is_fine) in [([3i16, 3, 3], true), ([3, 2, 3], false)] {
         let mut table = Table::new(vec![Field::new("c", map.clone(), true)]);
-        let schema = "message m { optional group c (MAP) { repeated group map { optional int32 k; optional int32 v; } } }";
+        let entries = "repeated group map { optional int32 k; optional int32 v; }";
+        let schema = &format!("message m {{ optional group c (MAP) {{ {entries} }} }}");
         parquet_file(&mut table, schema, |index, column| {
             let levels = if index == 0 { levels } else { [3; 3] };
             let values = &[1, 2, 3][..levels.iter().filter(|level| **level == 3).count()];

@@ -1,14 +1,15 @@
-//! Variants as files hold them, to the one form that a scan returns. (Table features `variantType` and
+//! Conversion of stored variants to the one form that a scan returns. (Table features `variantType` and
 //! `variantShredding`; Parquet's `VariantEncoding.md` and `VariantShredding.md`.)
 //!
 //! ```text
-//! struct<metadata, value>                                             as it is
-//! struct<metadata, value, typed_value: struct<id: struct<value, typed_value: long>, …>>   put together: every typed part back into `value`
+//! struct<metadata, value>                                         unchanged
+//! struct<metadata, value, typed_value:                            reassembled: all typed parts
+//!     struct<id: struct<value, typed_value: long>, …>>            are encoded in `value` again
 //! ```
 //!
-//! - The parts of a struct are found by name, as Parquet's specification has it: Spark writes `value` first.
-//! - A variant that is there without any value is the variant null, as the specification of shredding asks
-//!   for.
+//! - The parts of a struct are found by name, as Parquet's specification requires: Spark writes `value`
+//!   first.
+//! - A variant that is present but has no value is the variant null, as the shredding specification requires.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -26,7 +27,7 @@ const TYPED_VALUE: &str = "typed_value";
 /// The variant null: a primitive of type 0.
 const NULL: &[u8] = &[0];
 
-/// Whether a struct of a file can be a variant.
+/// Returns whether a struct of a file can be a variant.
 pub(super) fn is_stored_variant(fields: &Fields) -> bool {
     let is_binary = |name: &str| {
         let is_bytes = |data_type: &DataType| {
@@ -38,7 +39,7 @@ pub(super) fn is_stored_variant(fields: &Fields) -> bool {
     has(METADATA) && (has(VALUE) || has(TYPED_VALUE)) && is_binary(METADATA) && is_binary(VALUE)
 }
 
-/// The variants of a file as structs of `parts`, which are `metadata` and `value`.
+/// Returns the variants of a file as structs of `parts`, which are `metadata` and `value`.
 pub(super) fn assemble(stored: &StructArray, parts: &Fields) -> Result<ArrayRef, ArrowError> {
     let whole = match stored.column_by_name(TYPED_VALUE) {
         Some(_) => Cow::Owned(unshred_variant(&VariantArray::try_new(stored)?)?.into_inner()),
@@ -47,7 +48,7 @@ pub(super) fn assemble(stored: &StructArray, parts: &Fields) -> Result<ArrayRef,
     let part = |name: &str| {
         let column = whole
             .column_by_name(name)
-            .ok_or_else(|| ArrowError::SchemaError(format!("a variant without '{name}'")))?;
+            .ok_or_else(|| ArrowError::SchemaError(format!("a variant has no field '{name}'")))?;
         cast(column, &DataType::Binary)
     };
     let (metadata, value) = (part(METADATA)?, part(VALUE)?);
@@ -64,7 +65,7 @@ pub(super) fn assemble(stored: &StructArray, parts: &Fields) -> Result<ArrayRef,
     )?))
 }
 
-/// `values` with the variant null for NULL.
+/// Replaces NULL by the variant null in `values`.
 fn without_nulls(values: &BinaryArray) -> ArrayRef {
     Arc::new(BinaryArray::from_iter_values(values.iter().map(|value| value.unwrap_or(NULL))))
 }

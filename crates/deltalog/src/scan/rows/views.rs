@@ -1,5 +1,5 @@
-//! Strings and bytes as views (Arrow, "Variable-size Binary View Layout"): what is long stays in the memory
-//! that its page was decompressed to, and is not copied.
+//! Strings and bytes as views (Arrow, "Variable-size Binary View Layout"). Long values stay in the memory of
+//! their decompressed page and are not copied.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use arrow::datatypes::{
 
 use crate::protocol::schema::is_variant;
 
-/// Less is not worth a copy.
+/// Smaller buffers are not worth copying.
 const FEW_BYTES: usize = 64 << 10;
 
-/// `schema` with views for all strings and bytes, however deep. Variants stay as they are.
+/// Replaces all strings and bytes in `schema` by views, at every nesting level. Variants are unchanged.
 pub(super) fn schema_with_views(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new_with_metadata(fields_with_views(schema.fields()), schema.metadata().clone()))
 }
@@ -22,7 +22,7 @@ fn fields_with_views(fields: &Fields) -> Fields {
     fields.iter().map(with_views).collect()
 }
 
-/// The same of a field.
+/// Does the same for a field.
 pub(super) fn with_views(field: &FieldRef) -> FieldRef {
     let data_type = match field.data_type() {
         _ if is_variant(field) => return Arc::clone(field),
@@ -34,7 +34,7 @@ pub(super) fn with_views(field: &FieldRef) -> FieldRef {
     Arc::new(Field::clone(field).with_data_type(data_type))
 }
 
-/// The view type with the values of `leaf`; for all but strings and bytes the type itself.
+/// Returns the view type for the values of `leaf`; for types other than strings and bytes, the type itself.
 pub(super) fn view_of(leaf: &DataType) -> DataType {
     match leaf {
         DataType::Utf8 | DataType::LargeUtf8 => DataType::Utf8View,
@@ -43,7 +43,8 @@ pub(super) fn view_of(leaf: &DataType) -> DataType {
     }
 }
 
-/// `array`, or a copy of it if it shows little of what it holds on to: a few rows of many pages.
+/// Returns `array`, or a copy of it if it uses little of the memory that it keeps alive: a few rows of many
+/// pages.
 pub(super) fn compact(array: ArrayRef) -> ArrayRef {
     match array.data_type() {
         DataType::Utf8View => compact_views::<StringViewType>(array),

@@ -1,5 +1,5 @@
-//! Conditions made up for the test: their SQL text, as users and Spark write it, and a second opinion on what
-//! they mean.
+//! Random conditions for the test: their SQL text, as users and Spark write it, and an independent
+//! evaluation.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use chrono_tz::Tz;
 use super::random::Random;
 use super::table::{Column, Row, V, is_nan, plain};
 
-/// A column, with a function of it or without.
+/// A column, or a function of a column.
 #[derive(Debug, Clone)]
 pub(super) struct Term {
     column: usize,
@@ -51,8 +51,8 @@ pub(super) enum Condition {
     And(Vec<Condition>),
     Or(Vec<Condition>),
     Not(Box<Condition>),
-    /// Something that nobody understands, and that is true, false or NULL.
-    Strange(Option<bool>),
+    /// A part that the parser does not understand, with its value: true, false or NULL.
+    Unknown(Option<bool>),
 }
 
 const LIKES: [&str; 9] = ["ab%", "a%", "%", "ab", "a_c%", "_", "%b%", "abc_%", "a\\\\\\\\\\%%"];
@@ -121,7 +121,7 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
         5 if is_text => Condition::StartsWith(term, random.one(&["a", "ab", "é", "abc"])),
         3..=6 if matches!(pool[0], V::Bool(_)) => Condition::Boolean(term),
         7 => Condition::CompareTerms(random.one(&OPS), term.clone(), term.partner(random, columns)),
-        8 if random.once_in(4) => Condition::Strange(random.one(&[Some(true), Some(false), None])),
+        8 if random.once_in(4) => Condition::Unknown(random.one(&[Some(true), Some(false), None])),
         _ => Condition::Compare(random.one(&OPS), term.clone(), literal(random), random.once_in(5)),
     }
 }
@@ -170,7 +170,7 @@ const CLOCKS: &[Function] = &[
 ];
 
 impl Term {
-    /// Another term that this one can be compared with.
+    /// Returns another term that this one can be compared with.
     fn partner(&self, random: &mut Random, columns: &[Column]) -> Self {
         let kind = |column: usize| {
             let wide = Some(&columns[column].data_type).filter(|t| matches!(t, DataType::Decimal128(38, _)));
@@ -202,7 +202,8 @@ impl Term {
         }
     }
 
-    /// The value for one of the column; `None` if clocks make it ambiguous what that is.
+    /// Evaluates the term for a value of the column; returns `None` if a change of clocks makes the result
+    /// ambiguous.
     fn of(&self, value: &V, zone: Tz) -> Option<V> {
         if *value == V::Null {
             return Some(V::Null);
@@ -349,21 +350,22 @@ impl Condition {
             Self::And(parts) => join(parts, " AND "),
             Self::Or(parts) => join(parts, " OR "),
             Self::Not(inner) => format!("NOT ({})", inner.sql(columns, zone)),
-            Self::Strange(_) => "hash(i) <> 7".to_owned(),
+            Self::Unknown(_) => "hash(i) <> 7".to_owned(),
         }
     }
 
-    /// Whether everything in it has one meaning only.
-    pub(super) fn is_strange(&self) -> bool {
+    /// Returns whether the condition is certain to be understood only in part.
+    pub(super) fn is_unknown(&self) -> bool {
         match self {
-            Self::Strange(_) => true,
-            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::is_strange),
-            Self::Not(inner) | Self::Is(inner, _) => inner.is_strange(),
+            Self::Unknown(_) => true,
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::is_unknown),
+            Self::Not(inner) | Self::Is(inner, _) => inner.is_unknown(),
             _ => false,
         }
     }
 
-    /// True, false or NULL for a row; an error where [`Term::of`] does not say.
+    /// Evaluates the condition for a row to true, false or NULL; returns an error where [`Term::of`] has no
+    /// result.
     pub(super) fn of(&self, row: &Row, zone: Tz) -> Result<Option<bool>, Ambiguous> {
         let value = |term: &Term| term.of(&row[term.column], zone).ok_or(Ambiguous);
         let all = |parts: &[Self], stop: bool| -> Result<Option<bool>, Ambiguous> {
@@ -420,12 +422,12 @@ impl Condition {
             Self::And(parts) => all(parts, false)?,
             Self::Or(parts) => all(parts, true)?,
             Self::Not(inner) => inner.of(row, zone)?.map(|truth| !truth),
-            Self::Strange(truth) => *truth,
+            Self::Unknown(truth) => *truth,
         })
     }
 }
 
-/// Clocks skip this time.
+/// The local time is skipped by the clocks.
 #[derive(Debug)]
 pub(super) struct Ambiguous;
 
@@ -470,7 +472,7 @@ fn float(v: &V) -> V {
     }
 }
 
-/// NaN is above all and equal to itself, the zeros are equal.
+/// Compares floats: NaN equals itself and is above all others, and the zeros are equal.
 fn floats(a: &V, b: &V) -> Ordering {
     match (a, b) {
         _ if is_nan(a) || is_nan(b) => is_nan(a).cmp(&is_nan(b)),

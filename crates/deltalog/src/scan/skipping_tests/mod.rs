@@ -1,11 +1,11 @@
-//! Skipping against reading everything: on tens of thousands of random pairs of a table and a predicate, no
-//! file is skipped that has a row for which the predicate is true, and the exact filter says of each row what
-//! a second, naive opinion says (protocol, "Per-file Statistics").
+//! File skipping compared with reading everything. For tens of thousands of random pairs of a table and a
+//! predicate, no file is skipped that has a row for which the predicate is true, and the exact filter agrees
+//! for each row with an independent, naive evaluation (protocol, "Per-file Statistics").
 //!
-//! - The tables know nulls, NaN, both zeros, nested columns, strings cut off, timestamps cut to the
-//!   millisecond, wide bounds, and statistics that are missing, partial, cut off or nonsense. Partition
-//!   values come as text.
-//! - The predicates go the way of a user's: SQL text, parsed, bound, pruned.
+//! - The tables contain nulls, NaN, both zeros, nested columns, truncated strings, timestamps truncated to
+//!   the millisecond, wide bounds, and statistics that are missing, partial, truncated or nonsensical.
+//!   Partition values are text.
+//! - The predicates take the path of a user's predicate: SQL text that is parsed, bound and used for pruning.
 
 mod condition;
 mod random;
@@ -50,7 +50,7 @@ impl Table {
         Self { schema, partitions, columns, files, actions, rows }
     }
 
-    /// What the statistics say, as a checkpoint's struct.
+    /// Returns the statistics as a checkpoint's struct.
     fn parsed(&self) -> StatsBounds {
         let leaves: Vec<ColumnPath> = leaf_columns(self.schema.arrow())
             .into_iter()
@@ -67,7 +67,7 @@ impl Table {
 }
 
 #[test]
-fn what_is_skipped_has_no_row_that_matches() {
+fn skipped_files_have_no_matching_row() {
     let (mut pairs, mut skipped, mut compared) = (0, 0, 0);
     for seed in 0..TABLES {
         let random = &mut Random(seed);
@@ -80,7 +80,11 @@ fn what_is_skipped_has_no_row_that_matches() {
             let sql = condition.sql(&table.columns, zone);
             let bound =
                 parse(&sql, zone.name(), ParseMode::Pruning).unwrap().bind_for_pruning(table.schema.arrow());
-            assert_eq!(bound.has_unknown(), condition.is_strange(), "{sql} is not understood as a whole");
+            assert_eq!(
+                bound.has_unknown(),
+                condition.is_unknown(),
+                "{sql} is understood differently than expected"
+            );
 
             let by_struct = prune(&bound, &parsed).unwrap();
             let kept = apply(
@@ -98,7 +102,7 @@ fn what_is_skipped_has_no_row_that_matches() {
             for (at, file) in table.files.iter().enumerate() {
                 let is_kept = kept.contains(&at);
                 skipped += usize::from(!is_kept);
-                // What is ambiguous may be true.
+                // An ambiguous condition may be true.
                 let matching =
                     file.rows.iter().find(|row| condition.of(row, zone).unwrap_or(Some(true)) == Some(true));
                 if let Some(row) = matching {
@@ -115,7 +119,7 @@ fn what_is_skipped_has_no_row_that_matches() {
             let Ok(exact) = parse(&sql, zone.name(), ParseMode::Strict)
                 .and_then(|predicate| predicate.bind(table.schema.arrow()))
             else {
-                assert!(condition.is_strange(), "{sql}");
+                assert!(condition.is_unknown(), "{sql}");
                 continue;
             };
             let mask = filter_mask(&exact, &table.rows).unwrap();
@@ -127,7 +131,7 @@ fn what_is_skipped_has_no_row_that_matches() {
             }
         }
     }
-    // A test that skips nothing shows nothing.
+    // A test that skips nothing proves nothing.
     assert!(
         pairs >= 50_000 && skipped > 50_000 && compared > 100_000,
         "{pairs} pairs, {skipped} files skipped, {compared} rows compared"

@@ -1,4 +1,4 @@
-//! Numbers that look random and are the same in every run.
+//! Reproducible pseudo-random numbers.
 
 /// SplitMix64.
 pub(super) struct Random(pub(super) u64);
@@ -12,12 +12,12 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`.
+    /// Returns a number below `limit`.
     pub(super) fn below(&mut self, limit: usize) -> usize {
         (self.next() % limit as u64) as usize
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
@@ -26,7 +26,7 @@ impl Random {
         &of[self.below(of.len())]
     }
 
-    /// A copy of one.
+    /// Returns a copy of one of the values.
     pub(super) fn one<T: Copy>(&mut self, of: &[T]) -> T {
         *self.pick(of)
     }

@@ -1,4 +1,4 @@
-//! Tables made up for the test: rows, and what a writer says of the files they are in.
+//! Random tables for the test: rows, and the statistics that a writer records for their files.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub(super) enum V {
     Clock(i64),
 }
 
-/// Name in the schema and in SQL, type, values.
+/// The name in the schema and in SQL, the type, and the values.
 pub(super) struct Column {
     pub(super) sql: &'static str,
     pub(super) path: &'static [&'static str],
@@ -32,11 +32,11 @@ pub(super) struct Column {
 }
 
 const DAY: i64 = 86_400_000_000;
-/// The cuts of `Text`s in statistics.
+/// The length at which strings are truncated in statistics.
 const LONGEST: usize = 3;
 
 fn instants() -> Vec<i64> {
-    // Around the turn of a year, a change of clocks in Europe, one in Newfoundland at 00:01, and odd
+    // Instants around a new year, a change of clocks in Europe, one in Newfoundland at 00:01, and with odd
     // microseconds.
     let around = [
         0,
@@ -163,7 +163,7 @@ pub(super) struct File {
     pub(super) stats: Option<String>,
 }
 
-/// A value of a column; a few neighbours of the pool, so that files differ.
+/// Creates a file whose values are a few neighbors in each column's pool, so that files differ.
 fn file(random: &mut Random, columns: &[Column]) -> File {
     let from: Vec<(usize, usize)> =
         columns.iter().map(|c| (random.below(c.pool.len()), 1 + random.below(3))).collect();
@@ -206,7 +206,7 @@ pub(super) fn files(random: &mut Random, columns: &[Column]) -> Vec<File> {
     (0..1 + random.below(6)).map(|_| file(random, columns)).collect()
 }
 
-/// What a writer says of `rows`; now and then nothing, or nothing that makes sense.
+/// Returns the statistics that a writer records for `rows`; sometimes none, or nonsensical ones.
 fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String> {
     let (wide, counted) = (random.once_in(5), !random.once_in(6));
     let mut parts = [String::new(), String::new(), String::new()];
@@ -232,7 +232,7 @@ fn stats(random: &mut Random, columns: &[Column], rows: &[Row]) -> Option<String
         };
         let (mut min, mut max) = (bound(least, random, false), bound(greatest, random, true));
         if places.len() > numbers.len() {
-            // Writers differ in whether they look at NaN.
+            // Writers differ in their treatment of NaN.
             match random.below(4) {
                 0 => (min, max) = (None, None),
                 1 => max = Some("\"NaN\"".to_owned()),
@@ -296,7 +296,7 @@ pub(super) fn is_nan(v: &V) -> bool {
     matches!(v, V::Float(f) if f.is_nan())
 }
 
-/// The order within a pool, NaN last.
+/// Compares in the order of a pool, with NaN last.
 pub(super) fn order(a: &V, b: &V) -> std::cmp::Ordering {
     match (a, b) {
         (V::Bool(a), V::Bool(b)) => a.cmp(b),
@@ -313,7 +313,7 @@ pub(super) fn order(a: &V, b: &V) -> std::cmp::Ordering {
     }
 }
 
-/// The digits of a decimal.
+/// Formats the digits of a decimal.
 pub(super) fn plain(unscaled: i128, scale: u32) -> String {
     let sign = if unscaled < 0 { "-" } else { "" };
     let (whole, fraction) =
@@ -324,7 +324,7 @@ pub(super) fn plain(unscaled: i128, scale: u32) -> String {
     }
 }
 
-/// A bound as a writer puts it down.
+/// Formats a bound as a writer does.
 fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
     Some(match value {
         V::Null => return None,
@@ -358,7 +358,7 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
             };
             serde_json::Value::from(text).to_string()
         }
-        // Cut to the millisecond below, also the maximum.
+        // Truncated to the millisecond, even the maximum.
         V::Instant(v) => {
             let instant = DateTime::from_timestamp_micros(v.div_euclid(1_000) * 1_000).unwrap();
             let offset = FixedOffset::east_opt(random.one(&[0, 0, 19_800, -12_600])).unwrap();
@@ -375,7 +375,7 @@ fn json(value: &V, upper: bool, random: &mut Random) -> Option<String> {
     })
 }
 
-/// All rows as the reader of data files would hand them out.
+/// Returns all rows as the reader of data files would.
 pub(super) fn batch(columns: &[Column], rows: &[&Row]) -> RecordBatch {
     let schema = Arc::new(schema(columns));
     let arrays = columns.iter().enumerate().map(|(at, column)| {
@@ -433,7 +433,7 @@ pub(super) fn batch(columns: &[Column], rows: &[&Row]) -> RecordBatch {
     .unwrap()
 }
 
-/// The files in the form of the log.
+/// Returns the files in the form of the log.
 pub(super) fn actions(files: &[File]) -> RecordBatch {
     let mut partitions = MapBuilder::new(None, StringBuilder::new(), StringBuilder::new());
     for file in files {
