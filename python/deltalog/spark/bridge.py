@@ -18,6 +18,7 @@ from deltalog.spark.read.relation import (
 )
 from deltalog.spark.sql import statements
 from deltalog.spark.write import job
+from deltalog.spark.write.outcome import after_commit
 
 
 class Bridge:
@@ -54,9 +55,10 @@ class Bridge:
 
     def _save(self, session: Any, scala_options: Any, data: Any, mode: str) -> Any:
         options = Options.of(self._jvm, scala_options)
-        job.save(self._jvm, session, data, options, mode)
-        snapshot = Snapshot.open(uri_of(self._jvm, session, options.path))
-        return snapshot_relation(self._jvm, session, snapshot, scala_options)
+        uri = uri_of(self._jvm, session, options.path)
+        version = job.save(self._jvm, session, data, options, mode)
+        with after_commit(uri, version, "opening the table again", "read the table to go on"):
+            return snapshot_relation(self._jvm, session, Snapshot.open(uri), scala_options)
 
     def _insert(self, session: Any, scala_options: Any, data: Any, overwrite: bool) -> None:
         job.insert(self._jvm, session, data, Options.of(self._jvm, scala_options), overwrite)

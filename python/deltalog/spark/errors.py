@@ -11,21 +11,27 @@ from collections import OrderedDict
 from typing import Any
 
 from deltalog._internal import (
+    CommitConflictError,
     DeltaError,
     InvalidArgumentError,
     NotATableError,
     SchemaMismatchError,
     UnsupportedFeatureError,
+    VersionNotFoundError,
 )
 from deltalog.spark.exceptions import as_sparks
 from deltalog.spark.read import file_errors
+from deltalog.spark.write.outcome import AfterCommitError
 
 __all__ = [
+    "AfterCommitError",
+    "CommitConflictError",
     "DeltaError",
     "InvalidArgumentError",
     "NotATableError",
     "SchemaMismatchError",
     "UnsupportedFeatureError",
+    "VersionNotFoundError",
 ]
 
 JAVA_EXCEPTION = "io.deltalog.spark.DeltalogException"

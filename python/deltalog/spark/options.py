@@ -112,10 +112,6 @@ class Options:
                 raise UnsupportedFeatureError(
                     f"the option {name} is not supported yet by deltalog: the schema of an existing table stays as it is"
                 )
-        if self.values.get("partitionoverwritemode", "static").lower() == "dynamic":
-            raise UnsupportedFeatureError(
-                "partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table"
-            )
         if _CLUSTERING in self.values:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
         for name in ("versionasof", "timestampasof"):

@@ -34,6 +34,7 @@ from deltalog.spark.read.commands import ANSWER, ARGUMENTS, answer_text
 from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
+from deltalog.spark.write.overwrite import check_overwrite
 
 # Spark refuses a reader that takes filters unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -118,6 +119,8 @@ class DeltalogDataSource(DataSource):
         )
         if pending is None:
             raise InvalidArgumentError(f"the mode {mode} cannot be nothing to do")
+        if overwrite:
+            check_overwrite(pending, connect_uri(self._options.path), self._options, session_mode=None)
         return DeltalogWriter(
             pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
         )

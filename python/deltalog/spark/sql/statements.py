@@ -4,6 +4,7 @@ the table is made first, then its entry in the session catalog.
 """
 
 import json
+from contextlib import AbstractContextManager
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkWrite
@@ -14,6 +15,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write import fit, job
+from deltalog.spark.write.outcome import after_commit
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 # What Spark keeps in the catalog for its own use.
@@ -45,11 +47,11 @@ def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
     location, uri = _location(jvm, session, catalog, table)
     _check(jvm, table)
     existing = _existing(uri)
-    if existing is None:
-        existing = _create_empty(jvm, session, table, uri)
-    elif table.schema().fields():
+    if existing is not None and table.schema().fields():
         _check_same(jvm, table, existing)
-    _register(jvm, catalog, table, existing, location)
+    version = _create_empty(jvm, session, table, uri) if existing is None else None
+    with _registering(table, uri, version):
+        _register(jvm, catalog, table, existing or Snapshot.open(uri), location)
 
 
 def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
@@ -62,6 +64,7 @@ def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
     if there and mode == "ErrorIfExists":
         raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} exists already")
     definition = catalog.getTableMetadata(table.identifier()) if there else table
+    _check_provider(jvm, definition)
     location, uri = _location(jvm, session, catalog, definition)
     _check(jvm, table)
     options = Options.of(jvm, table.storage().properties())
@@ -70,21 +73,32 @@ def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
     table_options = TableOptions(partition_by or None, configuration, None, _comment(table))
-    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), mode.lower(), table_options)
+    pending = job.begin(jvm, session, data, uri, mode.lower(), table_options, options)
+    version = None
     if pending is not None:
         operation = "WRITE" if there else "CREATE TABLE AS SELECT"
-        job.run(
-            jvm,
-            session,
-            data,
-            pending,
-            uri,
-            options,
-            operation,
-            _parameters(table, partition_by, configuration, mode),
-        )
+        parameters = _parameters(table, partition_by, configuration, mode)
+        version = job.run(jvm, session, data, pending, uri, options, operation, parameters)
     if not there:
-        _register(jvm, catalog, table, Snapshot.open(uri), location)
+        with _registering(table, uri, version):
+            _register(jvm, catalog, table, Snapshot.open(uri), location)
+
+
+def _registering(table: Any, uri: str, version: int | None) -> AbstractContextManager[None]:
+    """What fails while the catalog's entry is made says that `version` was committed."""
+    name = table.identifier().unquotedString()
+    step = f"registering the table {name} in the session catalog"
+    return after_commit(uri, version, step, f"register it with CREATE TABLE {name} USING deltalog LOCATION '{uri}'")
+
+
+def _check_provider(jvm: Jvm, definition: Any) -> None:
+    """Checks that the table of a name is one of ours: another one's files must not get a log beside them."""
+    if not jvm.static("TableDefinition", "isOurs", definition):
+        provider = definition.provider().get() if definition.provider().isDefined() else "unknown"
+        name = definition.identifier().unquotedString()
+        raise InvalidArgumentError(
+            f"the table {name} is of the format {provider}, which deltalog does not overwrite: drop it first, or write to another name"
+        )
 
 
 def _query(jvm: Jvm, session: Any, statement: Any) -> Any:
@@ -123,7 +137,8 @@ def _existing(uri: str) -> Snapshot | None:
         return None
 
 
-def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> Snapshot:
+def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> int | None:
+    """Creates a table without rows; returns its version."""
     if not table.schema().fields():
         raise NotATableError(
             f"there is no Delta table at {uri}, and CREATE TABLE names no columns to make one"
@@ -137,11 +152,10 @@ def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> Snapshot:
         "errorifexists",
         TableOptions(partition_by or None, configuration, None, _comment(table)),
     )
-    if pending is not None:
-        pending.commit(
-            "CREATE TABLE", _parameters(table, partition_by, configuration, None), job.engine_info(session)
-        )
-    return Snapshot.open(uri)
+    if pending is None:
+        return None
+    parameters = _parameters(table, partition_by, configuration, None)
+    return pending.commit("CREATE TABLE", parameters, job.engine_info(session))
 
 
 def _check_same(jvm: Jvm, table: Any, existing: Snapshot) -> None:

@@ -11,48 +11,63 @@ from typing import Any
 from deltalog._internal import SparkWrite, __version__
 from deltalog.arguments import TableOptions
 from deltalog.spark import schema
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write import fit
+from deltalog.spark.write.base import base_of
 from deltalog.spark.write.interrupts import RunningWrite, running_write
+from deltalog.spark.write.overwrite import check_overwrite
 
 _MODES = {"Append": "append", "Overwrite": "overwrite", "Ignore": "ignore", "ErrorIfExists": "errorifexists"}
 
 
-def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> None:
-    """`df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`."""
+def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int | None:
+    """Carries out `df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`.
+
+    Returns the version committed; None if the mode is `ignore` and the table exists.
+    """
     options.check_write()
     partition_by = options.partition_by()
-    schema_json = schema.of_data(data.schema().json())
     uri = uri_of(jvm, session, options.path)
-    pending = SparkWrite.begin(
-        uri, schema_json, _MODES[mode], TableOptions(partition_by, options.table_configuration())
-    )
-    if pending is not None:
-        parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
-        run(jvm, session, data, pending, uri, options, "WRITE", parameters)
+    table = TableOptions(partition_by, options.table_configuration())
+    pending = begin(jvm, session, data, uri, _MODES[mode], table, options)
+    if pending is None:
+        return None
+    parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
+    return run(jvm, session, data, pending, uri, options, "WRITE", parameters)
 
 
 def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool) -> None:
-    """`INSERT INTO` and `INSERT OVERWRITE` (of the whole table); Spark has put the columns into the table's
-    order already.
-    """
+    """Carries out `INSERT INTO` and `INSERT OVERWRITE`, whose columns Spark has put into the table's order."""
     if {"versionasof", "timestampasof", "timestampasofmicros"} & options.values.keys():
         raise InvalidArgumentError("a table at an older version cannot be written to")
     if options.wants_changes:
         raise InvalidArgumentError("a change data feed cannot be written to")
-    if session.sessionState().conf().partitionOverwriteMode().toString() == "DYNAMIC" and overwrite:
-        raise UnsupportedFeatureError(
-            "partitionOverwriteMode=dynamic is not supported yet by deltalog: an overwrite replaces the whole table"
-        )
     uri = uri_of(jvm, session, options.path)
     mode = "Overwrite" if overwrite else "Append"
-    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), _MODES[mode], TableOptions())
+    pending = begin(jvm, session, data, uri, _MODES[mode], TableOptions(), options)
     if pending is not None:
         run(jvm, session, data, pending, uri, options, "WRITE", {"mode": mode, "partitionBy": "[]"})
+
+
+def begin(
+    jvm: Jvm, session: Any, data: Any, uri: str, mode: str, table: TableOptions, options: Options
+) -> SparkWrite | None:
+    """Checks a write of `data` against the table; None if the mode is `ignore` and the table exists.
+
+    An overwrite is based on the version that its data was read at, if it was read from the same table.
+    """
+    base = None
+    if mode == "overwrite":
+        base = base_of(jvm, data, uri, [uri_of(jvm, session, root) for root in options.allowed_roots])
+    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), mode, table)
+    if pending is not None and mode == "overwrite":
+        session_mode = session.sessionState().conf().partitionOverwriteMode().toString()
+        check_overwrite(pending, uri, options, session_mode)
+    return pending
 
 
 def run(

@@ -52,6 +52,11 @@ public class DeltalogFileIndex implements FileIndex {
     return label;
   }
 
+  /** The table's location, version and id, as location@version#id; a change data feed has no version. */
+  public String identity() {
+    return identity;
+  }
+
   private Object ask(Object[] request) {
     return Bridge.checked(planner.apply(request));
   }

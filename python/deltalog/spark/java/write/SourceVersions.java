@@ -1,0 +1,64 @@
+package io.deltalog.spark;
+
+import java.util.Arrays;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Locale;
+import java.util.Set;
+import org.apache.spark.sql.catalyst.plans.QueryPlan;
+import org.apache.spark.sql.catalyst.trees.TreeNode;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation;
+
+/**
+ * The versions of tables that a DataFrame stays on, found in its analyzed plan: in subqueries, common table
+ * expressions and views, too. The optimized plan does not serve, because answers from the log and cached data
+ * have taken the place of relations there.
+ *
+ * A version that the query asks for (VERSION AS OF and the like) is left out: its rows are meant to be old.
+ */
+public class SourceVersions {
+  private static final List TIME_TRAVEL =
+      Arrays.asList(new String[] {"versionasof", "timestampasof", "timestampasofmicros"});
+
+  /** The identity of each file index in the plan, as DeltalogFileIndex has it. */
+  public static String[] of(TreeNode plan) {
+    Set found = new LinkedHashSet();
+    collect(plan, found);
+    return (String[]) found.toArray(new String[0]);
+  }
+
+  private static void collect(TreeNode node, Set found) {
+    if (node instanceof LogicalRelation && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
+      HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) node).relation();
+      if (relation.location() instanceof DeltalogFileIndex && !travels(relation)) {
+        found.add(((DeltalogFileIndex) relation.location()).identity());
+      }
+    }
+    collectAll(node.children(), found);
+    collectAll(node.innerChildren(), found);
+    if (node instanceof QueryPlan) {
+      collectAll(((QueryPlan) node).subqueries(), found);
+    }
+  }
+
+  private static void collectAll(scala.collection.Iterable nodes, Set found) {
+    scala.collection.Iterator each = nodes.iterator();
+    while (each.hasNext()) {
+      Object node = each.next();
+      if (node instanceof TreeNode) {
+        collect((TreeNode) node, found);
+      }
+    }
+  }
+
+  private static boolean travels(HadoopFsRelation relation) {
+    scala.collection.Iterator names = relation.options().keysIterator();
+    while (names.hasNext()) {
+      if (TIME_TRAVEL.contains(((String) names.next()).toLowerCase(Locale.ROOT))) {
+        return true;
+      }
+    }
+    return false;
+  }
+}

@@ -1,0 +1,26 @@
+"""Says that a commit stands when something fails after it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from deltalog._internal import DeltaError
+
+
+class AfterCommitError(DeltaError):
+    """The write was committed as `version`, and a step after the commit failed. Do not repeat the write."""
+
+
+@contextmanager
+def after_commit(uri: str, version: int | None, step: str, hint: str) -> Iterator[None]:
+    """Turns what fails inside into an error that names the committed version; None: nothing was committed."""
+    try:
+        yield
+    except BaseException as error:
+        if version is None:
+            raise
+        text = f"version {version} of the table {uri} was committed, but {step} failed"
+        if not isinstance(error, Exception):
+            raise type(error)(f"{text}: it was interrupted") from error
+        failure = AfterCommitError(f"{text}: {str(error) or type(error).__name__}; {hint}")
+        failure.table, failure.version, failure.hint = uri, version, hint
+        raise failure from error

@@ -1,0 +1,199 @@
+"""Which rows an overwrite replaces, and what it is based on."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
+
+import deltalake
+import pytest
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+
+from deltalog.spark import bridge
+from deltalog.spark.errors import AfterCommitError, DeltaError, InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.sql import statements
+from deltalog.spark.tables import DeltaTable
+
+MODE = "spark.sql.sources.partitionOverwriteMode"
+SCHEMA = "a int, p string"
+
+
+def rows(path: str) -> list[tuple[int, str]]:
+    table = deltalake.DeltaTable(path).to_pyarrow_table()
+    return sorted((row["a"], row["p"]) for row in table.to_pylist())
+
+
+@contextmanager
+def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
+    spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        spark.conf.unset(name)
+
+
+@pytest.fixture
+def named(spark: SparkSession, path: str) -> Iterator[str]:
+    """The table `t` at `path`: one row in each of the partitions x and y."""
+    data = spark.createDataFrame([(1, "x"), (2, "y")], SCHEMA)
+    data.write.format("deltalog").partitionBy("p").option("path", path).saveAsTable("t")
+    yield path
+    spark.sql("DROP TABLE t")
+
+
+WAYS: dict[str, Callable[[SparkSession, DataFrame, str], object]] = {
+    "save": lambda _, new, path: new.write.format("deltalog").mode("overwrite").save(path),
+    "save with partitionBy": lambda _, new, path: (
+        new.write.format("deltalog").mode("overwrite").partitionBy("p").save(path)
+    ),
+    "saveAsTable": lambda _, new, path: (
+        new.write.format("deltalog").mode("overwrite").partitionBy("p").saveAsTable("t")
+    ),
+    "insertInto": lambda _, new, path: new.write.mode("overwrite").insertInto("t"),
+    "insertInto of a path": lambda _, new, path: new.write.insertInto(f"deltalog.`{path}`", overwrite=True),
+    "INSERT": lambda spark, new, path: spark.sql("INSERT OVERWRITE t SELECT 3, 'x'"),
+    "INSERT by path": lambda spark, new, path: spark.sql(
+        f"INSERT OVERWRITE deltalog.`{path}` SELECT 3, 'x'"
+    ),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_dynamic_overwrite_as_a_session_setting_is_refused(
+    spark: SparkSession, named: str, way: str
+) -> None:
+    new = spark.createDataFrame([(3, "x")], SCHEMA)
+    for value in ("dynamic", "DYNAMIC"):
+        with setting(spark, MODE, value), pytest.raises(UnsupportedFeatureError, match="dynamic"):
+            WAYS[way](spark, new, named)
+        assert rows(named) == [(1, "x"), (2, "y")]
+    WAYS[way](spark, new, named)
+    assert rows(named) == [(3, "x")]
+
+
+OPTION = "partitionOverwriteMode"
+
+
+def test_the_option_goes_before_the_session_setting(spark: SparkSession, named: str) -> None:
+    writer = spark.createDataFrame([(3, "x")], SCHEMA).write.format("deltalog").mode("overwrite")
+    with pytest.raises(UnsupportedFeatureError, match="dynamic"):
+        writer.option(OPTION, "dynamic").save(named)
+    with pytest.raises(UnsupportedFeatureError, match="dynamic"):
+        writer.option(OPTION, "Dynamic").partitionBy("p").saveAsTable("t")
+    with pytest.raises(InvalidArgumentError, match="static"):
+        writer.option(OPTION, "some").save(named)
+    assert rows(named) == [(1, "x"), (2, "y")]
+    with setting(spark, MODE, "dynamic"):
+        writer.option(OPTION, "static").save(named)
+    assert rows(named) == [(3, "x")]
+
+
+def test_dynamic_overwrite_says_nothing_about_other_writes(
+    spark: SparkSession, named: str, tmp_path: Path
+) -> None:
+    """An append replaces nothing, and without partitions both modes replace the whole table."""
+    new = spark.createDataFrame([(3, "x")], SCHEMA)
+    plain = str(tmp_path / "plain")
+    with setting(spark, MODE, "dynamic"):
+        new.write.format("deltalog").mode("append").save(named)
+        new.write.format("deltalog").mode("overwrite").save(plain)
+        new.selectExpr("a + 1 AS a", "p").write.format("deltalog").mode("overwrite").save(plain)
+        new.write.format("deltalog").mode("overwrite").partitionBy("p").save(str(tmp_path / "new"))
+    assert rows(named) == [(1, "x"), (2, "y"), (3, "x")]
+    assert rows(plain) == [(4, "x")]
+    assert rows(str(tmp_path / "new")) == [(3, "x")]
+
+
+def test_ways_that_spark_refuses_for_us(spark: SparkSession, named: str) -> None:
+    new = spark.createDataFrame([(3, "x")], SCHEMA)
+    for write in (
+        lambda: new.writeTo("t").overwritePartitions(),
+        lambda: new.writeTo("t").overwrite(new.p == "x"),
+        lambda: new.writeTo("t").using("deltalog").createOrReplace(),
+        lambda: new.writeTo("t").using("deltalog").replace(),
+    ):
+        with pytest.raises((DeltaError, AnalysisException)):
+            write()
+        assert rows(named) == [(1, "x"), (2, "y")]
+    assert spark.table("t").count() == 2
+
+
+def log_of(path: str) -> list[str]:
+    return sorted(file.name for file in Path(path, "_delta_log").glob("*.json"))
+
+
+@contextmanager
+def dropped(spark: SparkSession, *names: str) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        for name in names:
+            spark.sql(f"DROP TABLE IF EXISTS {name}")
+
+
+@pytest.mark.parametrize("mode", ["overwrite", "append"])
+def test_save_as_table_over_another_format_is_refused(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    with dropped(spark, "plain"):
+        old = spark.createDataFrame([(1, "x")], SCHEMA)
+        old.write.format("parquet").option("path", str(tmp_path / "plain")).saveAsTable("plain")
+        before = sorted(tmp_path.rglob("*"))
+        new = spark.createDataFrame([(2, "y")], SCHEMA)
+        with pytest.raises((DeltaError, AnalysisException), match="(?i)parquet"):
+            new.write.format("deltalog").mode(mode).saveAsTable("plain")
+        assert sorted(tmp_path.rglob("*")) == before
+        assert [tuple(row) for row in spark.table("plain").collect()] == [(1, "x")]
+
+
+@pytest.mark.parametrize("is_managed", [True, False])
+def test_save_as_table_in_overwrite_mode_makes_a_version(
+    spark: SparkSession, path: str, is_managed: bool
+) -> None:
+    """It never drops the table, so a job that fails leaves the table as it was."""
+    with dropped(spark, "kept"):
+        writer = spark.createDataFrame([(1, "x")], SCHEMA).write.format("deltalog")
+        (writer if is_managed else writer.option("path", path)).saveAsTable("kept")
+        location = url2pathname(urlsplit(DeltaTable.forName(spark, "kept").detail().collect()[0]["location"]).path)
+        table_id = deltalake.DeltaTable(location).metadata().id
+        failing = spark.range(4, numPartitions=2).selectExpr(
+            "CAST(if(id = 3, raise_error('boom'), id) AS INT) AS a", "'y' AS p"
+        )
+        before = sorted(Path(location).rglob("*"))
+        with pytest.raises(Exception, match="boom"):
+            failing.write.format("deltalog").mode("overwrite").saveAsTable("kept")
+        assert [file for file in sorted(Path(location).rglob("*")) if file not in before] == []
+        assert [tuple(row) for row in spark.table("kept").collect()] == [(1, "x")]
+        new = spark.createDataFrame([(2, "y")], SCHEMA)
+        new.write.format("deltalog").mode("overwrite").saveAsTable("kept")
+        assert [tuple(row) for row in spark.table("kept").collect()] == [(2, "y")]
+        assert [tuple(row) for row in spark.sql("SELECT * FROM kept VERSION AS OF 0").collect()] == [(1, "x")]
+        assert deltalake.DeltaTable(location).metadata().id == table_id
+
+
+def test_what_fails_after_a_commit_says_that_it_stands(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def failing(*_: object) -> None:
+        raise OSError("the store went away")
+
+    data = spark.createDataFrame([(1, "x")], SCHEMA)
+    data.write.format("deltalog").save(path)
+    monkeypatch.setattr(bridge, "snapshot_relation", failing)
+    with pytest.raises(AfterCommitError, match="version 1 .* was committed.*the store went away") as caught:
+        data.write.format("deltalog").mode("append").save(path)
+    assert caught.value.version == 1
+    assert log_of(path)[-1] == "00000000000000000001.json"
+    with pytest.raises(OSError, match="the store went away") as unwritten:
+        data.write.format("deltalog").mode("ignore").save(path)
+    assert not isinstance(unwritten.value, DeltaError)
+    with dropped(spark, "unregistered"):
+        monkeypatch.setattr(statements, "_register", failing)
+        for statement in (
+            f"CREATE TABLE unregistered (a INT) USING deltalog LOCATION '{path} 2'",
+            f"CREATE TABLE unregistered USING deltalog LOCATION '{path} 3' AS SELECT 1 AS a",
+        ):
+            with pytest.raises(AfterCommitError, match="version 0 .* committed.*registering") as caught:
+                spark.sql(statement)
+            assert caught.value.version == 0
+        assert log_of(f"{path} 2") == log_of(f"{path} 3") == ["00000000000000000000.json"]
