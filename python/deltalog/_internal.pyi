@@ -303,9 +303,18 @@ class SparkWrite:
     @property
     def table_schema_json(self) -> str | None:
         """The existing table's schema, None when the write creates the table."""
-    def commit(self, operation: str, parameters: Mapping[str, str], engine_info: str) -> int:
+    def commit(
+        self,
+        operation: str,
+        parameters: Mapping[str, str],
+        engine_info: str,
+        written: tuple[int, int] | None = None,
+    ) -> int:
         """Reads the footers of what was written (nothing, or no directory at all, is a commit without files),
         commits, and returns the version.
+
+        `written` is how many rows and how many partitions Spark says that it wrote. If the files hold
+        anything else, they are deleted, an error is raised and nothing is committed.
         """
     def abort(self) -> None:
         """Deletes what was written. Never called after `commit` was."""

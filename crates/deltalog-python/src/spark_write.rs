@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use deltalog::protocol::{Add, StructType};
 use deltalog::transaction::{Operation, SaveMode};
+use deltalog::write::Written;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -184,16 +185,21 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
+    #[pyo3(signature = (operation, parameters, engine_info, written = None))]
     fn commit(
         &self,
         py: Python<'_>,
         operation: &str,
         parameters: BTreeMap<String, String>,
         engine_info: &str,
+        written: Option<(u64, u64)>,
     ) -> PyResult<u64> {
         call(py, || {
             let pending = self.take()?;
-            let files = pending.adopt(&self.token.directory).inspect_err(|_| {
+            let partitioned = !self.partition_columns.is_empty();
+            let written = written
+                .map(|(rows, partitions)| Written { rows, partitions: partitioned.then_some(partitions) });
+            let files = pending.adopt(&self.token.directory, written).inspect_err(|_| {
                 // Return the error that made the files unusable. Files that could not be deleted are left for
                 // clean-up.
                 let _ = self.delete_files();

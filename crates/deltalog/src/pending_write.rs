@@ -23,7 +23,7 @@ use crate::snapshot::Snapshot;
 use crate::stats::IndexedColumns;
 use crate::storage::Storage;
 use crate::transaction::{Committed, ConflictReason, Operation, SaveMode, TableDefinition, Transaction};
-use crate::write::{AdoptOptions, DataWriter, WriteOptions, adopt, indexed_columns};
+use crate::write::{AdoptOptions, DataWriter, WriteOptions, Written, adopt, indexed_columns};
 
 /// What somebody wants to write.
 #[derive(Debug, Clone)]
@@ -233,12 +233,13 @@ impl PendingWrite {
         )
     }
 
-    /// The files that an engine wrote below `directory`, a path relative to the table's root, made durable.
-    /// Files without rows are deleted.
+    /// Takes the files that an engine wrote below `directory`, a path relative to the table's root, and makes
+    /// them durable. Files without rows are deleted. If the engine says what it wrote, the files must hold
+    /// exactly that.
     ///
     /// # Errors
-    /// `CorruptData` for files that are not as they must be, and the store's own.
-    pub fn adopt(&self, directory: &str) -> Result<Vec<Add>> {
+    /// `CorruptData` for files that are not as they must be, those of [`Written::check`], and the store's own.
+    pub fn adopt(&self, directory: &str, written: Option<Written>) -> Result<Vec<Add>> {
         let options = AdoptOptions {
             schema: Arc::clone(&self.schema),
             partition_columns: self.definition.partition_columns.clone(),
@@ -246,6 +247,11 @@ impl PendingWrite {
             threads: 8,
         };
         let adopted = adopt(&self.storage, directory, &options)?;
+        if let Some(written) = written {
+            written
+                .check(&adopted.adds)
+                .map_err(|error| error.in_table(self.storage.url()).at_path(directory))?;
+        }
         for path in &adopted.empty {
             self.storage.delete(path)?;
         }

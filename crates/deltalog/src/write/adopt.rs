@@ -9,11 +9,12 @@
 //!   to be unescaped.
 //! - Footers are read, data pages are not: nobody looks whether there is a NaN.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
+use serde::Deserialize;
 
 use super::hive;
 use crate::error::{Error, ErrorKind, Result};
@@ -42,6 +43,65 @@ pub struct Adopted {
     pub adds: Vec<Add>,
     /// Decoded paths, relative to the table's root, of the files without rows: the caller may delete them.
     pub empty: Vec<String>,
+}
+
+/// What an engine says that it wrote, to be compared with what [`adopt`] found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Written {
+    /// The number of rows.
+    pub rows: u64,
+    /// The number of partitions; `None` if the table has no partition columns.
+    pub partitions: Option<u64>,
+}
+
+impl Written {
+    /// Checks that `adds` are all that the engine wrote.
+    ///
+    /// # Errors
+    /// `FileNotFound` if rows are missing, `CorruptData` if there are more than were written, `Unsupported`
+    /// if partitions share a directory.
+    pub fn check(self, adds: &[Add]) -> Result<()> {
+        let rows = adds.iter().map(rows_of).sum::<Result<u64>>()?;
+        if rows != self.rows {
+            let kind = if rows < self.rows { ErrorKind::FileNotFound } else { ErrorKind::CorruptData };
+            return Err(Error::new(
+                kind,
+                format!(
+                    "the engine says that it wrote {} rows, but the files in the table's directory hold {rows}; nothing was \
+                     committed",
+                    self.rows
+                ),
+            )
+            .with_hint("let all executors write to one file system: the table's path must be the same place for them and the driver"));
+        }
+        let directories = adds.iter().map(|add| &add.partition_values).collect::<BTreeSet<_>>().len() as u64;
+        match self.partitions {
+            Some(partitions) if partitions != directories => Err(Error::unsupported(format!(
+                "the engine wrote {partitions} partitions into {directories} directories, so the partition values of some rows \
+                 are lost; nothing was committed"
+            ))
+            .with_hint(
+                "a file system that does not distinguish upper and lower case cannot hold partition values that differ in case \
+                 only, and no file system can hold both null and '__HIVE_DEFAULT_PARTITION__'",
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn rows_of(add: &Add) -> Result<u64> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Count {
+        num_records: u64,
+    }
+    let stats = add.stats.as_deref().unwrap_or_default();
+    let count: Count = serde_json::from_str(stats).map_err(|error| {
+        Error::corrupt_data("the statistics of the file have no number of rows")
+            .at_path(&add.path)
+            .with_source(error)
+    })?;
+    Ok(count.num_records)
 }
 
 /// The data files below `directory`, a decoded path relative to the table's root.

@@ -10,7 +10,7 @@ use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 
-use super::{AdoptOptions, Adopted, adopt};
+use super::{AdoptOptions, Adopted, Written, adopt};
 use crate::protocol::path;
 use crate::stats::IndexedColumns;
 use crate::{Error, ErrorKind, Storage};
@@ -133,4 +133,22 @@ fn files_that_are_not_where_or_what_they_should_be() {
     assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("0c5f/torn.parquet")));
     fs::write(root.path().join("0c5f/torn.parquet"), "").unwrap();
     assert_eq!(adopted(&root, &[]).unwrap_err().kind(), ErrorKind::CorruptData);
+}
+
+#[test]
+fn files_hold_what_the_engine_says_it_wrote() {
+    let root = TempDir::new().unwrap();
+    put(&root, "job/a=1/B=x/part-0.parquet", 3);
+    put(&root, "job/a=1/B=y/part-0.parquet", 2);
+    put(&root, "job/a=1/B=y/part-1.parquet", 1);
+    let adds = adopted(&root, &["a", "B"]).unwrap().adds;
+    let checked = |rows, partitions| Written { rows, partitions }.check(&adds).map_err(|error| error.kind());
+    assert_eq!(checked(6, None), Ok(()));
+    assert_eq!(checked(6, Some(2)), Ok(()));
+    assert_eq!(checked(7, Some(2)), Err(ErrorKind::FileNotFound));
+    assert_eq!(checked(5, Some(2)), Err(ErrorKind::CorruptData));
+    assert_eq!(checked(6, Some(3)), Err(ErrorKind::Unsupported));
+    let nothing = Written { rows: 0, partitions: Some(0) };
+    assert!(nothing.check(&[]).is_ok());
+    assert_eq!(Written { rows: 1, ..nothing }.check(&[]).unwrap_err().kind(), ErrorKind::FileNotFound);
 }

@@ -23,7 +23,7 @@ mod hive;
 mod indexed;
 mod split;
 
-pub use adopt::{AdoptOptions, Adopted, adopt};
+pub use adopt::{AdoptOptions, Adopted, Written, adopt};
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
 pub use indexed::indexed_columns;

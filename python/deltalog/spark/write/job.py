@@ -13,7 +13,6 @@ from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write import fit
@@ -63,7 +62,7 @@ def begin(
     base = None
     if mode == "overwrite":
         base = base_of(jvm, data, uri, [uri_of(jvm, session, root) for root in options.allowed_roots])
-    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), mode, table)
+    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), mode, table, base=base)
     if pending is not None and mode == "overwrite":
         session_mode = session.sessionState().conf().partitionOverwriteMode().toString()
         check_overwrite(pending, uri, options, session_mode)
@@ -84,29 +83,32 @@ def run(
     with running_write(session.sparkContext()) as running:
         try:
             _check_calendar(session)
-            _write_files(jvm, session, data, pending, uri, options, running)
+            written = _write_files(jvm, session, data, pending, uri, options, running)
             running.begin_commit()
         except BaseException:
             pending.abort()
             raise
-    return pending.commit(operation, parameters, engine_info(session))
+    return pending.commit(operation, parameters, engine_info(session), written)
 
 
 def _write_files(
     jvm: Jvm, session: Any, data: Any, pending: SparkWrite, uri: str, options: Options, running: RunningWrite
-) -> None:
+) -> tuple[int, int]:
+    """Runs the job; returns how many rows and partitions Spark says that it wrote."""
     if pending.table_schema_json is not None:
         data = fit.to_table(jvm, session, data, pending.table_schema_json, uri)
     partition_columns = list(pending.partition_columns)
     data = fit.partition_text(jvm, data, partition_columns)
-    writer = data.write().format(f"{PACKAGE}.TableParquetFormat").mode("append")
-    writer = writer.option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
-    for name, value in options.for_parquet_writer().items():
-        writer = writer.option(name, value)
-    if partition_columns:
-        writer = writer.partitionBy(jvm.seq(partition_columns))
+    writer_options = {
+        **options.for_parquet_writer(),
+        "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+        "path": path_of(jvm, pending.directory),
+    }
     running.check()
-    writer.save(path_of(jvm, pending.directory))
+    # Called on an object, because what is called by reflection hides Spark's exceptions in one of its own.
+    job = jvm.new("FileJob")
+    rows, partitions = job.run(session, data, jvm.seq(partition_columns), jvm.scala_map(writer_options))
+    return rows, partitions
 
 
 def engine_info(session: Any) -> str:

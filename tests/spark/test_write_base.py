@@ -1,0 +1,181 @@
+"""An overwrite is based on the version that its data was read at: commits in between are never lost."""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Barrier
+
+import deltalake
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+import deltalog
+from deltalog.spark.errors import CommitConflictError
+
+
+def ids(path: str) -> list[int]:
+    return sorted(deltalake.DeltaTable(path).to_pyarrow_table()["id"].to_pylist())
+
+
+def read(spark: SparkSession, path: str) -> DataFrame:
+    return spark.read.format("deltalog").load(path)
+
+
+def overwrite(data: DataFrame, path: str) -> None:
+    data.write.format("deltalog").mode("overwrite").save(path)
+
+
+@pytest.fixture
+def table(spark: SparkSession, path: str) -> Iterator[str]:
+    """The table `based` at `path` with the ids 0 to 2."""
+    spark.range(3).write.format("deltalog").option("path", path).saveAsTable("based")
+    yield path
+    spark.sql("DROP TABLE based")
+    for view in ("old_rows", "outer_rows", "global_temp.old_rows"):
+        spark.sql(f"DROP VIEW IF EXISTS {view}")
+
+
+def of_view(spark: SparkSession, path: str) -> DataFrame:
+    read(spark, path).createOrReplaceTempView("old_rows")
+    spark.sql("CREATE OR REPLACE TEMP VIEW outer_rows AS SELECT id FROM old_rows WHERE id > 0")
+    frame = spark.table("outer_rows")
+    frame.schema  # noqa: B018 (has the plan analyzed)
+    return frame
+
+
+def of_cache(spark: SparkSession, path: str) -> DataFrame:
+    frame = read(spark, path).cache()
+    assert frame.collect()
+    return frame.where("id > 0")
+
+
+def of_self_join(spark: SparkSession, path: str) -> DataFrame:
+    return read(spark, path).alias("a").join(read(spark, path).alias("b"), "id")
+
+
+# Each reads the table now; what it reads stays at this version.
+PLANS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
+    "filter": lambda spark, path: read(spark, path).where("id > 0"),
+    "name": lambda spark, path: spark.table("based").where("id > 0"),
+    "path in SQL": lambda spark, path: spark.sql(f"SELECT id FROM deltalog.`{path}`"),
+    "union": lambda spark, path: spark.range(9).unionByName(read(spark, path)),
+    "self join": of_self_join,
+    "aggregate": lambda spark, path: read(spark, path).groupBy().count().selectExpr("count AS id"),
+    "scalar subquery": lambda spark, path: spark.sql("SELECT (SELECT max(id) FROM based) + id AS id FROM range(2)"),
+    "subquery in a filter": lambda spark, path: spark.sql(
+        "SELECT id FROM range(9) WHERE id IN (SELECT id FROM based WHERE id < (SELECT max(id) FROM based))"
+    ),
+    "common table expression": lambda spark, path: spark.sql(
+        "WITH a AS (SELECT id FROM based), b AS (SELECT * FROM a) SELECT b.id FROM a JOIN b ON a.id = b.id"
+    ),
+    "temporary view": of_view,
+    "cached": of_cache,
+    "another version beside it": lambda spark, path: read(spark, path).unionByName(
+        spark.read.format("deltalog").option("versionAsOf", 0).load(path)
+    ),
+    "link": lambda spark, path: read(spark, link_to(path)),
+}
+
+
+def link_to(path: str) -> str:
+    link = Path(path + " link")
+    link.symlink_to(path, target_is_directory=True)
+    return str(link)
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_an_overwrite_replaces_the_version_that_was_read(spark: SparkSession, table: str, plan: str) -> None:
+    old = PLANS[plan](spark, table)
+    spark.range(100, 101).write.format("deltalog").mode("append").save(table)
+    with pytest.raises(CommitConflictError):
+        overwrite(old, table)
+    assert ids(table) == [0, 1, 2, 100]
+    fresh = PLANS[plan](spark, table) if plan != "link" else read(spark, table)
+    wanted = sorted(row.id for row in fresh.collect())
+    overwrite(fresh, table)
+    assert ids(table) == wanted
+
+
+def test_every_way_of_overwriting_has_the_base(spark: SparkSession, table: str) -> None:
+    old = read(spark, table).where("id > 0")
+    old.createOrReplaceTempView("old_rows")
+    spark.range(100, 101).write.format("deltalog").mode("append").save(table)
+    for write in (
+        lambda: overwrite(old, table),
+        lambda: old.write.format("deltalog").mode("overwrite").saveAsTable("based"),
+        lambda: old.write.insertInto("based", overwrite=True),
+        lambda: spark.sql("INSERT OVERWRITE based SELECT * FROM old_rows"),
+        lambda: spark.sql(f"INSERT OVERWRITE deltalog.`{table}` SELECT * FROM old_rows"),
+        lambda: spark.sql("WITH a AS (SELECT * FROM old_rows) INSERT OVERWRITE based SELECT * FROM a"),
+    ):
+        with pytest.raises(CommitConflictError):
+            write()
+        assert ids(table) == [0, 1, 2, 100]
+    old.write.format("deltalog").mode("append").save(table)
+    assert ids(table) == [0, 1, 1, 2, 2, 100]
+    spark.sql("WITH a AS (SELECT * FROM based) INSERT OVERWRITE based SELECT * FROM a WHERE id > 1")
+    assert ids(table) == [2, 2, 100]
+
+
+def test_the_oldest_version_of_the_plan_counts(spark: SparkSession, table: str) -> None:
+    old = read(spark, table)
+    spark.range(100, 101).write.format("deltalog").mode("append").save(table)
+    both = read(spark, table).unionByName(old)
+    with pytest.raises(CommitConflictError):
+        overwrite(both, table)
+    assert ids(table) == [0, 1, 2, 100]
+
+
+def test_rows_of_other_tables_and_of_versions_asked_for_say_nothing(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    """Overwriting a table with a version asked for by name is how it is restored."""
+    other = str(tmp_path / "other")
+    spark.range(7, 8).write.format("deltalog").save(other)
+    rows = read(spark, other)
+    for target in (table, other):
+        spark.range(100, 101).write.format("deltalog").mode("append").save(target)
+    overwrite(rows, table)
+    assert ids(table) == [7]
+    overwrite(spark.read.format("deltalog").option("versionAsOf", 0).load(table), table)
+    assert ids(table) == [0, 1, 2]
+    spark.sql("INSERT OVERWRITE based SELECT * FROM based VERSION AS OF 1")
+    assert ids(table) == [0, 1, 2, 100]
+
+
+def test_a_table_made_anew_is_not_what_was_read(spark: SparkSession, table: str, tmp_path: Path) -> None:
+    old = read(spark, table)
+    Path(table).rename(tmp_path / "moved away")
+    spark.range(50, 52).write.format("deltalog").save(table)
+    with pytest.raises(CommitConflictError, match="created again"):
+        overwrite(old, table)
+    assert ids(table) == [50, 51]
+
+
+def test_two_writers_and_an_overwrite(spark: SparkSession, table: str) -> None:
+    """Each writer either has its rows in the table, or an error that says that it has not."""
+    start = Barrier(3)
+
+    def append(first: int) -> None:
+        start.wait()
+        for number in range(first, first + 4):
+            spark.range(number, number + 1).write.format("deltalog").mode("append").save(table)
+
+    def rewrite() -> int:
+        start.wait()
+        done = 0
+        for _ in range(4):
+            try:
+                overwrite(read(spark, table).selectExpr("id"), table)
+                done += 1
+            except CommitConflictError:
+                continue
+        return done
+
+    with ThreadPoolExecutor(3) as pool:
+        appends = [pool.submit(append, first) for first in (10, 20)]
+        overwrites = pool.submit(rewrite)
+        for future in appends:
+            future.result()
+    assert ids(table) == [0, 1, 2, 10, 11, 12, 13, 20, 21, 22, 23]
+    assert deltalog.DeltaTable(table).version() == 8 + overwrites.result()
