@@ -54,16 +54,12 @@ WAYS: dict[str, Callable[[SparkSession, DataFrame, str], object]] = {
     "insertInto": lambda _, new, path: new.write.mode("overwrite").insertInto("t"),
     "insertInto of a path": lambda _, new, path: new.write.insertInto(f"deltalog.`{path}`", overwrite=True),
     "INSERT": lambda spark, new, path: spark.sql("INSERT OVERWRITE t SELECT 3, 'x'"),
-    "INSERT by path": lambda spark, new, path: spark.sql(
-        f"INSERT OVERWRITE deltalog.`{path}` SELECT 3, 'x'"
-    ),
+    "INSERT by path": lambda spark, new, path: spark.sql(f"INSERT OVERWRITE deltalog.`{path}` SELECT 3, 'x'"),
 }
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_dynamic_overwrite_as_a_session_setting_is_refused(
-    spark: SparkSession, named: str, way: str
-) -> None:
+def test_dynamic_overwrite_as_a_session_setting_is_refused(spark: SparkSession, named: str, way: str) -> None:
     new = spark.createDataFrame([(3, "x")], SCHEMA)
     for value in ("dynamic", "DYNAMIC"):
         with setting(spark, MODE, value), pytest.raises(UnsupportedFeatureError, match="dynamic"):
@@ -140,7 +136,7 @@ def test_save_as_table_over_another_format_is_refused(spark: SparkSession, tmp_p
         old.write.format("parquet").option("path", str(tmp_path / "plain")).saveAsTable("plain")
         before = sorted(tmp_path.rglob("*"))
         new = spark.createDataFrame([(2, "y")], SCHEMA)
-        with pytest.raises((DeltaError, AnalysisException), match="(?i)parquet"):
+        with pytest.raises((DeltaError, AnalysisException), match=r"(?i)parquet"):
             new.write.format("deltalog").mode(mode).saveAsTable("plain")
         assert sorted(tmp_path.rglob("*")) == before
         assert [tuple(row) for row in spark.table("plain").collect()] == [(1, "x")]
@@ -154,7 +150,9 @@ def test_save_as_table_in_overwrite_mode_makes_a_version(
     with dropped(spark, "kept"):
         writer = spark.createDataFrame([(1, "x")], SCHEMA).write.format("deltalog")
         (writer if is_managed else writer.option("path", path)).saveAsTable("kept")
-        location = url2pathname(urlsplit(DeltaTable.forName(spark, "kept").detail().collect()[0]["location"]).path)
+        location = url2pathname(
+            urlsplit(DeltaTable.forName(spark, "kept").detail().collect()[0]["location"]).path
+        )
         table_id = deltalake.DeltaTable(location).metadata().id
         failing = spark.range(4, numPartitions=2).selectExpr(
             "CAST(if(id = 3, raise_error('boom'), id) AS INT) AS a", "'y' AS p"
@@ -180,7 +178,7 @@ def test_what_fails_after_a_commit_says_that_it_stands(
     data = spark.createDataFrame([(1, "x")], SCHEMA)
     data.write.format("deltalog").save(path)
     monkeypatch.setattr(bridge, "snapshot_relation", failing)
-    with pytest.raises(AfterCommitError, match="version 1 .* was committed.*the store went away") as caught:
+    with pytest.raises(AfterCommitError, match=r"version 1 .* was committed.*the store went away") as caught:
         data.write.format("deltalog").mode("append").save(path)
     assert caught.value.version == 1
     assert log_of(path)[-1] == "00000000000000000001.json"
@@ -193,7 +191,7 @@ def test_what_fails_after_a_commit_says_that_it_stands(
             f"CREATE TABLE unregistered (a INT) USING deltalog LOCATION '{path} 2'",
             f"CREATE TABLE unregistered USING deltalog LOCATION '{path} 3' AS SELECT 1 AS a",
         ):
-            with pytest.raises(AfterCommitError, match="version 0 .* committed.*registering") as caught:
+            with pytest.raises(AfterCommitError, match=r"version 0 .* committed.*registering") as caught:
                 spark.sql(statement)
             assert caught.value.version == 0
         assert log_of(f"{path} 2") == log_of(f"{path} 3") == ["00000000000000000000.json"]

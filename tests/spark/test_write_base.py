@@ -61,7 +61,9 @@ PLANS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
     "union": lambda spark, path: spark.range(9).unionByName(read(spark, path)),
     "self join": of_self_join,
     "aggregate": lambda spark, path: read(spark, path).groupBy().count().selectExpr("count AS id"),
-    "scalar subquery": lambda spark, path: spark.sql("SELECT (SELECT max(id) FROM based) + id AS id FROM range(2)"),
+    "scalar subquery": lambda spark, path: spark.sql(
+        "SELECT (SELECT max(id) FROM based) + id AS id FROM range(2)"
+    ),
     "subquery in a filter": lambda spark, path: spark.sql(
         "SELECT id FROM range(9) WHERE id IN (SELECT id FROM based WHERE id < (SELECT max(id) FROM based))"
     ),

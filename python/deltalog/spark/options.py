@@ -1,5 +1,6 @@
-"""The options of readers and writers, and those that must not be ignored because a table would silently be
-read or written otherwise.
+"""The options of readers and writers.
+
+An option that is not supported yet is refused if ignoring it would read or write something else.
 """
 
 import json
@@ -11,8 +12,7 @@ from deltalog.spark.jvm import Jvm
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
-# What the JVM connector understands and we do not yet: to ignore one of them would write other than asked
-# for.
+# Options of the JVM connector that are not supported yet. Ignoring one would write something else.
 _WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _ALLOWED_ROOTS = "allowedroots"
@@ -25,7 +25,7 @@ _WRITER = ("compression", "maxrecordsperfile")
 
 
 class Options:
-    """Options by name, whatever the case."""
+    """Options by name, regardless of case."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self.values = {name.lower(): value for name, value in values.items()}
@@ -45,7 +45,7 @@ class Options:
 
     @property
     def allowed_roots(self) -> list[str]:
-        """Where data files may lie beside the table's location: one path, or several as a JSON list."""
+        """The places outside the table's location where data files may be: one path, or a JSON list of paths."""
         text = self.values.get(_ALLOWED_ROOTS, "").strip()
         if not text.startswith("["):
             return [text] if text else []
@@ -69,13 +69,14 @@ class Options:
 
     @property
     def wants_changes(self) -> bool:
-        """Whether the change data feed is asked for, and not the table's rows."""
+        """Whether the query wants the change data feed instead of the table's rows."""
         return any(self.values.get(name, "false").strip().lower() == "true" for name in _CHANGE_FEED)
 
     @property
     def wants_row_ids(self) -> bool:
-        """Whether the columns of row ids and row commit versions are asked for; in the native scan they are
-        in `_metadata`.
+        """Whether the query wants the columns of row ids and row commit versions.
+
+        The native scan has them in `_metadata`.
         """
         return self.values.get(_ROW_IDS, "false").strip().lower() == "true"
 
@@ -121,7 +122,7 @@ class Options:
                 )
 
     def partition_by(self) -> list[str] | None:
-        """What the user passed to `partitionBy`; None when nothing was."""
+        """Returns the columns that the user passed to `partitionBy`, or None."""
         encoded = self.values.get(_PARTITIONING)
         columns = json.loads(encoded) if encoded else None
         return columns or None
@@ -134,8 +135,9 @@ class Options:
         }
 
     def table_configuration(self) -> dict[str, str]:
-        """Table properties given as options of a write that creates the table (`delta.…`); Spark hands
-        options on in lower case.
+        """Returns the table properties among the options (`delta.…`) of a write that creates the table.
+
+        Spark passes options on in lower case.
         """
         return {name: value for name, value in self.values.items() if name.startswith("delta.")}
 

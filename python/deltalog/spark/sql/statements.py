@@ -1,6 +1,6 @@
-"""`CREATE TABLE … USING deltalog`, with and without `AS SELECT`:
+"""Carries out `CREATE TABLE … USING deltalog`, with and without `AS SELECT`.
 
-the table is made first, then its entry in the session catalog.
+The table is created first, then its entry in the session catalog.
 """
 
 import json
@@ -18,7 +18,7 @@ from deltalog.spark.write import fit, job
 from deltalog.spark.write.outcome import after_commit
 
 _CATALYST = "org.apache.spark.sql.catalyst"
-# What Spark keeps in the catalog for its own use.
+# Properties that Spark keeps in the catalog for its own use.
 _CATALOG_PROPERTIES = ("owner", "provider", "location", "transient_lastDdlTime")
 _STATEMENTS = {
     "InsertIntoHadoopFsRelationCommand": "INSERT with a PARTITION clause",
@@ -33,13 +33,13 @@ _STATEMENTS = {
 
 
 def describe(statement: Any) -> str:
-    """A refused plan in the words of SQL."""
+    """Returns the name in SQL of a statement that is refused."""
     name = statement.getClass().getSimpleName()
     return _STATEMENTS.get(name, f"ALTER TABLE ({name})" if name.startswith("AlterTable") else name)
 
 
 def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
-    """A new table of the columns given, or an entry for the table that is at the location already."""
+    """Creates a table with the columns given, or an entry for the table that exists at the location."""
     table = statement.table()
     catalog = session.sessionState().catalog()
     if _already_there(jvm, catalog, table, statement.ignoreIfExists()):
@@ -55,7 +55,7 @@ def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
 
 
 def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
-    """`CREATE TABLE … AS SELECT`, `saveAsTable` and `writeTo(…).create()`."""
+    """Carries out `CREATE TABLE … AS SELECT`, `saveAsTable` and `writeTo(…).create()`."""
     table, mode = statement.table(), statement.mode().name()
     catalog = session.sessionState().catalog()
     there = catalog.tableExists(table.identifier())
@@ -85,14 +85,16 @@ def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
 
 
 def _registering(table: Any, uri: str, version: int | None) -> AbstractContextManager[None]:
-    """What fails while the catalog's entry is made says that `version` was committed."""
+    """Makes a failure to create the catalog's entry say that `version` was committed."""
     name = table.identifier().unquotedString()
     step = f"registering the table {name} in the session catalog"
-    return after_commit(uri, version, step, f"register it with CREATE TABLE {name} USING deltalog LOCATION '{uri}'")
+    return after_commit(
+        uri, version, step, f"register it with CREATE TABLE {name} USING deltalog LOCATION '{uri}'"
+    )
 
 
 def _check_provider(jvm: Jvm, definition: Any) -> None:
-    """Checks that the table of a name is one of ours: another one's files must not get a log beside them."""
+    """Checks that the existing table has our format: a log must not appear beside the files of another one."""
     if not jvm.static("TableDefinition", "isOurs", definition):
         provider = definition.provider().get() if definition.provider().isDefined() else "unknown"
         name = definition.identifier().unquotedString()
@@ -115,7 +117,7 @@ def _already_there(jvm: Jvm, catalog: Any, table: Any, ignore: bool) -> bool:
 
 
 def _location(jvm: Jvm, session: Any, catalog: Any, table: Any) -> tuple[Any, str]:
-    """The location as Spark's catalog keeps it, and as the core takes it."""
+    """Returns the location in the form of Spark's catalog and in that of the core."""
     given = table.storage().locationUri()
     location = given.get() if given.isDefined() else catalog.defaultTablePath(table.identifier())
     return location, uri_of(jvm, session, jvm.root.org.apache.hadoop.fs.Path(location).toString())
@@ -123,9 +125,7 @@ def _location(jvm: Jvm, session: Any, catalog: Any, table: Any) -> tuple[Any, st
 
 def _check(jvm: Jvm, table: Any) -> None:
     if table.bucketSpec().isDefined():
-        raise InvalidArgumentError(
-            "a Delta table cannot be bucketed: leave CLUSTERED BY … INTO … BUCKETS out"
-        )
+        raise InvalidArgumentError("a Delta table cannot be bucketed: omit CLUSTERED BY … INTO … BUCKETS")
     if "clusteringColumns" in jvm.dictionary(table.properties()):
         raise InvalidArgumentError("CLUSTER BY is not supported yet by deltalog")
 
@@ -141,7 +141,7 @@ def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> int | None:
     """Creates a table without rows; returns its version."""
     if not table.schema().fields():
         raise NotATableError(
-            f"there is no Delta table at {uri}, and CREATE TABLE names no columns to make one"
+            f"there is no Delta table at {uri}, and CREATE TABLE names no columns to create one with"
         )
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
@@ -159,7 +159,7 @@ def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> int | None:
 
 
 def _check_same(jvm: Jvm, table: Any, existing: Snapshot) -> None:
-    """CREATE TABLE over an existing Delta table must say what is there."""
+    """Checks that CREATE TABLE over an existing Delta table describes that table."""
     from deltalog.spark.read.relation import check_expected_schema
 
     check_expected_schema(existing, table.schema())
@@ -171,14 +171,13 @@ def _check_same(jvm: Jvm, table: Any, existing: Snapshot) -> None:
     for name, value in _configuration(jvm, table).items():
         if existing.configuration.get(name) != value:
             raise InvalidArgumentError(
-                f"the Delta table {existing.uri} has not the property {name}={value} that CREATE TABLE names"
+                f"the Delta table {existing.uri} does not have the property {name}={value} that CREATE TABLE names"
             )
 
 
 def _register(jvm: Jvm, catalog: Any, table: Any, snapshot: Snapshot, location: Any) -> None:
-    """The entry:
-
-    columns for those who list them, no statistics, no partitions. The log stays the authority.
+    """Creates the catalog's entry. It has columns, for listings, but no statistics and no partitions, which
+    are in the log.
     """
     partitions = list(snapshot.partition_columns)
     names = schema.field_names(snapshot.schema_json)

@@ -1,8 +1,9 @@
-"""Fits the rows to be written to the table: columns by name, types as Spark's store assignment casts them, partition values as the log's text.
+"""Fits the rows of a write to the table.
 
-All of it is one projection in Spark's own plan, so no row passes Python and nothing is read twice. What
-cannot be stored raises here, before any file is written; a value that does not fit its type (an overflow, a
-null where none may be) fails the job.
+Columns are matched by name, types are cast as Spark's store assignment does, and partition values become the
+log's text. All of it is one projection in Spark's own plan, so no row passes Python and nothing is read
+twice. A column that cannot be stored raises here, before any file is written. A value that does not fit its
+type (an overflow, a null in a column without nulls) fails the job.
 """
 
 from typing import Any
@@ -15,7 +16,7 @@ _TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
 
 
 def to_table(jvm: Jvm, session: Any, data: Any, table_schema_json: str, table: str) -> Any:
-    """`data` with exactly the table's columns: missing ones are null, unknown ones an error."""
+    """Returns `data` with exactly the table's columns. Missing columns are null, unknown ones an error."""
     resolver = jvm.singleton(f"{_CATALYST}.analysis.TableOutputResolver")
     schema = jvm.struct(table_schema_json)
     expected = jvm.root.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
@@ -34,13 +35,13 @@ def _check_no_extra(data: Any, schema: Any, case_sensitive: bool, table: str) ->
     extra = [name for name in data.columns() if key(name) not in known]
     if extra:
         raise SchemaMismatchError(
-            f"the table {table} has no column {', '.join(extra)}; it has {', '.join(schema.fieldNames())}. Columns are not added on the way"
+            f"the table {table} has no column {', '.join(extra)}; it has {', '.join(schema.fieldNames())}. A write does not add columns"
         )
 
 
 def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
-    """`data` with each partition column as the text that stands for it in the log, so that a directory's name
-    carries the exact value.
+    """Returns `data` with each partition column as the text that stands for it in the log, so that the name of
+    a directory holds the exact value.
     """
     names = list(data.columns())
     by_name = {name.lower(): name for name in names}
@@ -69,13 +70,15 @@ def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
 
 
 def dataset(jvm: Jvm, session: Any, plan: Any) -> Any:
-    """A resolved plan as a DataFrame of the JVM's."""
+    """Returns a resolved plan as a DataFrame of the JVM."""
     return jvm.root.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
 
 
 def _text(jvm: Jvm, utilities: Any, attribute: Any) -> Any:
-    """The column as the log writes it, PROTOCOL.md, "Partition Value Serialization". Spark has the text of bytes checked, because the
-    name of a directory would silently replace what is not UTF-8."""
+    """Returns the column as the log writes it (PROTOCOL.md, "Partition Value Serialization").
+
+    Spark checks the text of bytes, because the name of a directory would silently replace what is not UTF-8.
+    """
     catalyst = jvm.root.org.apache.spark.sql.catalyst.expressions
     kind = attribute.dataType().typeName()
     types = jvm.root.org.apache.spark.sql.types.DataTypes
@@ -90,7 +93,7 @@ def _text(jvm: Jvm, utilities: Any, attribute: Any) -> Any:
 
 
 def _fill_missing_with_default(jvm: Jvm) -> Any:
-    """The last parameter of `resolveOutputColumns`: a Boolean up to Spark 4.1, a mode from 4.2 on."""
+    """Returns the last argument of `resolveOutputColumns`: a Boolean up to Spark 4.1, a mode from 4.2 on."""
     resolver = jvm.root.java.lang.Class.forName(f"{_CATALYST}.analysis.TableOutputResolver")
     for method in resolver.getMethods():
         if method.getName() == "resolveOutputColumns":

@@ -1,10 +1,9 @@
-"""What Ctrl-C means for a write: no commit, and the job is cancelled.
+"""Cancels a write on Ctrl-C: its jobs are cancelled, and nothing is committed.
 
 The JVM may call back in another Python thread than the one that waits for the statement. Then
 `KeyboardInterrupt` reaches only the waiting thread, and PySpark's own attempt to cancel the jobs fails,
-because it uses the connection that is being waited on. So each running write is registered here, and the
-signal marks it before PySpark's handler goes on as usual. A write is either marked or past `begin_commit`,
-never both.
+because it uses the connection that this thread waits on. So each running write is registered here, and the
+signal marks it before PySpark's handler runs. A write is either marked or past `begin_commit`, never both.
 """
 
 import signal
@@ -23,7 +22,7 @@ _running: set["RunningWrite"] = set()
 
 
 class RunningWrite:
-    """A write between its start and its commit; its Spark jobs carry `tag`."""
+    """A write between its start and its commit; its Spark jobs have the tag `tag`."""
 
     def __init__(self, spark_context: Any) -> None:
         self.tag = f"deltalog-write-{uuid.uuid4()}"
@@ -35,7 +34,7 @@ class RunningWrite:
             raise KeyboardInterrupt("the write was interrupted; nothing was committed")
 
     def begin_commit(self) -> None:
-        """From here on an interrupt comes too late."""
+        """Ends the time in which an interrupt can stop the write."""
         with _lock:
             self.check()
             _running.discard(self)
@@ -46,9 +45,9 @@ class RunningWrite:
         threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
 
     def _cancel(self) -> None:
-        """Until the write is over:
+        """Cancels the jobs of the write again and again until it has ended.
 
-        the interrupt may come before its job has started, and jobs may follow one another.
+        The interrupt may come before a job has started, and a write may have several jobs.
         """
         while self in _running:
             self._spark_context.cancelJobsWithTag(self.tag)
@@ -79,8 +78,8 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
     try:
         _previous(number, frame)
     except Exception as error:
-        # That of PySpark 4.0 fails when it cancels over the connection in use; the newer ones raise this one
-        # then, too.
+        # The handler of PySpark 4.0 fails when it cancels over the connection in use; newer ones raise
+        # KeyboardInterrupt then.
         raise KeyboardInterrupt from error
 
 
@@ -88,9 +87,9 @@ _previous: Any = signal.default_int_handler
 
 
 def install() -> None:
-    """Puts our handler before the one that is there.
+    """Puts our handler before the present one.
 
-    Only the main thread may; from another one interrupts stay as they are.
+    Only the main thread may set a handler; in another thread this does nothing.
     """
     global _previous
     if threading.current_thread() is not threading.main_thread():

@@ -1,7 +1,8 @@
-"""Writes: the core checks, Spark's own Parquet writer writes into a fresh directory inside the table, the core commits.
+"""Carries out writes: the core checks, Spark's Parquet writer writes into a new directory, the core commits.
 
 - Nothing is written before `SparkWrite.begin` and the fit of the columns have succeeded.
 - Readers see nothing before the commit. A job that fails or is interrupted leaves no commit.
+- The files are committed only if they hold as many rows and partitions as Spark says that it wrote.
 """
 
 import json
@@ -79,7 +80,10 @@ def run(
     operation: str,
     parameters: Mapping[str, str],
 ) -> int:
-    """Writes `data` and commits it. On any failure before the commit, what was written is deleted."""
+    """Writes `data`, commits it and returns the version.
+
+    On any failure before the commit, the files that were written are deleted.
+    """
     with running_write(session.sparkContext()) as running:
         try:
             _check_calendar(session)
@@ -116,7 +120,7 @@ def engine_info(session: Any) -> str:
 
 
 def _check_calendar(session: Any) -> None:
-    """Dates in the hybrid Julian calendar mean other days to every other reader."""
+    """Checks that Spark writes Gregorian dates: other readers would take Julian ones for other days."""
     name = "spark.sql.parquet.datetimeRebaseModeInWrite"
     if session.conf().get(name).upper() == "LEGACY":
         raise InvalidArgumentError(

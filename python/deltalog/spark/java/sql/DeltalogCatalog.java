@@ -11,10 +11,9 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.*;
 
 /**
- * The session catalog with deltalog.`/path` beside its tables.
+ * The session catalog, with deltalog.`/path` in addition to its tables.
  *
- * Each time a table of ours is looked up, Spark's cached relation is dropped, so that the query sees the
- * newest snapshot.
+ * Each lookup of one of our tables drops Spark's cached relation, so that the query sees the newest snapshot.
  */
 public class DeltalogCatalog extends DelegatingCatalogExtension {
   private static boolean isPath(Identifier name) {
@@ -62,7 +61,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension {
     return found(name, null, null);
   }
 
-  /** With privileges a table is loaded only to be written to. */
+  /** Loads a table to write to it: reads ask for no privileges. */
   public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
     return found(name, TableDefinition.WRITE, "true");
   }

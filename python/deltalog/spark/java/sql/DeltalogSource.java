@@ -5,7 +5,7 @@ import org.apache.spark.sql.sources.*;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
-/** What Spark finds under the name "deltalog". */
+/** The data source that Spark finds under the name "deltalog". */
 public class DeltalogSource implements DataSourceRegister, RelationProvider, SchemaRelationProvider, CreatableRelationProvider {
   public String shortName() {
     return "deltalog";

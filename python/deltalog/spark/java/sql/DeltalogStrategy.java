@@ -15,9 +15,9 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Takes the statements on tables of ours before Spark's own strategies do: creates them, and refuses what
- * would change the table's directory or the catalog's entry without a commit. Scans are planned as Spark
- * does, with a file index that knows their filters.
+ * Plans the statements on our tables before Spark's own strategies do. It creates tables, and refuses
+ * statements that would change the table's directory or the catalog's entry without a commit. Scans are
+ * planned as Spark plans them, with a file index that knows their filters.
  */
 public class DeltalogStrategy extends SparkStrategy {
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
@@ -87,7 +87,7 @@ public class DeltalogStrategy extends SparkStrategy {
     try {
       return !catalog.isTempView(name) && catalog.tableExists(name) && TableDefinition.isOurs(catalog.getTableMetadata(name));
     } catch (NoSuchNamespaceException e) {
-      return false; // Spark's own command says so better
+      return false; // Spark's own command reports it better
     } catch (NoSuchTableException e) {
       return false;
     }

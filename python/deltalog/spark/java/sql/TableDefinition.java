@@ -11,8 +11,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The session catalog's definition of a table as the analyzer shall see it: where it is and which version is
- * wanted; the log says the rest.
+ * The session catalog's definition of a table as the analyzer sees it: its location and the version wanted.
+ * Everything else comes from the log.
  */
 public class TableDefinition {
   /** The option that asks for a WriteTarget. */
@@ -27,7 +27,7 @@ public class TableDefinition {
     return "deltalog".equalsIgnoreCase(provider) || DeltalogSource.class.getName().equals(provider) || DeltaAlias.is(provider);
   }
 
-  /** The definition of deltalog.`/path`. */
+  /** Returns the definition of deltalog.`/path`. */
   public static CatalogTable ofPath(String path, URI location) throws Exception {
     Map storage = new HashMap();
     storage.put("locationUri", Option.apply(location));
@@ -41,8 +41,8 @@ public class TableDefinition {
   }
 
   /**
-   * The definition with an empty schema (so that the log's is taken) and, when option is not null, what is
-   * wanted of it.
+   * Returns the definition with an empty schema, so that the log's schema is used, and with an option unless
+   * option is null.
    */
   public static CatalogTable at(CatalogTable table, String option, String value) throws Exception {
     Map changes = new HashMap();
@@ -54,9 +54,8 @@ public class TableDefinition {
       Map storage = new HashMap();
       storage.put("properties", scalaMap(properties));
       changes.put("storage", CaseClass.with(table.storage(), storage));
-      // Spark caches relations by name: another catalog name keeps versions and the write target apart, also
-      // within one
-      // query. Users see it in error messages only, so it stays close to the real one.
+      // Spark caches relations by name. Another catalog name keeps versions and the write target apart, also
+      // within one query. Users see it in error messages only, so it is similar to the real one.
       TableIdentifier name = table.identifier();
       String catalog = option.equals(WRITE) ? "SPARK_CATALOG" : "spark_catalog@" + option + "=" + value;
       changes.put("identifier", new TableIdentifier(name.table(), name.database(), Option.apply(catalog)));

@@ -9,9 +9,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
 /**
- * Spark's Parquet writer with the settings that a Delta table needs, whatever the session's are, and without
- * touching the session's: timestamps as 64-bit microseconds (INT96 has no statistics) and decimals in the
- * standard's form.
+ * Spark's Parquet writer with the settings that a Delta table needs, independent of the session's settings:
+ * timestamps as 64-bit microseconds (INT96 has no statistics) and decimals in the standard form.
  */
 public class TableParquetFormat extends ParquetFileFormat {
   public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {

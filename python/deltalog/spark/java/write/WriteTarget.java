@@ -8,8 +8,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
 /**
- * A table as the target of INSERT. It shows its columns and no files: of a HadoopFsRelation with partition
- * columns Spark would make its own insert command, which knows no commits.
+ * A table as the target of INSERT. It shows columns but no files: for a HadoopFsRelation with partition columns
+ * Spark would plan its own insert command, which does not commit.
  */
 public class WriteTarget extends BaseRelation implements InsertableRelation {
   private final SQLContext context;

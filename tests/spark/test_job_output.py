@@ -1,0 +1,189 @@
+"""What Spark's job wrote, and what of it is committed: exactly the rows of the attempts that Spark accepted."""
+
+import os
+import shutil
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pytest
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, SparkSession
+
+from deltalog import MissingFileError, UnsupportedFeatureError
+
+
+def rows(path: str) -> list[tuple[Any, ...]]:
+    table = deltalake.DeltaTable(path).to_pyarrow_table()
+    return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
+
+
+def files(path: str) -> list[Path]:
+    """Everything but the log."""
+    found = sorted(Path(path).rglob("*"))
+    return [file for file in found if file.is_file() and "_delta_log" not in file.parts]
+
+
+def then(data: DataFrame, path: str, sabotage: Callable[[Path], None]) -> DataFrame:
+    """Returns `data`, which has one partition with rows, and a second task that waits until the first one has
+    committed its output and then does something to the directory of that output.
+    """
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        context = TaskContext.get()
+        assert context is not None
+        if context.partitionId() == 0:
+            yield from batches
+            return
+        committed: list[Path] = []
+        for _ in range(600):
+            committed = list(Path(path).glob("*/_temporary/0/task_*"))
+            if committed:
+                break
+            time.sleep(0.1)
+        sabotage(committed[0])
+
+    spark = data.sparkSession
+    empty = spark.createDataFrame([], data.schema).coalesce(1)
+    return data.coalesce(1).unionAll(empty.repartition(1)).mapInArrow(work, data.schema)
+
+
+@pytest.mark.parametrize("mode", ["append", "overwrite"])
+def test_a_job_whose_output_is_elsewhere_is_not_committed(spark: SparkSession, path: str, mode: str) -> None:
+    """As if the executors had another file system than the driver: the job succeeds and its files are gone."""
+
+    def lose(directory: Path) -> None:
+        shutil.rmtree(directory)
+
+    data = spark.createDataFrame([(1, "x"), (2, "y")], "a int, p string")
+    data.write.format("deltalog").save(path)
+    before = files(path)
+    with pytest.raises(MissingFileError, match=r"wrote 2 rows.* hold 0"):
+        then(data, path, lose).write.format("deltalog").mode(mode).save(path)
+    assert deltalake.DeltaTable(path).version() == 0
+    assert rows(path) == [(1, "x"), (2, "y")]
+    assert files(path) == before
+
+
+@pytest.mark.parametrize("same_names", [True, False])
+def test_partitions_that_share_a_directory_are_refused(
+    spark: SparkSession, path: str, same_names: bool
+) -> None:
+    """As on a file system that does not distinguish upper and lower case. Spark gives the files of a task's
+    partitions the same name, so that one replaces the other; with other names only the values are mixed up.
+    """
+
+    def fold(directory: Path) -> None:
+        for file in list(directory.joinpath("p=a").glob("part-*.parquet")):
+            file.rename(directory / "p=A" / (file.name if same_names else f"other-{file.name}"))
+        shutil.rmtree(directory / "p=a")
+        for checksum in directory.joinpath("p=A").glob(".*"):
+            checksum.unlink()
+
+    data = spark.createDataFrame([(1, "A"), (2, "a")], "a int, p string")
+    data.write.format("deltalog").partitionBy("p").save(path)
+    assert rows(path) == [(1, "A"), (2, "a")]
+    before = files(path)
+    reason = "wrote 2 rows.* hold 1" if same_names else "2 partitions into 1 directories"
+    with pytest.raises((MissingFileError, UnsupportedFeatureError), match=reason):
+        then(data, path, fold).write.format("deltalog").mode("overwrite").save(path)
+    assert rows(path) == [(1, "A"), (2, "a")]
+    assert files(path) == before
+
+
+def test_a_text_that_stands_for_null_is_refused_beside_null(spark: SparkSession, path: str) -> None:
+    """An empty string is null (PROTOCOL.md, "Partition Value Serialization"), the name of Hive's directory for
+    null is a text.
+    """
+    null = spark.createDataFrame([(1, None), (2, ""), (3, " ")], "a int, p string")
+    null.write.format("deltalog").partitionBy("p").save(path)
+    assert rows(path) == [(1, None), (2, None), (3, " ")]
+    both = spark.createDataFrame([(1, None), (2, "__HIVE_DEFAULT_PARTITION__")], "a int, p string")
+    with pytest.raises(UnsupportedFeatureError, match="__HIVE_DEFAULT_PARTITION__"):
+        both.write.format("deltalog").mode("append").save(path)
+    assert deltalake.DeltaTable(path).version() == 0
+
+
+RETRIES = """
+    import glob, os, sys, time
+    from pathlib import Path
+    import deltalake
+    from pyspark import TaskContext
+    from pyspark.sql import SparkSession
+    import deltalog.spark
+
+    root = sys.argv[1]
+    builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
+    spark = deltalog.spark.enable(builder.config("spark.sql.shuffle.partitions", "1").getOrCreate())
+    spark.sparkContext.setLogLevel("OFF")
+
+    def fails_first(batches):
+        # All rows are handed over before the failure, so files of the failed attempts exist.
+        yield from batches
+        if TaskContext.get().attemptNumber() < 2:
+            raise ValueError("this attempt fails")
+
+    def last_task_fails(pattern):
+        known = set(glob.glob(pattern))
+
+        def work(batches):
+            if TaskContext.get().partitionId() == 0:
+                yield from batches
+                return
+            for _ in range(600):
+                if set(glob.glob(pattern)) - known:
+                    raise ValueError("the last attempt fails")
+                time.sleep(0.1)
+            raise ValueError("the other task has not committed")
+
+        return work
+
+    def files(path):
+        return sorted(str(file.relative_to(path)) for file in Path(path).rglob("*.parquet"))
+
+    # Where a task's output is once the task is committed and the job is not.
+    committed = {"1": "*/_temporary/0/task_*/*.parquet", "2": "*/part-*.parquet"}
+    for version, pattern in committed.items():
+        spark.conf.set("mapreduce.fileoutputcommitter.algorithm.version", version)
+        path = f"{root}/v{version}"
+        data = spark.range(0, 40, numPartitions=4).mapInArrow(fails_first, "id long")
+        data.selectExpr("id", "id % 3 AS p").write.format("deltalog").partitionBy("p").save(path)
+        data.selectExpr("id + 100 AS id", "id % 3 AS p").write.format("deltalog").mode("append").save(path)
+        table = deltalake.DeltaTable(path)
+        assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == [*range(40), *range(100, 140)], version
+        assert sorted(table.to_pyarrow_dataset().files) == files(path), version
+
+        plain = f"{root}/plain {version}"
+        spark.range(3).write.format("deltalog").save(plain)
+        before = files(plain)
+        in_job = last_task_fails(f"{plain}/{pattern}")
+        try:
+            spark.range(0, 2, numPartitions=2).mapInArrow(in_job, "id long").write.format("deltalog").mode(
+                "overwrite"
+            ).save(plain)
+        except Exception as error:
+            assert "the last attempt fails" in str(error), error
+        else:
+            raise AssertionError("the job must fail")
+        assert files(plain) == before, version
+        assert sorted(deltalake.DeltaTable(plain).to_pyarrow_table()["id"].to_pylist()) == [0, 1, 2], version
+    print("done")
+"""
+
+
+def test_other_commit_algorithms_and_attempts_that_fail(tmp_path: Path) -> None:
+    """With the second algorithm a task's files are at their final place before the job is committed."""
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(RETRIES), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+        check=False,
+    )
+    assert done.stdout.endswith("done\n"), done.stderr
