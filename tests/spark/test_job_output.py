@@ -48,9 +48,9 @@ def then(data: DataFrame, path: str, sabotage: Callable[[Path], None]) -> DataFr
             time.sleep(0.1)
         sabotage(committed[0])
 
-    spark = data.sparkSession
-    empty = spark.createDataFrame([], data.schema).coalesce(1)
-    return data.coalesce(1).unionAll(empty.repartition(1)).mapInArrow(work, data.schema)
+    # The second task gets rows, too, and drops them: Spark would plan no task for an empty relation.
+    one = data.coalesce(1)
+    return one.unionAll(one).mapInArrow(work, data.schema)
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
@@ -125,7 +125,7 @@ RETRIES = """
     def fails_first(batches):
         # All rows are handed over before the failure, so files of the failed attempts exist.
         yield from batches
-        if TaskContext.get().attemptNumber() < 2:
+        if TaskContext.get().attemptNumber() < 1:
             raise ValueError("this attempt fails")
 
     def last_task_fails(pattern):
@@ -151,7 +151,7 @@ RETRIES = """
     for version, pattern in committed.items():
         spark.conf.set("mapreduce.fileoutputcommitter.algorithm.version", version)
         path = f"{root}/v{version}"
-        data = spark.range(0, 40, numPartitions=4).mapInArrow(fails_first, "id long")
+        data = spark.range(0, 40, numPartitions=2).mapInArrow(fails_first, "id long")
         data.selectExpr("id", "id % 3 AS p").write.format("deltalog").partitionBy("p").save(path)
         data.selectExpr("id + 100 AS id", "id % 3 AS p").write.format("deltalog").mode("append").save(path)
         table = deltalake.DeltaTable(path)
