@@ -16,7 +16,7 @@ import pytest
 
 import deltalog
 from deltalog.schema import Schema
-from tests.crafted import CraftedTable
+from tests.crafted import CraftedTable, field
 
 UTC = dt.timezone.utc
 ROWS: dict[str, tuple[pa.DataType, list[Any]]] = {
@@ -209,3 +209,35 @@ def test_a_value_that_does_not_fit_is_an_error(tmp_path: Path) -> None:
     table = foreign(tmp_path, pa.schema({"tiny": pa.int8()}), lambda file: pq.write_table(stored, file))
     with pytest.raises(deltalog.CorruptDataError, match="tiny"):
         pa.table(table.to_arrow())
+
+
+@pytest.mark.parametrize(
+    ("keys", "day"),
+    [
+        ({}, "1500-01-10"),
+        ({"version": "3.5.0"}, "1500-01-10"),
+        ({"version": "2.4.8"}, "1500-01-01"),
+        ({"version": "3.5.0", "legacyDateTime": ""}, "1500-01-01"),
+        ({"version": "3.0.3", "legacyINT96": ""}, "1500-01-10"),
+    ],
+)
+def test_old_calendars_of_spark(keys: dict[str, str], day: str, tmp_path: Path) -> None:
+    """What the footer says of the calendar: the day is the Gregorian 1500-01-10, the Julian 1500-01-01.
+
+    A timestamp has a zone, which a file of Spark 2.4 does not name: only one that does not need it is read.
+    """
+    table = CraftedTable(tmp_path, [field("day", "date"), field("at", "timestamp")])
+    moments = pa.array([dt.datetime(1500, 1, 10, tzinfo=UTC)], pa.timestamp("us", "UTC"))
+    data = pa.table({"day": pa.array([dt.date(1500, 1, 10)]), "at": moments})
+    data = data.replace_schema_metadata({f"org.apache.spark.{key}": value for key, value in keys.items()})
+    table.write("a", data)
+    table.add("a")
+    table.commit()
+    read = deltalog.DeltaTable(tmp_path)
+    assert pa.table(read.to_arrow(["day"])).column("day").to_pylist() == [dt.date.fromisoformat(day)]
+    assert pa.table(read.to_arrow(["day"], predicate=f"day = DATE '{day}'")).num_rows == 1
+    if day == "1500-01-10":
+        assert pa.table(read.to_arrow()).column("at").to_pylist() == moments.to_pylist()
+    else:
+        with pytest.raises(deltalog.UnsupportedFeatureError, match=r"before 1900.*unknown zone"):
+            pa.table(read.to_arrow())

@@ -60,6 +60,7 @@
 //! # }
 //! ```
 
+mod calendar;
 pub mod changes;
 pub mod checkpoint;
 pub mod commit_actions;

@@ -6,6 +6,7 @@
 //!   it does not know its own.
 //! - A column counts only if every file of the row group has a value for it, which the counts of NULLs tell;
 //!   else it is unknown.
+//! - A checkpoint in the old calendar ([`crate::calendar`]) is not pruned.
 //! - Partition values of timestamps with a zone are unknown. A text without a zone is a time in UTC here, in
 //!   checkpoints and commits alike; the checkpoint's writer may have taken it for one in another zone.
 
@@ -20,6 +21,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::partitions::PartitionColumns;
 use super::rows::{is_ordered, without_nan};
+use crate::calendar::FileCalendar;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 use crate::protocol::MappedSchema;
 use crate::replay::RowGroupFilter;
@@ -75,6 +77,9 @@ pub(super) fn row_group_filter(
     let predicate = predicate.clone();
     Arc::new(move |metadata, group| {
         let Some(group) = metadata.row_groups().get(group) else { return true };
+        if FileCalendar::of(metadata).may_be_old() {
+            return true;
+        }
         let bounds = columns.iter().map(|column| GroupColumn::read(column, metadata, group)).collect();
         let is_kept =
             prune(&predicate, &GroupBounds(bounds)).map_or(true, |keep| keep.is_empty() || keep.value(0));

@@ -142,3 +142,42 @@ impl Object {
         format!("{{{}}}", self.0.iter().map(member).collect::<Vec<_>>().join(","))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Date32Array, Int32Array, RecordBatch};
+    use bytes::Bytes;
+    use parquet::arrow::ArrowWriter;
+    use parquet::file::metadata::{KeyValue, ParquetMetaDataReader};
+    use parquet::file::properties::WriterProperties;
+
+    use super::*;
+
+    #[test]
+    fn bounds_of_dates_in_an_old_calendar_are_left_out() {
+        let dates: ArrayRef = Arc::new(Date32Array::from(vec![-170_000]));
+        let data =
+            RecordBatch::try_from_iter([("d", dates), ("n", Arc::new(Int32Array::from(vec![7])) as _)])
+                .unwrap();
+        let stats = |version: &str| {
+            let version = KeyValue::new("org.apache.spark.version".to_owned(), version.to_owned());
+            let properties = WriterProperties::builder().set_key_value_metadata(Some(vec![version])).build();
+            let mut file = Vec::new();
+            let mut writer = ArrowWriter::try_new(&mut file, data.schema(), Some(properties)).unwrap();
+            writer.write(&data).unwrap();
+            writer.close().unwrap();
+            let footer = ParquetMetaDataReader::new().parse_and_finish(&Bytes::from(file)).unwrap();
+            let options = CollectOptions { columns: IndexedColumns::All, without_nan: false };
+            collect_stats(&footer, &data.schema(), &options).unwrap()
+        };
+        assert!(
+            stats("3.5.0").contains("\"minValues\":{\"d\":\"1504-07-23\",\"n\":7}"),
+            "{}",
+            stats("3.5.0")
+        );
+        assert!(stats("2.4.8").contains("\"minValues\":{\"n\":7}"), "{}", stats("2.4.8"));
+        assert!(stats("2.4.8").contains("\"nullCount\":{\"d\":0,\"n\":0}"), "{}", stats("2.4.8"));
+    }
+}

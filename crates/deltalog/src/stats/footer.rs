@@ -5,6 +5,7 @@
 //!   in doubt; INT96 never.
 
 use super::json::{Extreme, Side};
+use crate::calendar::FileCalendar;
 use arrow::datatypes::DataType;
 use parquet::basic::{ColumnOrder, ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::file::metadata::ParquetMetaData;
@@ -16,6 +17,8 @@ pub(super) struct FooterColumn<'a> {
     metadata: &'a ParquetMetaData,
     index: usize,
     descriptor: &'a ColumnDescriptor,
+    /// The file is in the old calendar.
+    is_old: bool,
 }
 
 impl<'a> FooterColumn<'a> {
@@ -24,7 +27,8 @@ impl<'a> FooterColumn<'a> {
         let columns = metadata.file_metadata().schema_descr().columns();
         let index = columns.iter().position(|c| c.path().parts() == path)?;
         let descriptor = columns.get(index)?.as_ref();
-        (descriptor.max_rep_level() == 0).then_some(Self { metadata, index, descriptor })
+        let is_old = FileCalendar::of(metadata).may_be_old();
+        (descriptor.max_rep_level() == 0).then_some(Self { metadata, index, descriptor, is_old })
     }
 
     /// The statistics of each row group that has rows.
@@ -82,6 +86,8 @@ impl<'a> FooterColumn<'a> {
             DataType::Int8 | DataType::Int16 | DataType::Int32 | DataType::Int64 if self.is_signed() => {
                 whole.map(Extreme::Integer)
             }
+            // Bounds in the old calendar are not those of the values.
+            DataType::Date32 | DataType::Timestamp(..) if self.is_old => None,
             DataType::Date32 => whole.map(Extreme::Integer),
             DataType::Timestamp(..) => self.micros(whole?, side).map(Extreme::Integer),
             DataType::Float32 | DataType::Float64 => {

@@ -132,13 +132,14 @@ proptest! {
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
         let columns = paths(&batch.schema());
         let stats = decode_stats([Some(text.as_str())], &batch.schema(), &columns).unwrap();
-        let bounds = StatsBounds::new(stats, None).unwrap();
+        let bounds = StatsBounds::new(stats.clone(), None).unwrap();
         prop_assert_eq!(bounds.num_records().unwrap().value(0), rows.len() as i64);
         assert_bounds_hold(&bounds, &batch)?;
         // Tight where nothing is cut off.
         let min = bounds.min(&ColumnPath::new(["i64"])).unwrap();
         prop_assert_eq!(min.as_primitive::<arrow::datatypes::Int64Type>().iter().next().flatten(), rows.iter().filter_map(|r| r.1).min());
-        let max = bounds.max(&ColumnPath::new(["d38"])).unwrap();
+        // The bounds of decimals are wider than their text, which other writers may have rounded.
+        let max = stats.column_by_name("maxValues").unwrap().as_struct().column_by_name("d38").unwrap();
         let expected = rows.iter().filter_map(|r| r.2).max().map(|v| i128::from(v) * 10i128.pow(20));
         prop_assert_eq!(max.as_primitive::<arrow::datatypes::Decimal128Type>().iter().next().flatten(), expected);
         let max = bounds.max(&ColumnPath::new(["f32"])).unwrap();

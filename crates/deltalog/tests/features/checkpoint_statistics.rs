@@ -15,6 +15,7 @@ use deltalog::predicate::{ParseMode, parse};
 use deltalog::scan::{FileListing, ListColumn};
 use deltalog::{Snapshot, Storage};
 use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use serde_json::json;
 
@@ -32,8 +33,9 @@ fn structs(fields: Vec<(&str, ArrayRef)>, nulls: Option<NullBuffer>) -> ArrayRef
 ///
 /// In file `k`, `n` is in `10 k..=10 k + 9`, `t` is a little more than `k` seconds, `p` is `k / 4`, and `at` is
 /// `k` seconds into 2024 in UTC, which the checkpoint's writer interpreted in a zone eight hours ahead. File 5 has
-/// no bounds. The last row group has no files. With `texts` the checkpoint also has statistics as JSON.
-fn table(texts: bool) -> tempfile::TempDir {
+/// no bounds. The last row group has no files. With `texts` the checkpoint also has statistics as JSON. `spark`
+/// is the version of Spark in the checkpoint's footer.
+fn table_of(texts: bool, spark: &str) -> tempfile::TempDir {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("_delta_log");
     fs::create_dir(&log).unwrap();
@@ -146,7 +148,13 @@ fn table(texts: bool) -> tempfile::TempDir {
             true,
         ),
     ]);
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(2)).build();
+    let properties = WriterProperties::builder()
+        .set_max_row_group_row_count(Some(2))
+        .set_key_value_metadata(Some(vec![KeyValue::new(
+            "org.apache.spark.version".to_owned(),
+            spark.to_owned(),
+        )]))
+        .build();
     let file = fs::File::create(log.join("00000000000000000000.checkpoint.parquet")).unwrap();
     let mut writer = ArrowWriter::try_new(file, Arc::new(actions.clone()), Some(properties)).unwrap();
     let nothing = |rows| arrow::array::new_null_array(actions.field(1).data_type(), rows);
@@ -157,6 +165,10 @@ fn table(texts: bool) -> tempfile::TempDir {
     writer.write(&RecordBatch::try_new(writer_schema(&actions), vec![none, nothing(2)]).unwrap()).unwrap();
     writer.close().unwrap();
     directory
+}
+
+fn table(texts: bool) -> tempfile::TempDir {
+    table_of(texts, "3.5.0")
 }
 
 fn writer_schema(schema: &Schema) -> Arc<Schema> {
@@ -210,6 +222,16 @@ fn files_are_skipped_by_structs_and_row_groups() {
         let (found, _) = kept(&table, "n = 23", &[ListColumn::Path, ListColumn::Stats]);
         assert_eq!(found, [2, 5]);
     }
+}
+
+/// Spark 2.4 writes dates in its old calendar: only the texts of its checkpoints are believed.
+#[test]
+fn structs_in_an_old_calendar_are_ignored() {
+    let table = table_of(false, "2.4.8");
+    let all: Vec<i64> = (0..8).collect();
+    assert_eq!(kept(&table, "n = 23", &[ListColumn::Path]).0, all);
+    assert_eq!(kept(&table, "p = 1", &[ListColumn::Path]).0, [4, 5, 6, 7]);
+    assert!(kept(&table, "p > 7", &[ListColumn::Path]).0.is_empty());
 }
 
 #[test]

@@ -21,6 +21,7 @@ use parquet::file::metadata::ParquetMetaData;
 use super::normalize::normalized;
 use super::parquet_file::{Batches, ParquetFile, Piece, damaged_by};
 use super::parsed::{partition_values_text, stats_text};
+use crate::calendar::FileCalendar;
 use crate::error::{Error, Result};
 use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
 use crate::replay::filter::{FileFilter, Keep};
@@ -93,7 +94,9 @@ impl Columns {
             };
             leaf.is_some_and(|leaf| file.may_have(group, leaf))
         };
-        let has_parsed = |name: &str| file.has_below(&[self.action, name]);
+        // Structs in the old calendar are ignored: their dates are not those of the texts.
+        let is_old = FileCalendar::of(file.metadata()).may_be_old();
+        let has_parsed = |name: &str| !is_old && file.has_below(&[self.action, name]);
         let has_map = file.has_below(&[self.action, "partitionValues"]);
         let stats = match &self.parsed_stats {
             _ if !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,

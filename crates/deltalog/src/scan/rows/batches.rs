@@ -17,6 +17,7 @@ use arrow::array::{
 };
 use arrow::compute::{cast, concat_batches, filter_record_batch, prep_null_mask_filter, take};
 use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
 use parquet::arrow::arrow_reader::RowSelection;
 
 use super::file::{OpenFile, Opener, Source};
@@ -213,7 +214,14 @@ impl FileBatches {
                         ))
                     };
                     let array = read.column_by_name(name).ok_or_else(unfit)?;
-                    plan.apply(array).map_err(|error| unfit().with_source(error))?
+                    plan.apply(array).map_err(|error| match error {
+                        ArrowError::NotYetImplemented(what) => {
+                            Error::unsupported(format!("the column '{}' has {what}", field.name())).with_hint(
+                                "rewrite the file with Spark, in a session of its writer's time zone",
+                            )
+                        }
+                        error => unfit().with_source(error),
+                    })?
                 }
             };
             if !field.is_nullable() && array.logical_null_count() > 0 {

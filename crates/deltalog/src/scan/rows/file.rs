@@ -21,6 +21,7 @@ use super::row_ids::{self, RowIds};
 use super::selection::{SelectedRows, group_rows};
 use super::views::with_views;
 use super::{DataFile, FileRows, PartitionRow, RowScan};
+use crate::calendar::FileCalendar;
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::filter_mask;
@@ -159,6 +160,7 @@ impl Opener {
                 "the file has no field ids, but the table finds columns by id (column mapping mode 'id')",
             ));
         }
+        let calendar = FileCalendar::of(metadata.metadata());
         let (mut first, mut rest, mut sources) =
             (Vec::new(), Vec::new(), Vec::with_capacity(self.columns.len()));
         for (index, NeededColumn { field, in_files, is_partition }) in self.columns.iter().enumerate() {
@@ -167,7 +169,8 @@ impl Opener {
             let in_file = if is_given { None } else { find_in_file(fields, in_files, field.name())? };
             sources.push(match in_file {
                 Some((found, leaf)) => {
-                    let plan = Plan::new([field, in_files], found.data_type(), leaf, field.name(), leaves)?;
+                    let in_file = (found.data_type(), &calendar);
+                    let plan = Plan::new([field, in_files], in_file, leaf, field.name(), leaves)?;
                     Source::File(found.name().clone(), plan)
                 }
                 None if is_given => Source::Constant(partition_value(&file.partition_values, field)?),
@@ -184,7 +187,8 @@ impl Opener {
         let (groups, places) = match &self.scan.columns.row_predicate {
             Some(predicate) => {
                 let given = self.with_given(partition, &file.partition_values)?;
-                let places = Places::new(predicate, &self.scan.columns, metadata.schema(), &given)?;
+                let places =
+                    Places::new(predicate, &self.scan.columns, (metadata.schema(), &calendar), &given)?;
                 (matching_groups(predicate, &places, metadata.metadata())?, Some(places))
             }
             None => ((0..metadata.metadata().num_row_groups()).collect(), None),

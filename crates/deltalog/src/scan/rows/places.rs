@@ -16,8 +16,9 @@ use parquet::file::metadata::ParquetMetaData;
 use super::columns::Columns;
 use super::convert::{convert, is_convertible};
 use super::plan::find_in_file;
+use crate::calendar::FileCalendar;
 use crate::error::Result;
-use crate::predicate::{BoundPredicate, ColumnPath};
+use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath};
 
 /// The location of each column of a predicate.
 #[derive(Debug)]
@@ -32,11 +33,18 @@ pub(super) enum Place {
     Leaf(usize, FieldRef),
     /// Not in the file.
     Missing,
-    /// In the file, but not as a leaf outside of lists and maps.
+    /// In the file, but not as a leaf outside of lists and maps, or in the old calendar, so that its bounds are
+    /// not those of its values.
     Other,
 }
 
-fn place(path: &ColumnPath, table: &Columns, schema: &SchemaRef, partition: &RecordBatch) -> Result<Place> {
+fn place(
+    column: &BoundColumn,
+    table: &Columns,
+    (schema, calendar): (&SchemaRef, &FileCalendar),
+    partition: &RecordBatch,
+) -> Result<Place> {
+    let path = &column.path;
     if let [name] = path.parts()
         && let Some(value) = partition.column_by_name(name)
     {
@@ -57,6 +65,7 @@ fn place(path: &ColumnPath, table: &Columns, schema: &SchemaRef, partition: &Rec
         found = Some(field);
     }
     Ok(match found {
+        Some(field) if calendar.rebase(leaf, field.data_type(), &column.data_type).is_some() => Place::Other,
         Some(field) if !field.data_type().is_nested() => Place::Leaf(leaf, Arc::clone(field)),
         _ => Place::Other,
     })
@@ -71,15 +80,11 @@ impl Places {
     pub(super) fn new(
         predicate: &BoundPredicate,
         table: &Columns,
-        schema: &SchemaRef,
+        file: (&SchemaRef, &FileCalendar),
         partition: &RecordBatch,
     ) -> Result<Self> {
-        let place = |column: &crate::predicate::BoundColumn| {
-            Ok((
-                column.path.clone(),
-                column.data_type.clone(),
-                place(&column.path, table, schema, partition)?,
-            ))
+        let place = |column: &BoundColumn| {
+            Ok((column.path.clone(), column.data_type.clone(), place(column, table, file, partition)?))
         };
         predicate.columns().iter().map(place).collect::<Result<_>>().map(Self)
     }

@@ -17,6 +17,7 @@ use super::columns::{NameMatch, match_in_file};
 use super::convert::{convert, is_convertible};
 use super::variant::{assemble, is_stored_variant};
 use super::views::view_of;
+use crate::calendar::{FileCalendar, Rebase};
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
@@ -27,6 +28,8 @@ pub(super) enum Plan {
     Nulls(DataType),
     /// A leaf.
     Convert(DataType),
+    /// A leaf of dates or timestamps in the old calendar.
+    Rebase(DataType, Rebase),
     /// The name that each field has in the file, and its plan; `None` if it is not there.
     Struct(Fields, Vec<Option<(String, Plan)>>),
     List(FieldRef, Box<Plan>),
@@ -45,7 +48,7 @@ impl Plan {
     /// `CorruptData` if no value could be read so, or a name is ambiguous.
     pub(super) fn new(
         [field, in_files]: [&FieldRef; 2],
-        file: &DataType,
+        (file, calendar): (&DataType, &FileCalendar),
         first_leaf: usize,
         name: &str,
         leaves: &mut Vec<usize>,
@@ -63,12 +66,12 @@ impl Plan {
                 is_stored_variant(in_file).then(|| Self::Variant(parts.clone())).ok_or_else(mismatch)
             }
             (DataType::Struct(fields), DataType::Struct(names), DataType::Struct(in_file)) => {
-                Self::of_struct([fields, names], in_file, first_leaf, name, leaves)
+                Self::of_struct([fields, names], (in_file, calendar), first_leaf, name, leaves)
             }
             (DataType::List(element), DataType::List(names), DataType::List(in_file)) => {
                 let inner = Self::new(
                     [element, names],
-                    in_file.data_type(),
+                    (in_file.data_type(), calendar),
                     first_leaf,
                     &format!("{name}.element"),
                     leaves,
@@ -82,14 +85,14 @@ impl Plan {
                 let after_key = first_leaf + leaf_count(key_in_file.data_type());
                 let key = Self::new(
                     [key, key_names],
-                    key_in_file.data_type(),
+                    (key_in_file.data_type(), calendar),
                     first_leaf,
                     &format!("{name}.key"),
                     leaves,
                 )?;
                 let value = Self::new(
                     [value, value_names],
-                    value_in_file.data_type(),
+                    (value_in_file.data_type(), calendar),
                     after_key,
                     &format!("{name}.value"),
                     leaves,
@@ -102,7 +105,10 @@ impl Plan {
             }
             _ if !table.is_nested() && !file.is_nested() && is_convertible(file, table) => {
                 leaves.push(first_leaf);
-                Ok(Self::Convert(table.clone()))
+                Ok(match calendar.rebase(first_leaf, file, table) {
+                    Some(rebase) => Self::Rebase(table.clone(), rebase),
+                    None => Self::Convert(table.clone()),
+                })
             }
             _ => Err(mismatch()),
         }
@@ -110,7 +116,7 @@ impl Plan {
 
     fn of_struct(
         [fields, in_files]: [&Fields; 2],
-        in_file: &Fields,
+        (in_file, calendar): (&Fields, &FileCalendar),
         first_leaf: usize,
         name: &str,
         leaves: &mut Vec<usize>,
@@ -121,8 +127,8 @@ impl Plan {
             let name = format!("{name}.{}", field.name());
             children.push(match find_in_file(in_file, names, &name)? {
                 Some((found, leaf)) => {
-                    let plan =
-                        Self::new([field, names], found.data_type(), first_leaf + leaf, &name, leaves)?;
+                    let file = (found.data_type(), calendar);
+                    let plan = Self::new([field, names], file, first_leaf + leaf, &name, leaves)?;
                     Some((found.name().clone(), plan))
                 }
                 None => None,
@@ -177,6 +183,8 @@ impl Plan {
         match self {
             Self::Nulls(data_type) => Ok(new_null_array(data_type, array.len())),
             Self::Convert(data_type) => convert(array, data_type),
+            Self::Rebase(data_type, rebase @ Rebase::Dates) => convert(&rebase.apply(array)?, data_type),
+            Self::Rebase(data_type, rebase) => rebase.apply(&convert(array, data_type)?),
             Self::Struct(fields, children) => {
                 let found = array.as_struct_opt().ok_or_else(|| unexpected(array))?;
                 let mut arrays = Vec::with_capacity(children.len());

@@ -18,6 +18,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Int64Type, Schema, Sch
 
 use super::plan::{Plan, find_in_file};
 use super::selection::SelectedRows;
+use crate::calendar::FileCalendar;
 use crate::error::{Error, Result};
 use crate::protocol::MaterializedRowTracking;
 
@@ -75,7 +76,13 @@ impl RowIds {
             let Some((found, leaf)) = find_in_file(in_file, &wanted, name)? else { return Ok(None) };
             Ok(Some((
                 found.name().clone(),
-                Plan::new([&wanted, &wanted], found.data_type(), leaf, name, leaves)?,
+                Plan::new(
+                    [&wanted, &wanted],
+                    (found.data_type(), &FileCalendar::default()),
+                    leaf,
+                    name,
+                    leaves,
+                )?,
             )))
         };
         Ok(Self {
