@@ -69,7 +69,8 @@ def numbers(values: pa.Table) -> list[dict[str, Any]]:
         ),
         "days": pa.chunked_array([days.values for days in values["days"].chunks]).cast(pa.int32()),
     }
-    return pa.table(columns).to_pylist()
+    rows: list[dict[str, Any]] = pa.table(columns).to_pylist()
+    return rows
 
 
 def test_rows_are_those_that_spark_reads(old: SparkSession, tmp_path: Path) -> None:
