@@ -3,7 +3,11 @@
 both give those that the golden tables expect. Run as Spark's workers run it, without a session.
 """
 
+import datetime
+import decimal
+import json
 import pickle
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +15,7 @@ import pytest
 
 import deltalog
 from deltalog.spark.portable import DeltalogDataSource
+from deltalog.spark.read import commands
 from tests.conftest import missing
 from tests.golden import canonical
 from tests.golden.expected import ROOT, Golden, load
@@ -85,3 +90,69 @@ def test_row_ids_of_a_table_without() -> None:
     golden = next(golden for golden in TABLES if "rowTracking" not in golden.features)
     with pytest.raises(deltalog.InvalidArgumentError, match="row tracking is not enabled"):
         read(golden, rowIds="true")
+
+
+ZONE = {"condition": None, "time_zone": "UTC"}
+
+
+def ask(path: str, command: str, **arguments: Any) -> Any:
+    """Asks as `DeltaTable` asks a Connect server."""
+    options = {"path": path, commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
+    source = DeltalogDataSource(options)
+    assert source.schema().names == [commands.ANSWER]
+    reader = pickle.loads(pickle.dumps(source.reader(source.schema())))  # noqa: S301
+    [row] = [row for partition in reader.partitions() for row in reader.read(partition)]
+    return commands.value_of(*row)
+
+
+def test_answers_to_commands_are_those_of_python(tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    moment = datetime.datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=datetime.timezone.utc)
+    columns = {
+        "d": pa.array([datetime.date(1999, 12, 31), datetime.date(2024, 1, 1)]),
+        "n": pa.array([decimal.Decimal("1.50"), decimal.Decimal("-2.25")], pa.decimal128(10, 2)),
+        "p": pa.array([moment, moment]),
+        "s": ["ß", "a"],
+    }
+    deltalog.write_deltalake(path, pa.table(columns), partition_by=["p"])
+    table = deltalog.DeltaTable(path)
+    assert ask(path, "version") == 0
+    assert ask(path, "history", limit=1)[0]["version"] == 0
+    assert ask(path, "detail")["partitionColumns"] == ["p"]
+    assert ask(path, "count", **ZONE) == table.count() == 2
+    for column in columns:
+        extremes = ask(path, "minMax", column=column, **ZONE)
+        assert extremes == table.min_max(column)
+        assert extremes is not None or column == "s"  # Bounds of strings are not exact.
+    counts = ask(path, "countByPartition", **ZONE)
+    assert counts.to_pylist() == [{"p": moment, "count": 2}]
+
+
+def test_errors_of_commands_keep_class_and_place(tmp_path: Path) -> None:
+    with pytest.raises(deltalog.NotATableError) as caught:
+        ask(str(tmp_path / "t"), "version")
+    with pytest.raises(deltalog.NotATableError) as direct:
+        deltalog.DeltaTable(tmp_path / "t")
+    for name in ("table", "version", "path", "line", "hint", "reason"):
+        assert getattr(caught.value, name) == getattr(direct.value, name)
+    assert str(caught.value) == str(direct.value)
+    deltalog.write_deltalake(tmp_path / "t", pa.table({"a": [1]}))
+    with pytest.raises(deltalog.InvalidArgumentError, match="is one of version, history"):
+        ask(str(tmp_path / "t"), "vacuum")
+    for path in ("t", "file:t", "./t"):
+        with pytest.raises(deltalog.InvalidArgumentError, match="is relative"):
+            ask(path, "version")
+
+
+@pytest.mark.parametrize("moment", ["2025-01-31", "2025-01-31 12:00:00", "2025-01-31T12:00"])
+def test_a_timestamp_without_a_zone_is_refused(tmp_path: Path, moment: str) -> None:
+    """The session's zone is not known here, and another one would be another version."""
+    deltalog.write_deltalake(tmp_path / "t", pa.table({"a": [1]}))
+    for option in ("timestampAsOf", "startingTimestamp"):
+        options = {
+            "path": str(tmp_path / "t"),
+            option: moment,
+            "readChangeFeed": str(option != "timestampAsOf"),
+        }
+        with pytest.raises(deltalog.InvalidArgumentError, match=f"{option} .* has no time zone"):
+            DeltalogDataSource(options).schema()

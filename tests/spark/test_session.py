@@ -24,7 +24,7 @@ def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=400,
         env={**os.environ, **environment},
         check=False,
     )

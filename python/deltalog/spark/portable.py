@@ -1,4 +1,4 @@
-"""The format `deltalog` as a Python Data Source: for Spark Connect, and for a Spark that the native path does not fit.
+"""The format `deltalog` as a Python Data Source, for Spark Connect and for a Spark that lacks the native path.
 
     driver                         workers                      driver
     Snapshot.scan_partitions  →    read_fragment (Arrow)
@@ -55,7 +55,7 @@ def enable(spark: SparkSession, alias_delta: bool = False) -> None:
 
 
 class DeltalogDataSource(DataSource):
-    """Made on the driver for each plan, and pickled from step to step."""
+    """The source of one plan: made on the driver and pickled from step to step."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
@@ -148,7 +148,7 @@ class DeltalogDataSource(DataSource):
 
 
 class CommandReader(DataSourceReader):
-    """The answer to a command of `DeltaTable`, found out when the query is planned: one row."""
+    """A reader of one row, the answer to a command of `DeltaTable`, which is made when the query is planned."""
 
     def __init__(self, answer: str) -> None:
         self._answer = answer
@@ -161,21 +161,21 @@ class CommandReader(DataSourceReader):
 
 
 class FragmentPartition(InputPartition):
-    """A group of files, as the core packed it."""
+    """A group of files in the core's packed form."""
 
     def __init__(self, fragment: bytes) -> None:
         super().__init__(fragment)
 
 
 class VersionsPartition(InputPartition):
-    """Versions of a change data feed, both included."""
+    """A range of versions of a change data feed, with both ends included."""
 
     def __init__(self, start: int, end: int) -> None:
         super().__init__((start, end))
 
 
 class DeltalogReader(DataSourceReader):
-    """Plans on the driver, reads in the workers."""
+    """A reader that plans on the driver and reads in the workers."""
 
     def __init__(self, snapshot: Snapshot, schema: StructType, partitions: int, row_ids: bool) -> None:
         self._uri = snapshot.uri
@@ -206,7 +206,7 @@ class DeltalogReader(DataSourceReader):
 
 
 class ChangesReader(DataSourceReader):
-    """The change data feed: each partition is some of its versions, in the schema of the last of all."""
+    """A reader of the change data feed: each partition is a range of versions, in the schema of the last one."""
 
     def __init__(
         self, snapshot: Snapshot, versions: tuple[int, int] | None, schema: StructType, partitions: int
@@ -245,8 +245,9 @@ class ChangesReader(DataSourceReader):
 
 
 def _arrow_schema(schema: StructType) -> Any:
-    """The Arrow form that Spark expects; newer versions must be told that timestamps are of UTC, older ones
-    know no other.
+    """Returns the Arrow schema that Spark expects.
+
+    Newer versions must be told that the zone of timestamps is UTC; older ones know no other.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -256,16 +257,16 @@ def _arrow_schema(schema: StructType) -> Any:
 
 
 class PruningReader(DeltalogReader):
-    """The same, with the filters that Spark hands on."""
+    """A reader that prunes files by the filters that Spark pushes."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802 (Spark's name)
-        """Takes note of what prunes files; Spark applies every filter to the rows itself."""
+        """Keeps the filters for pruning and returns all of them, so that Spark applies them to the rows."""
         self._filters = filter_text(filters)
         yield from filters
 
 
 class PruningDataSource(DeltalogDataSource):
-    """The source of a session that hands filters on."""
+    """The source for a session that pushes filters."""
 
     def _reader_type(self) -> type[DeltalogReader]:
         return PruningReader
@@ -280,18 +281,18 @@ class Alias(DeltalogDataSource):
 
 
 class PruningAlias(Alias, PruningDataSource):
-    """The same in a session that hands filters on."""
+    """The source under the name `delta`, for a session that pushes filters."""
 
 
 class FragmentMessage(WriterCommitMessage):
-    """What one task wrote, as the core packed it."""
+    """The files that one task wrote, in the core's packed form."""
 
     def __init__(self, fragment: bytes) -> None:
         self.fragment = fragment
 
 
 class DeltalogWriter(DataSourceArrowWriter):
-    """The token goes to the workers, which get Arrow batches; the driver commits what they bring back."""
+    """A writer whose token goes to the workers, which write Arrow batches; the driver commits their files."""
 
     def __init__(self, token: bytes, parameters: dict[str, str]) -> None:
         self._token = token

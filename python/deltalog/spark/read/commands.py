@@ -19,7 +19,7 @@ COMMAND = "deltalog.command"
 ARGUMENTS = "deltalog.arguments"
 # The only column of an answer.
 ANSWER = "answer"
-_PLACES = ("table", "version", "path", "line", "hint")
+_ATTRIBUTES = ("table", "version", "path", "line", "hint", "reason")
 
 
 def _version(snapshot: Snapshot) -> int:
@@ -93,8 +93,8 @@ def answer_text(open_snapshot: Callable[[], Snapshot], command: str, arguments: 
     try:
         return json.dumps(_encoded(answer(open_snapshot(), command, json.loads(arguments))))
     except DeltaError as error:
-        places = {name: getattr(error, name) for name in _PLACES}
-        return json.dumps({"error": type(error).__name__, "message": str(error), **places})
+        attributes = {name: getattr(error, name) for name in _ATTRIBUTES}
+        return json.dumps({"error": type(error).__name__, "message": str(error), **attributes})
 
 
 def value_of(text: str) -> Any:
@@ -103,7 +103,7 @@ def value_of(text: str) -> Any:
     if "error" not in answered:
         return _decoded(answered)
     error = getattr(deltalog.errors, answered["error"], DeltaError)(answered["message"])
-    for name in _PLACES:
+    for name in _ATTRIBUTES:
         setattr(error, name, answered[name])
     raise error
 

@@ -33,8 +33,8 @@ def connect_uri(path: str) -> str:
         return path
     if not local.startswith("/"):
         raise InvalidArgumentError(
-            f"the path {path!r} is relative: with Spark Connect it must be absolute, because the server's "
-            "working directory is not the client's"
+            f"the path {path!r} is relative: here it must be absolute, because the processes of Spark (and the client "
+            "of a Connect server) do not have the same working directory"
         )
     return "file://" + quote("/" + local.lstrip("/"))
 
