@@ -126,6 +126,7 @@ lint: .venv/.deps ## check formatting, run clippy, ruff, mypy; warnings are erro
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	RUSTDOCFLAGS="-D warnings" cargo doc -p deltalog --no-deps --locked --quiet
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy

@@ -5,7 +5,7 @@ use arrow::datatypes::{
     DataType, Date32Type, Float32Type, Float64Type, Int64Type, TimeUnit, TimestampMicrosecondType,
 };
 use arrow::util::display::array_value_to_string;
-use deltalog::scan::Answers;
+use deltalog::engine::scan::Answers;
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

@@ -1,7 +1,7 @@
 //! What a writer says about its commit.
 
-use deltalog::protocol::SetTransaction;
-use deltalog::transaction::Operation;
+use deltalog::engine::protocol::SetTransaction;
+use deltalog::engine::transaction::Operation;
 use deltalog::{Error, PendingWrite, Result};
 use pyo3::prelude::*;
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use arrow::array::{Array, AsArray, MapArray, RecordBatch};
 use arrow::datatypes::Int64Type;
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::protocol::{
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::protocol::{
     ColumnMappingMode, DeletionVectorDescriptor, MappedSchema, MaterializedRowTracking,
     PartitionColumnBuilder, PathResolver, StructType,
 };
-use deltalog::replay::DeletionVectorColumn;
-use deltalog::scan::{
+use deltalog::engine::replay::DeletionVectorColumn;
+use deltalog::engine::scan::{
     DataFile, FileListing, ListColumn, PartitionColumns, PartitionRow, RowScan, RowTracking,
 };
-use deltalog::storage::parse_location;
+use deltalog::engine::storage::parse_location;
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

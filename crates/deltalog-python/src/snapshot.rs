@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use deltalog::changes::{ChangeBound, ChangeFeed};
-use deltalog::commit_actions::commit_actions_schema;
-use deltalog::history::{history_batch, history_schema};
-use deltalog::log::StagedCommit;
-use deltalog::predicate::{ParseMode, Predicate, parse};
-use deltalog::protocol::{LogPath, MaterializedRowTracking, to_log_string};
-use deltalog::scan::{FileListing, ListColumn, TableScan};
-use deltalog::transaction::find_commit;
+use deltalog::engine::changes::{ChangeBound, ChangeFeed};
+use deltalog::engine::commit_actions::commit_actions_schema;
+use deltalog::engine::history::{history_batch, history_schema};
+use deltalog::engine::log::StagedCommit;
+use deltalog::engine::predicate::{ParseMode, Predicate, parse};
+use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string};
+use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
+use deltalog::engine::transaction::find_commit;
 use deltalog::{Snapshot as CoreSnapshot, SnapshotBuilder, Storage};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -273,7 +273,7 @@ impl Snapshot {
 
     #[pyo3(signature = (limit = None))]
     fn history_json(&self, py: Python<'_>, limit: Option<usize>) -> PyResult<Vec<String>> {
-        let text = |entry: deltalog::history::HistoryEntry| {
+        let text = |entry: deltalog::engine::history::HistoryEntry| {
             let mut object = entry.fields()?;
             object.insert("version".to_owned(), entry.version.into());
             object.insert("timestamp".to_owned(), entry.timestamp_ms.into());

@@ -1,6 +1,6 @@
 //! `SparkChanges`: the files of a change data feed for Spark's scan.
 
-use deltalog::changes::ChangePlan;
+use deltalog::engine::changes::ChangePlan;
 use pyo3::prelude::*;
 
 use crate::call::call;

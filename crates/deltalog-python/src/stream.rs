@@ -7,7 +7,7 @@ use arrow::array::{ArrayRef, RecordBatch, StructArray};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
 use deltalog::ErrorKind;
-use deltalog::protocol::StructType;
+use deltalog::engine::protocol::StructType;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use deltalog::WriteRequest;
-use deltalog::protocol::StructType;
-use deltalog::protocol::properties::spelled;
-use deltalog::transaction::SaveMode;
+use deltalog::engine::protocol::StructType;
+use deltalog::engine::protocol::properties::spelled;
+use deltalog::engine::transaction::SaveMode;
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -32,13 +32,10 @@ impl TableOptions {
     /// Returns a request to write data of `schema` in `mode`.
     pub(crate) fn request(self, schema: StructType, mode: SaveMode) -> WriteRequest {
         let Self { partition_by, configuration, name, description } = self;
-        WriteRequest {
-            schema,
-            mode,
-            partition_by,
-            configuration: configuration.unwrap_or_default(),
-            name,
-            description,
-        }
+        let mut request = WriteRequest::new(schema, mode);
+        request.partition_by = partition_by;
+        request.configuration = configuration.unwrap_or_default();
+        (request.name, request.description) = (name, description);
+        request
     }
 }

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::error::ArrowError;
-use deltalog::protocol::StructType;
-use deltalog::transaction::{Operation, SaveMode};
-use deltalog::write::DataWriter;
+use deltalog::engine::protocol::StructType;
+use deltalog::engine::transaction::{Operation, SaveMode};
+use deltalog::engine::write::DataWriter;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
@@ -73,7 +73,7 @@ const ROWS_AT_ONCE: usize = 1 << 16;
 pub(crate) fn write_batches(
     pending: &PendingWrite,
     reader: Box<dyn RecordBatchReader + Send>,
-) -> Result<Vec<deltalog::protocol::Add>> {
+) -> Result<Vec<deltalog::engine::protocol::Add>> {
     let mut writer = pending.writer()?;
     if let Err(error) = write_all(&mut writer, reader) {
         // The first error is the one to tell; what could not be deleted is left for clean-up.

@@ -3,8 +3,8 @@
 
 use std::time::Instant;
 
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::scan::{FileListing, ListColumn};
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::scan::{FileListing, ListColumn};
 use deltalog::{Snapshot, Storage};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -4,8 +4,8 @@
 
 use std::time::Instant;
 
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::scan::TableScan;
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::scan::TableScan;
 use deltalog::{Snapshot, Storage};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

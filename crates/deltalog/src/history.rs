@@ -21,6 +21,7 @@ use crate::snapshot::Snapshot;
 
 /// A commit as the history shows it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct HistoryEntry {
     /// Its version.
     pub version: u64,

@@ -1,25 +1,27 @@
 //! Delta tables: the protocol, its log, snapshots, scans and transactions, without a query engine.
 //!
-//! The layers, each importing only from those below it:
-//!
-//! | module | what it is |
+//! | what for | where to start |
 //! | --- | --- |
-//! | `table`, `snapshot`, `scan`, `transaction` | what a user holds |
-//! | `replay`, `predicate`, `stats` | what the protocol computes, without I/O |
-//! | `log`, `storage` | the files of the log, and the only I/O |
-//! | `protocol` | what the protocol says: actions, schema, features, paths; no I/O |
-//! | `error` | what can go wrong |
+//! | open a table | [`Storage::open`], [`Snapshot::open`], [`Snapshot::builder`] |
+//! | list its files | [`FileListing`] |
+//! | read its rows | [`TableScan`], [`ChangeFeed`] for the rows that versions have changed |
+//! | ask the log for counts and bounds | [`Answers`] |
+//! | choose rows | [`parse_predicate`], [`col`] and [`lit`] |
+//! | write | [`WriteRequest`], [`PendingWrite`] |
+//! | handle errors | [`Error`], [`ErrorKind`] |
 //!
-//! A table is made by the first write to it, a second one appends, and a scan reads what is there:
+//! Calls block and use no async runtime. Data is Arrow record batches.
+//!
+//! The first write creates a table, the second appends to it, and a scan reads the rows:
 //!
 //! ```
 //! use std::sync::Arc;
 //!
 //! use arrow::array::{Int64Array, RecordBatch};
-//! use deltalog::protocol::{PrimitiveType, StructField, StructType};
-//! use deltalog::scan::TableScan;
-//! use deltalog::transaction::{Operation, SaveMode};
-//! use deltalog::{Environment, PendingWrite, Snapshot, Storage, WriteRequest};
+//! use deltalog::{
+//!     Environment, Operation, PendingWrite, PrimitiveType, SaveMode, Snapshot, Storage, StructField, StructType,
+//!     TableScan, WriteRequest,
+//! };
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
@@ -29,15 +31,8 @@
 //! let schema = StructType::try_new(vec![StructField::new("id", PrimitiveType::Long, true)])?;
 //!
 //! for ids in [vec![1, 2], vec![3]] {
-//!     let request = WriteRequest {
-//!         schema: schema.clone(),
-//!         mode: SaveMode::Append,
-//!         partition_by: None,
-//!         configuration: Default::default(),
-//!         name: None,
-//!         description: None,
-//!     };
-//!     // Only the modes that may leave the table alone give `None`.
+//!     let request = WriteRequest::new(schema.clone(), SaveMode::Append);
+//!     // Only the mode `Ignore` gives `None`.
 //!     let write = PendingWrite::begin(&storage, request, &environment)?.ok_or("nothing to write")?;
 //!     let batch = RecordBatch::try_new(Arc::clone(write.arrow_schema()), vec![Arc::new(Int64Array::from(ids))])?;
 //!     let mut writer = write.writer()?;
@@ -61,32 +56,50 @@
 //! ```
 
 mod calendar;
-pub mod changes;
-pub mod checkpoint;
-pub mod commit_actions;
-pub mod deletion_vector;
-pub mod environment;
-pub mod error;
-pub mod history;
-pub mod log;
+mod changes;
+mod checkpoint;
+mod commit_actions;
+mod deletion_vector;
+#[doc(hidden)]
+pub mod engine;
+mod environment;
+mod error;
+mod history;
+mod log;
 mod parallel;
-pub mod pending_write;
-pub mod predicate;
-pub mod protocol;
-pub mod replay;
-pub mod scan;
-pub mod snapshot;
-pub mod stats;
-pub mod storage;
-pub mod transaction;
-pub mod verify;
-pub mod write;
+mod pending_write;
+mod predicate;
+mod protocol;
+mod replay;
+mod scan;
+mod snapshot;
+mod stats;
+mod storage;
+mod transaction;
+mod verify;
+mod write;
 
+pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
+pub use checkpoint::write_checkpoint;
+pub use commit_actions::CommitActions;
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
+pub use history::HistoryEntry;
+pub use log::StagedCommit;
 pub use pending_write::{PendingWrite, WriteRequest};
+pub use predicate::{
+    ColumnPath, CompareOp, Expr, Literal, ParseMode, Predicate, col, lit, parse as parse_predicate,
+};
+pub use protocol::{
+    Add, ArrayType, DataType, DomainMetadata, FieldMetadata, MapType, Metadata, PrimitiveType, Protocol,
+    SetTransaction, StructField, StructType,
+};
+pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;
+pub use transaction::{Committed, Operation, SaveMode, find_commit};
+pub use verify::{Difference, Verification};
+pub use write::DataWriter;
 
 /// Compiles the Rust example of the README.
 #[cfg(doctest)]

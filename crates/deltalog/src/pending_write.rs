@@ -26,7 +26,17 @@ use crate::transaction::{Committed, ConflictReason, Operation, SaveMode, TableDe
 use crate::write::{AdoptOptions, DataWriter, WriteOptions, Written, adopt, indexed_columns};
 
 /// What somebody wants to write.
+///
+/// ```
+/// use deltalog::{PrimitiveType, SaveMode, StructField, StructType, WriteRequest};
+///
+/// let schema = StructType::try_new(vec![StructField::new("day", PrimitiveType::Date, true)])?;
+/// let mut request = WriteRequest::new(schema, SaveMode::Append);
+/// request.partition_by = Some(vec!["day".to_owned()]);
+/// # Ok::<(), deltalog::Error>(())
+/// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct WriteRequest {
     /// The schema of the data; a new table gets it.
     pub schema: StructType,
@@ -41,6 +51,20 @@ pub struct WriteRequest {
     pub name: Option<String>,
     /// Description of a new table.
     pub description: Option<String>,
+}
+
+impl WriteRequest {
+    /// Returns a request to write data of `schema`, which leaves everything else to the table.
+    pub fn new(schema: StructType, mode: SaveMode) -> Self {
+        Self {
+            schema,
+            mode,
+            partition_by: None,
+            configuration: BTreeMap::new(),
+            name: None,
+            description: None,
+        }
+    }
 }
 
 /// A write that was checked and not yet committed.
@@ -239,6 +263,7 @@ impl PendingWrite {
     ///
     /// # Errors
     /// `CorruptData` for files that are not as they must be, those of [`Written::check`], and the store's own.
+    #[doc(hidden)]
     pub fn adopt(&self, directory: &str, written: Option<Written>) -> Result<Vec<Add>> {
         let options = AdoptOptions {
             schema: Arc::clone(&self.schema),

@@ -167,6 +167,7 @@ impl Snapshot {
     }
 
     /// The files of the log that make this version.
+    #[doc(hidden)]
     pub fn segment(&self) -> &LogSegment {
         self.0.state.segment()
     }
@@ -187,6 +188,7 @@ impl Snapshot {
     }
 
     /// The schema with the names that files, partition values and statistics have for the columns.
+    #[doc(hidden)]
     pub fn mapped_schema(&self) -> &MappedSchema {
         &self.0.schema
     }
@@ -197,6 +199,7 @@ impl Snapshot {
     }
 
     /// Decodes the paths of this table's log.
+    #[doc(hidden)]
     pub fn resolver(&self) -> &PathResolver {
         self.0.source.resolver()
     }
@@ -214,6 +217,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// `CorruptLog` for properties that cannot be, and the store's own.
+    #[doc(hidden)]
     pub fn commit_times(&self, end: Option<u64>) -> Result<CommitTimes> {
         open::commit_times(&self.0.source, &self.0.state, &self.0.protocol, &self.0.metadata, end)
     }
@@ -263,6 +267,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// `CorruptLog`; what goes wrong while reading comes with the batches.
+    #[doc(hidden)]
     pub fn replay_files(&self, columns: FileColumns) -> Result<FileReplay> {
         self.replay(AddRequest::new(columns))
     }
@@ -271,6 +276,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// As [`Snapshot::replay_files`].
+    #[doc(hidden)]
     pub fn replay(&self, request: AddRequest) -> Result<FileReplay> {
         self.0.state.files(request)
     }

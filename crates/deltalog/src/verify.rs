@@ -18,6 +18,7 @@ use crate::snapshot::Snapshot;
 
 /// What a comparison of a version with its checksum file found.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Verification {
     /// The version.
     pub version: u64,
@@ -32,6 +33,7 @@ pub struct Verification {
 
 /// A field of the checksum file that is not as the log has it.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct Difference {
     /// Its name.
     pub field: &'static str,

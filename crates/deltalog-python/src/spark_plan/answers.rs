@@ -1,8 +1,8 @@
 //! Aggregates of a table's partitions from the log, packed for Spark's optimizer: i32 n, then n rows of
 //! [`pack_partition_row`].
 
-use deltalog::predicate::{ColumnPath, ParseMode, parse};
-use deltalog::scan::Answers;
+use deltalog::engine::predicate::{ColumnPath, ParseMode, parse};
+use deltalog::engine::scan::Answers;
 use deltalog::{Error, Result, Snapshot};
 
 use super::values::pack_partition_row;

@@ -3,8 +3,8 @@
 //! The version and time of the commit are partition values that follow those of the table.
 
 use arrow::array::ArrayRef;
-use deltalog::changes::{COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFile, ChangePlan};
-use deltalog::predicate::{ParseMode, parse};
+use deltalog::engine::changes::{COMMIT_TIMESTAMP, COMMIT_VERSION, ChangeFile, ChangePlan};
+use deltalog::engine::predicate::{ParseMode, parse};
 use deltalog::{Error, ErrorKind, Result};
 
 use super::packer::{Packer, PlannedFile, PlannedPath};

@@ -32,10 +32,10 @@ mod values;
 
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Int64Type, TimestampMillisecondType};
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::protocol::{MaterializedRowTracking, TableFeature};
-use deltalog::replay::DeletionVectorColumn;
-use deltalog::scan::{FileListing, ListColumn};
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::protocol::{MaterializedRowTracking, TableFeature};
+use deltalog::engine::replay::DeletionVectorColumn;
+use deltalog::engine::scan::{FileListing, ListColumn};
 use deltalog::{Error, Result, Snapshot};
 
 pub(crate) use answers::pack_answers;
@@ -129,7 +129,7 @@ fn add_files(packer: &mut Packer<'_>, snapshot: &Snapshot, batch: &RecordBatch) 
 /// Returns the root as Hadoop spells it: scheme and decoded path.
 fn hadoop_root(snapshot: &Snapshot) -> Result<String> {
     let root = snapshot.storage().root();
-    let path = deltalog::protocol::path::decode(root.path())?.into_owned();
+    let path = deltalog::engine::protocol::path::decode(root.path())?.into_owned();
     Ok(match root.host_str() {
         Some(host) => format!("{}://{host}{path}", root.scheme()),
         None => format!("{}:{path}", root.scheme()),

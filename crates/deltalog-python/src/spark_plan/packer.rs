@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 
 use arrow::array::ArrayRef;
-use deltalog::deletion_vector::VectorPlace;
-use deltalog::protocol::{DeletionVectorDescriptor, LogPath, PathResolver};
-use deltalog::scan::FileRows;
+use deltalog::engine::deletion_vector::VectorPlace;
+use deltalog::engine::protocol::{DeletionVectorDescriptor, LogPath, PathResolver};
+use deltalog::engine::scan::FileRows;
 use deltalog::{Error, Result};
 
 use super::values::pack_partition_row;

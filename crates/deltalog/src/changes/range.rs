@@ -7,6 +7,7 @@ use crate::log::{CommitFile, CommitTimes};
 
 /// An inclusive bound of a range of versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ChangeBound {
     /// This version.
     Version(u64),

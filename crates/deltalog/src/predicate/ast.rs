@@ -21,6 +21,7 @@ impl ColumnPath {
 
 /// A comparison operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum CompareOp {
     /// `=`
     Eq,
@@ -74,6 +75,7 @@ impl fmt::Display for CompareOp {
 ///
 /// A `FLOAT` constant is a [`Literal::Double`] of the same number, which is exact.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub enum Literal {
     /// NULL of any type.
     Null,
@@ -126,12 +128,14 @@ impl Eq for Literal {}
 
 /// A value in a predicate.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Expr {
     /// The value of a column.
     Column(ColumnPath),
     /// A constant.
     Literal(Literal),
     /// A function that preserves the order of its argument.
+    #[doc(hidden)]
     Call(Function, Box<Expr>),
     /// A value that this crate cannot compute, with its text. It may have any value.
     Unknown(String),
@@ -142,6 +146,7 @@ pub enum Expr {
 /// The `AND`s and `OR`s that the builder and the parser create are flat: an `And` contains no `And` and an
 /// `Or` no `Or`, and each contains at least two conditions.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Predicate {
     /// A boolean column, a constant, or a condition that this crate cannot compute.
     Value(Expr),

@@ -6,7 +6,7 @@ use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 /// backticks.
 ///
 /// ```
-/// use deltalog::predicate::{col, lit};
+/// use deltalog::{col, lit};
 ///
 /// let predicate = col("a.b").gt(lit(5)).and(col("`c.d`").is_null().not());
 /// assert_eq!(predicate.to_string(), "a.b > 5 AND `c.d` IS NOT NULL");

@@ -27,6 +27,7 @@ const MAX_DEPTH: usize = 100;
 
 /// The treatment of text that is not understood.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ParseMode {
     /// Refuse it. For predicates that users write.
     Strict,
@@ -46,9 +47,9 @@ pub enum ParseMode {
 /// never in [`ParseMode::Pruning`].
 ///
 /// ```
-/// use deltalog::predicate::{ParseMode, col, lit, parse};
+/// use deltalog::{ParseMode, col, lit, parse_predicate};
 ///
-/// let predicate = parse("region = 'eu' AND n < 5", "UTC", ParseMode::Strict)?;
+/// let predicate = parse_predicate("region = 'eu' AND n < 5", "UTC", ParseMode::Strict)?;
 /// assert_eq!(predicate, col("region").eq(lit("eu")).and(col("n").lt(lit(5))));
 /// # Ok::<(), deltalog::Error>(())
 /// ```

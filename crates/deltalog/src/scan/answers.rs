@@ -55,6 +55,7 @@ struct Condition {
 /// The minimum and maximum of a column, as arrays of one value of the column's type. Both are NULL if the
 /// column has no values.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct MinMax {
     /// The minimum.
     pub min: ArrayRef,
@@ -143,6 +144,7 @@ impl Answers {
     ///
     /// # Errors
     /// As [`Answers::count`].
+    #[doc(hidden)]
     pub fn files_by_partition(&self) -> Result<RecordBatch> {
         let partitions = PartitionColumns::of(&self.snapshot)?;
         let mut counts = PartitionCounts::new(&partitions)?;
@@ -168,6 +170,7 @@ impl Answers {
     ///
     /// # Errors
     /// As [`Answers::min_max`].
+    #[doc(hidden)]
     pub fn by_partition(&self, columns: &[ColumnPath]) -> Result<Option<RecordBatch>> {
         let columns = columns
             .iter()

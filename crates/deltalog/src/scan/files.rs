@@ -20,6 +20,7 @@ use crate::stats::leaf_columns;
 
 /// A column of the file list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ListColumn {
     /// `path: Utf8`, decoded; relative to the table's root, or absolute for a file outside the table (with a
     /// scheme if the log has one).

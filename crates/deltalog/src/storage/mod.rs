@@ -140,6 +140,7 @@ impl Storage {
     /// The same root, where each of `files`, path and bytes, is read as if the store had it. Listings do not
     /// show them.
     #[must_use]
+    #[doc(hidden)]
     pub fn holding(&self, files: impl IntoIterator<Item = (String, Bytes)>) -> Self {
         let mut held = HashMap::clone(&self.held);
         held.extend(files);
@@ -152,11 +153,13 @@ impl Storage {
     }
 
     /// The table's root as a URL.
+    #[doc(hidden)]
     pub fn root(&self) -> &Url {
         &self.url
     }
 
     /// The URL of the file at the decoded relative path `path`.
+    #[doc(hidden)]
     pub fn file_url(&self, path: &str) -> String {
         location::join(&self.url, path)
     }
@@ -208,6 +211,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn list_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
         self.list(directory, after, list::Depth::All)
     }
@@ -216,6 +220,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn list_directory_after(&self, directory: &str, after: &str) -> Result<Vec<FileMeta>> {
         self.list(directory, after, list::Depth::One)
     }
@@ -259,6 +264,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn head(&self, path: &str) -> Result<Option<FileMeta>> {
         if let Some(bytes) = self.held.get(path) {
             let size = bytes.len() as u64;
@@ -287,6 +293,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn get(&self, path: &str) -> Result<Option<Bytes>> {
         if let Some(bytes) = self.held.get(path) {
             return Ok(Some(bytes.clone()));
@@ -310,6 +317,7 @@ impl Storage {
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn read(&self, path: &str) -> Result<Bytes> {
         self.get(path)?.ok_or_else(|| {
             Error::new(ErrorKind::FileNotFound, "the file is not there").at_path(path).in_table(self.url())
@@ -320,6 +328,7 @@ impl Storage {
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn open_file(&self, path: &str) -> Result<FileReader> {
         self.open_path(path, &self.path(path)?)
     }
@@ -329,6 +338,7 @@ impl Storage {
     ///
     /// # Errors
     /// As [`Storage::open_file`].
+    #[doc(hidden)]
     pub fn open_absolute(&self, path: &str) -> Result<FileReader> {
         self.open_path(path, &self.absolute(path)?)
     }
@@ -337,6 +347,7 @@ impl Storage {
     ///
     /// # Errors
     /// As [`Storage::open_file`]; `Unsupported` if the file lies in another store than the table.
+    #[doc(hidden)]
     pub fn open_log_path(&self, path: &LogPath) -> Result<FileReader> {
         match path {
             LogPath::Relative(path) => self.open_file(path),
@@ -381,6 +392,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
         block_on(self.store.put(&self.path(path)?, bytes.into()))
             .map(drop)
@@ -392,6 +404,7 @@ impl Storage {
     /// # Errors
     /// `PermissionDenied` when the store refused the request, `Unavailable` when there is no place for the
     /// file: nothing was written.
+    #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: Bytes) -> Result<PutOutcome> {
         let options = PutOptions { mode: PutMode::Create, ..Default::default() };
         match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
@@ -419,6 +432,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn delete(&self, path: &str) -> Result<()> {
         match block_on(self.store.delete(&self.path(path)?)) {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),
@@ -431,6 +445,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, with the file.
+    #[doc(hidden)]
     pub fn sync<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         if !self.local {
             return Ok(());
@@ -456,6 +471,7 @@ impl Storage {
     ///
     /// # Errors
     /// `InvalidArgument` for a path that cannot be.
+    #[doc(hidden)]
     pub fn delete_empty_directories(&self, directory: &str) -> Result<()> {
         if self.local {
             let located = self.path(directory)?;
@@ -472,6 +488,7 @@ impl Storage {
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
     pub fn create_file(&self, path: &str) -> Result<FileWriter> {
         let located = self.path(path)?;
         if !self.local {

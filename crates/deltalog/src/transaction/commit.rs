@@ -38,6 +38,7 @@ pub enum Outcome {
 
 /// A commit that stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Committed {
     /// Its version.
     pub version: u64,

@@ -7,6 +7,7 @@ use crate::protocol::CommitInfo;
 
 /// What to do where there are data already; named as in Spark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SaveMode {
     /// Add to it.
     Append,
@@ -47,6 +48,7 @@ impl SaveMode {
 
 /// What was done, by whom, with what figures.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct Operation {
     /// Such as `WRITE`.
     pub name: String,

@@ -7,8 +7,8 @@ use arrow::array::{Array, ArrayRef, AsArray, Float64Array, Int64Array, RecordBat
 use arrow::datatypes::{Date32Type, Decimal128Type, Int64Type};
 use arrow::util::display::array_value_to_string;
 use deltalog::Snapshot;
-use deltalog::predicate::{ColumnPath, ParseMode, parse};
-use deltalog::scan::Answers;
+use deltalog::engine::predicate::{ColumnPath, ParseMode, parse};
+use deltalog::engine::scan::Answers;
 use serde_json::{Value, json};
 
 use crate::crafted::{Crafted, Definition, field, fields, rows};

@@ -11,8 +11,8 @@ use arrow::array::{
 };
 use arrow::buffer::NullBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::scan::{FileListing, ListColumn};
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::scan::{FileListing, ListColumn};
 use deltalog::{Snapshot, Storage};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::KeyValue;

@@ -7,7 +7,7 @@ use arrow::array::*;
 use arrow::buffer::OffsetBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use deltalog::ErrorKind;
-use deltalog::scan::ListColumn;
+use deltalog::engine::scan::ListColumn;
 use serde_json::{Value, json};
 
 use crate::crafted::{Crafted, Definition, field, fields, listed, rows};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::datatypes::Int64Type;
 use deltalog::ErrorKind;
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::scan::{ListColumn, TableScan};
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::scan::{ListColumn, TableScan};
 use serde_json::{Value, json};
 
 use crate::crafted::{Crafted, Definition, field, fields, listed};

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use arrow::array::*;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use deltalog::ErrorKind;
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::scan::{FileListing, ListColumn};
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::scan::{FileListing, ListColumn};
 use parquet_variant_compute::{VariantArray, json_to_variant, shred_variant, variant_to_json};
 use serde_json::{Value, json};
 

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use arrow::array::AsArray;
-use deltalog::deletion_vector::DeletionVectors;
-use deltalog::log::{CommitTimes, InCommitTimestamps};
-use deltalog::predicate::{ParseMode, filter_mask, parse, prune};
-use deltalog::protocol::{
+use deltalog::engine::deletion_vector::DeletionVectors;
+use deltalog::engine::log::{CommitTimes, InCommitTimestamps};
+use deltalog::engine::predicate::{ParseMode, filter_mask, parse, prune};
+use deltalog::engine::protocol::{
     Action, DeletionVectorDescriptor, DeletionVectorStorage, PartitionColumnBuilder, PathResolver,
     PrimitiveType, StructType,
 };
-use deltalog::scan::{Answers, DataFiles, FileListing, RowScan, TableScan};
-use deltalog::stats::{
+use deltalog::engine::scan::{Answers, DataFiles, FileListing, RowScan, TableScan};
+use deltalog::engine::stats::{
     CollectOptions, IndexedColumns, StatsBounds, collect_stats, decode_stats, leaf_columns, normalize_stats,
 };
 use deltalog::{Snapshot, Storage};
@@ -62,7 +62,7 @@ pub fn read_all(storage: &Storage) {
     let _ = (Answers::new(&snapshot).count(), Answers::new(&snapshot).count_by_partition());
     for (path, _) in leaf_columns(snapshot.arrow_schema()).into_iter().take(3) {
         let _ = Answers::new(&snapshot).min_max(&path.to_string());
-        let predicate = deltalog::predicate::col(&path.to_string()).is_not_null();
+        let predicate = deltalog::engine::predicate::col(&path.to_string()).is_not_null();
         let _ = FileListing::new(&snapshot)
             .predicate(&predicate)
             .and_then(FileListing::read)
@@ -91,7 +91,7 @@ fn read_log(storage: &Storage) {
     let rows = list.take_while(Result::is_ok).flatten().map(|batch| batch.num_rows()).sum::<usize>();
     let _ = format!("{rows} {:?}", snapshot.metadata());
     if let Some((path, _)) = leaf_columns(snapshot.arrow_schema()).first() {
-        let predicate = deltalog::predicate::col(&path.to_string()).is_not_null();
+        let predicate = deltalog::engine::predicate::col(&path.to_string()).is_not_null();
         let _ = FileListing::new(&snapshot)
             .predicate(&predicate)
             .and_then(FileListing::read)

@@ -7,8 +7,8 @@ use std::sync::{Arc, LazyLock};
 
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray, TimestampMicrosecondArray};
 use arrow::datatypes::DataType;
-use deltalog::protocol::StructType;
-use deltalog::transaction::{Operation, SaveMode};
+use deltalog::engine::protocol::StructType;
+use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Storage, WriteRequest};
 
 /// The files of a table by path.
@@ -114,18 +114,12 @@ fn our_own() -> Files {
     };
     for version in 0..4 {
         let batch = batch(version * 100);
-        let request = WriteRequest {
-            schema: StructType::from_arrow(&batch.schema()).unwrap(),
-            mode: SaveMode::Append,
-            partition_by: (version == 0).then(|| vec!["p".to_owned()]),
-            configuration: if version == 0 {
-                [("delta.checkpointInterval".to_owned(), "2".to_owned())].into()
-            } else {
-                Default::default()
-            },
-            name: None,
-            description: None,
-        };
+        let mut request =
+            WriteRequest::new(StructType::from_arrow(&batch.schema()).unwrap(), SaveMode::Append);
+        if version == 0 {
+            request.partition_by = Some(vec!["p".to_owned()]);
+            request.configuration = [("delta.checkpointInterval".to_owned(), "2".to_owned())].into();
+        }
         let write = PendingWrite::begin(&storage, request, &environment).unwrap().unwrap();
         let mut writer = write.writer().unwrap();
         writer.write(&batch).unwrap();

@@ -91,7 +91,7 @@ fn no_path_leads_outside() {
         stays_inside(path, &[add(path, json!({}))]);
         let (_, storage) = table(&[add(path, json!({}))]);
         let rows = Snapshot::open(&storage, None).and_then(|snapshot| {
-            deltalog::scan::TableScan::new(&snapshot).read()?.collect::<Result<Vec<_>, _>>()
+            deltalog::engine::scan::TableScan::new(&snapshot).read()?.collect::<Result<Vec<_>, _>>()
         });
         assert!(rows.is_err(), "{path:?} was read");
     }

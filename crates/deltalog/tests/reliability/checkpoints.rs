@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::checkpoint::write_checkpoint;
-use deltalog::log::name::LogFileName;
-use deltalog::log::{CheckpointKind, LOG_DIRECTORY};
-use deltalog::predicate::{ParseMode, parse};
-use deltalog::scan::FileListing;
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::log::{CheckpointKind, LOG_DIRECTORY};
+use deltalog::engine::predicate::{ParseMode, parse};
+use deltalog::engine::scan::FileListing;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use proptest::prelude::*;
 use serde_json::json;

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::checkpoint::write_checkpoint;
-use deltalog::log::name::LogFileName;
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::name::LogFileName;
 use deltalog::{Snapshot, Storage, Totals};
 use serde_json::{Value, json};
 

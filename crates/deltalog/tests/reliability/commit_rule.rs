@@ -1,8 +1,8 @@
 //! An acknowledged commit is in the log exactly once, whatever becomes of the store's answers. Protocol:
 //! "Creation of New Log Entries".
 
-use deltalog::log::name::LogFileName;
-use deltalog::transaction::find_commit;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::transaction::find_commit;
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{Call, Fault, FaultyStore, Op};

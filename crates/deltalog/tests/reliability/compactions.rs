@@ -1,7 +1,7 @@
 //! Log compaction files: where they help, and where they must not be believed. Protocol: "Log Compaction
 //! Files".
 
-use deltalog::log::name::LogFileName;
+use deltalog::engine::log::name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use deltalog::transaction::{ConflictReason, Outcome};
+use deltalog::engine::transaction::{ConflictReason, Outcome};
 use deltalog::{ErrorKind, Snapshot};
 
 use crate::common::{

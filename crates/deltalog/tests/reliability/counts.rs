@@ -31,8 +31,11 @@ fn opening_reads_the_hint_a_list_and_each_commit() {
 fn with_a_checkpoint_only_the_commits_after_it_are_read() {
     let (store, storage) = empty();
     write_log(&storage, 8);
-    deltalog::checkpoint::write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment())
-        .unwrap();
+    deltalog::engine::checkpoint::write_checkpoint(
+        &Snapshot::open(&storage, Some(5)).unwrap(),
+        &environment(),
+    )
+    .unwrap();
     store.take_calls();
     Snapshot::open(&storage, None).unwrap();
     let calls = store.take_calls();
@@ -73,7 +76,7 @@ fn a_handle_that_keeps_up_finds_the_checkpoints() {
         snapshot = snapshot.refresh().unwrap();
         assert_eq!(snapshot.version(), version);
         if version % 10 == 0 {
-            deltalog::checkpoint::write_checkpoint(&snapshot, &environment()).unwrap();
+            deltalog::engine::checkpoint::write_checkpoint(&snapshot, &environment()).unwrap();
         }
         assert!(snapshot.segment().commits.len() <= 11, "{}", snapshot.segment().commits.len());
     }

@@ -1,6 +1,6 @@
 //! Every operation, failed at every request it makes: afterwards the table is as before or as after.
 
-use deltalog::checkpoint::write_checkpoint;
+use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
 use crate::common::store::Fault;

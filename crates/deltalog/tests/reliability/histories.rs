@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
-use deltalog::checkpoint::write_checkpoint;
-use deltalog::log::name::LogFileName;
-use deltalog::replay::CheckpointReader;
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::replay::CheckpointReader;
 use deltalog::{Snapshot, Storage};
 use proptest::collection::vec;
 use proptest::prelude::*;

@@ -4,9 +4,9 @@
 use std::fs::File;
 use std::time::{Duration, SystemTime};
 
-use deltalog::checkpoint::write_checkpoint;
-use deltalog::log::name::LogFileName;
-use deltalog::log::{CommitTimes, InCommitTimestamps};
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::log::{CommitTimes, InCommitTimestamps};
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
 use crate::common::{add_line, empty, environment, live, paths, write_commit, write_log};

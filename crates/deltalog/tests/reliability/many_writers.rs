@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use deltalog::transaction::{Operation, SaveMode};
+use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, PendingWrite, Snapshot, Storage, WriteRequest};
 
 use crate::common::{add, creation, paths, schema, versions_of};
@@ -12,14 +12,7 @@ const WRITERS: usize = 64;
 const APPENDS: usize = 20;
 
 fn request() -> WriteRequest {
-    WriteRequest {
-        schema: schema(),
-        mode: SaveMode::Append,
-        partition_by: None,
-        configuration: [].into(),
-        name: None,
-        description: None,
-    }
+    WriteRequest::new(schema(), SaveMode::Append)
 }
 
 #[test]

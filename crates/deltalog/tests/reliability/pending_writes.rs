@@ -3,21 +3,14 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch};
-use deltalog::transaction::{Operation, SaveMode};
+use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 
 use crate::common::store::{Fault, Op};
 use crate::common::{creation, empty, environment, metadata_line, paths, schema, write_commit};
 
 fn request(mode: SaveMode) -> WriteRequest {
-    WriteRequest {
-        schema: schema(),
-        mode,
-        partition_by: None,
-        configuration: [].into(),
-        name: None,
-        description: None,
-    }
+    WriteRequest::new(schema(), mode)
 }
 
 fn begin(storage: &Storage, mode: SaveMode) -> PendingWrite {
@@ -34,7 +27,7 @@ fn write_row(write: PendingWrite) -> Result<u64> {
     Ok(write.commit(files, Operation::new("WRITE"))?.version)
 }
 
-fn files(write: &PendingWrite) -> Vec<deltalog::protocol::Add> {
+fn files(write: &PendingWrite) -> Vec<deltalog::engine::protocol::Add> {
     let schema = Arc::clone(write.arrow_schema());
     let columns: Vec<ArrayRef> = schema
         .fields()

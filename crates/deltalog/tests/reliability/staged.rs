@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::log::StagedCommit;
-use deltalog::log::name::LogFileName;
+use deltalog::engine::log::StagedCommit;
+use deltalog::engine::log::name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use uuid::Uuid;
 

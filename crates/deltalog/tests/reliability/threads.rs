@@ -1,8 +1,8 @@
 //! What may be shared and moved between threads: said here, so that a change of it does not compile.
 
-use deltalog::scan::{FileList, RowStream, TableScan};
-use deltalog::transaction::{Committed, Conflict, Outcome, TableDefinition, Transaction};
-use deltalog::write::DataWriter;
+use deltalog::engine::scan::{FileList, RowStream, TableScan};
+use deltalog::engine::transaction::{Committed, Conflict, Outcome, TableDefinition, Transaction};
+use deltalog::engine::write::DataWriter;
 use deltalog::{Environment, Error, PendingWrite, Snapshot, Storage, WriteRequest};
 
 const fn shared<T: Send + Sync + 'static>() {}

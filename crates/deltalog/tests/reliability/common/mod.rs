@@ -12,10 +12,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
-use deltalog::log::name::LogFileName;
-use deltalog::protocol::{Add, StructType};
-use deltalog::replay::{FileColumn, FileColumns};
-use deltalog::transaction::{Committed, Operation, TableDefinition, Transaction};
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::{Add, StructType};
+use deltalog::engine::replay::{FileColumn, FileColumns};
+use deltalog::engine::transaction::{Committed, Operation, TableDefinition, Transaction};
 use deltalog::{Environment, Result, Snapshot, Storage};
 use url::Url;
 use uuid::Uuid;

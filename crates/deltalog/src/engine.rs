@@ -1,0 +1,19 @@
+//! Everything that the crate is made of, for the Python binding, the benches and the tests of this repository.
+//!
+//! Nothing here is part of the public API: it changes without notice.
+
+macro_rules! engine {
+    ($($module:ident),* $(,)?) => {
+        $(
+            #[allow(missing_docs, reason = "the modules document themselves")]
+            pub mod $module {
+                pub use crate::$module::*;
+            }
+        )*
+    };
+}
+
+engine! {
+    changes, checkpoint, commit_actions, deletion_vector, environment, error, history, log, pending_write,
+    predicate, protocol, replay, scan, snapshot, stats, storage, transaction, verify, write,
+}
