@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::checkpoint::write_checkpoint;
-use deltalog::log::LOG_DIRECTORY;
-use deltalog::log::name::LogFileName;
-use deltalog::transaction::{ConflictReason, Outcome};
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::LOG_DIRECTORY;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::transaction::{ConflictReason, Outcome};
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{FaultyStore, Op};
