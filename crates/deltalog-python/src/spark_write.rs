@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::protocol::{Add, StructType};
-use deltalog::transaction::{Operation, SaveMode};
-use deltalog::write::Written;
+use deltalog::engine::protocol::{Add, StructType};
+use deltalog::engine::transaction::{Operation, SaveMode};
+use deltalog::engine::write::Written;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
