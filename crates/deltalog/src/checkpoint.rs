@@ -10,6 +10,7 @@
 //!   is logged and the commit stands.
 
 use std::io::Cursor;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray, new_null_array};
@@ -20,9 +21,9 @@ use parquet::basic::Compression;
 use parquet::file::properties::WriterProperties;
 
 use crate::environment::Environment;
-use crate::error::{Error, Result};
-use crate::log::LastCheckpoint;
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
+use crate::log::{LastCheckpoint, LogSegment};
 use crate::protocol::properties::interval_ms;
 use crate::protocol::{Action, CheckpointMetadata, TableFeature};
 use crate::replay::{FileColumn, FileColumns, remove_fields, string_map};
@@ -55,28 +56,36 @@ pub(crate) fn after_commit(
     if version == 0 || !version.is_multiple_of(interval.unwrap_or(DEFAULT_INTERVAL)) {
         return;
     }
-    let snapshot = match base {
-        // Only if nobody has committed since: a checkpoint must be of its own version.
-        Some(base) => base.refresh().and_then(|newest| {
-            if newest.version() == version { Ok(newest) } else { Snapshot::open(storage, Some(version)) }
-        }),
-        None => Snapshot::open(storage, Some(version)),
+    let write = || {
+        let snapshot = match base {
+            // Only if nobody has committed since: a checkpoint must be of its own version.
+            Some(base) => base.refresh().and_then(|newest| {
+                if newest.version() == version { Ok(newest) } else { Snapshot::open(storage, Some(version)) }
+            }),
+            None => Snapshot::open(storage, Some(version)),
+        };
+        snapshot.and_then(|snapshot| write_checkpoint(&snapshot, environment))
     };
-    if let Err(error) = snapshot.and_then(|snapshot| write_checkpoint(&snapshot, environment)) {
+    // A panic, of a thread that cannot be started or an Arrow array of more than 2 GiB of text, must not make a
+    // failure of a commit that stands.
+    let written = std::panic::catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|panic| {
+        let message = panic.downcast_ref::<String>().map(String::as_str);
+        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
+        Err(Error::new(ErrorKind::Unavailable, format!("writing the checkpoint panicked: {message}")))
+    });
+    if let Err(error) = written {
         tracing::warn!(table = storage.url(), version, %error, "the commit stands, but its checkpoint could not be written");
     }
 }
 
 fn write(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     let metadata = snapshot.metadata();
-    if metadata.is_enabled("delta.checkpoint.writeStatsAsStruct") {
-        return Err(Error::unsupported(
-            "the table wants statistics as structs in its checkpoints, which is not supported yet",
-        ));
-    }
-    let with_stats = metadata
-        .property("delta.checkpoint.writeStatsAsJson")
-        .is_none_or(|value| !value.trim().eq_ignore_ascii_case("false"));
+    // Statistics as structs are not written yet: a table that wants them gets JSON, also where it wants structs
+    // only, so that the statistics are not lost.
+    let with_stats = metadata.is_enabled("delta.checkpoint.writeStatsAsStruct")
+        || metadata
+            .property("delta.checkpoint.writeStatsAsJson")
+            .is_none_or(|value| !value.trim().eq_ignore_ascii_case("false"));
     let add_columns: Vec<FileColumn> =
         FileColumn::ALL.into_iter().filter(|column| with_stats || *column != FileColumn::Stats).collect();
     let is_v2 = metadata.wants_v2_checkpoints()
@@ -113,7 +122,19 @@ fn write(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
         ..LastCheckpoint::default()
     };
     snapshot.storage().put(&LogFileName::ClassicCheckpoint(snapshot.version()).path(), bytes.into())?;
+    if is_ahead(snapshot.storage(), snapshot.version())? {
+        return Ok(());
+    }
     hint.write(snapshot.storage())
+}
+
+/// Returns whether `_last_checkpoint` points at a newer checkpoint than that of `version`, and one that exists.
+fn is_ahead(storage: &Storage, version: u64) -> Result<bool> {
+    let Some(hint) = LastCheckpoint::read(storage)?.filter(|hint| hint.version > version) else {
+        return Ok(false);
+    };
+    let found = LogSegment::find(storage, None)?.checkpoint;
+    Ok(found.is_some_and(|found| found.version >= hint.version))
 }
 
 fn created_by() -> String {

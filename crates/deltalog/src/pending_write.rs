@@ -306,15 +306,36 @@ impl PendingWrite {
         committed
     }
 
-    fn try_commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+    fn try_commit(mut self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let operation = with_metrics(operation, &files);
+        if self.base.is_some() || self.mode != SaveMode::Append {
+            return self.commit_once(files, operation);
+        }
+        match self.commit_once(files.clone(), operation.clone()) {
+            Err(error) if error.kind() == ErrorKind::TableAlreadyExists => {
+                // Another writer has created the table meanwhile: an append goes on top of it if it is as this
+                // one would have been.
+                let created = Snapshot::open(&self.storage, None)?;
+                if *created.schema() != self.definition.schema
+                    || created.metadata().partition_columns != self.definition.partition_columns
+                {
+                    return Err(error);
+                }
+                self.base = Some(created);
+                self.commit_once(files, operation)
+            }
+            committed => committed,
+        }
+    }
+
+    fn commit_once(&self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let mut transaction = match (&self.base, self.mode) {
             (None, _) => Transaction::create(&self.storage, &self.definition, operation, &self.environment)?,
             (Some(base), SaveMode::Overwrite) => Transaction::overwrite(base, operation, &self.environment)?,
             (Some(base), _) => Transaction::append(base, operation, &self.environment)?,
         };
         transaction.add_files(files);
-        for progress in self.progress {
+        for progress in self.progress.iter().cloned() {
             transaction.record(progress);
         }
         transaction.commit_or_fail()

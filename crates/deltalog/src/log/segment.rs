@@ -150,6 +150,23 @@ impl Listing {
             .max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
     }
 
+    /// Asks for the commit of `wanted` by name if the listing does not reach to it: a listing may lag behind.
+    fn ask_for(&mut self, storage: &Storage, wanted: Option<u64>) -> Result<()> {
+        let Some(wanted) = wanted.filter(|wanted| self.newest_version() < Some(*wanted)) else {
+            return Ok(());
+        };
+        let Some(file) = storage.head(&LogFileName::Commit(wanted).path())? else { return Ok(()) };
+        self.commits.push(CommitFile {
+            version: wanted,
+            size: file.size,
+            modified_ms: file.modified_ms,
+            kind: CommitKind::Published,
+        });
+        self.last = Some((wanted, file));
+        self.any = true;
+        Ok(())
+    }
+
     /// Returns the commit of `wanted` as the listing shows it, if that is the first or the last one.
     fn commit_of(&self, wanted: u64) -> Option<FileMeta> {
         let of = |(version, file): &(u64, FileMeta)| (*version == wanted).then(|| file.clone());
@@ -177,7 +194,8 @@ impl LogSegment {
         // Where one checkpoint was no good, an older one may be asked for: that needs the whole listing.
         let hint = if source.without.is_empty() { LastCheckpoint::read(storage)? } else { None };
         if let Some(hint) = hint.filter(|hint| version.is_none_or(|version| hint.version <= version)) {
-            let listing = Listing::from(source, hint.version, version)?;
+            let mut listing = Listing::from(source, hint.version, version)?;
+            listing.ask_for(storage, version)?;
             if listing.checkpoints.newest(source.without).is_some() {
                 return Self::build(source, listing, version);
             }
@@ -187,7 +205,8 @@ impl LogSegment {
                 "_last_checkpoint points at no complete checkpoint: listing the whole log"
             );
         }
-        let listing = Listing::from(source, 0, version)?;
+        let mut listing = Listing::from(source, 0, version)?;
+        listing.ask_for(storage, version)?;
         if !listing.any {
             return Err(not_a_table(storage));
         }

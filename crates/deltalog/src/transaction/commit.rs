@@ -140,7 +140,7 @@ impl Attempt<'_> {
                         }
                         Ok(Found::Nothing) => last = Some(error),
                         Ok(found) => return self.durable(found, version),
-                        Err(_) => return Err(self.unknown(version, error)),
+                        Err(unread) => return Err(self.unknown(version, unread)),
                     }
                 }
             }

@@ -288,3 +288,24 @@ fn a_table_is_not_made_over_a_log_without_its_first_version() {
     storage.delete("_delta_log/00000000000000000000.json").unwrap();
     assert_eq!(try_creation(&storage, &environment()).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }
+
+/// After the put nothing makes a failure of it, not even a panic: here of the clock, which the checkpoint asks for
+/// the time once more.
+#[test]
+fn a_commit_survives_a_panic_of_its_checkpoint() {
+    let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+    let calls = std::sync::atomic::AtomicUsize::new(0);
+    let panics = deltalog::Environment::new(
+        move || {
+            assert_eq!(calls.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0, "the clock panics");
+            crate::common::NOW_MS
+        },
+        || uuid::Uuid::from_u128(7),
+    );
+    let transaction = append(&Snapshot::open(&storage, None).unwrap(), "j", &panics);
+    let (said, committed) = crate::common::warnings::warnings(|| transaction.commit_or_fail().unwrap());
+    assert_eq!(committed.version, 10);
+    assert_eq!(versions_of(&storage, &committed), [10]);
+    assert!(said.iter().any(|line| line.contains("the clock panics")), "{said:?}");
+    assert!(storage.get("_delta_log/00000000000000000010.checkpoint.parquet").unwrap().is_none());
+}

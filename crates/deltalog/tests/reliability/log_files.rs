@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::name::LogFileName;
-use deltalog::engine::log::{CommitTimes, InCommitTimestamps};
+use deltalog::engine::log::{CommitTimes, InCommitTimestamps, LastCheckpoint};
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
 
 use crate::common::{add_line, empty, environment, live, paths, write_commit, write_log};
@@ -70,6 +70,42 @@ fn a_commit_that_only_the_listing_lacks_is_not_missing() {
         }
         assert_eq!(Snapshot::open(&storage, Some(4)).unwrap().version(), 4, "{hidden:?}");
     }
+}
+
+/// A listing that lags behind its store does not show the version that is asked for.
+#[test]
+fn a_version_that_the_listing_lacks_is_asked_for_by_name() {
+    for hidden in [&["7.json"][..], &["5.json", "6.json", "7.json"], &[".json"]] {
+        for with_checkpoint in [false, true] {
+            let (store, storage) = empty();
+            write_log(&storage, 8);
+            if with_checkpoint {
+                checkpoint(&storage, 3);
+            }
+            let expected = paths(&Snapshot::open(&storage, None).unwrap());
+            hidden.iter().for_each(|ending| store.hide(ending));
+            let snapshot = Snapshot::open(&storage, Some(7)).unwrap();
+            assert_eq!((snapshot.version(), paths(&snapshot)), (7, expected), "{hidden:?}");
+        }
+    }
+}
+
+/// "Last Checkpoint File": it points at the newest checkpoint, whatever the order in which they are written.
+#[test]
+fn the_hint_never_goes_backwards() {
+    let hint = |storage: &Storage| {
+        LastCheckpoint::parse(&storage.read("_delta_log/_last_checkpoint").unwrap()).unwrap().version
+    };
+    let storage = log(8);
+    checkpoint(&storage, 6);
+    checkpoint(&storage, 4);
+    assert_eq!(hint(&storage), 6);
+    checkpoint(&storage, 6);
+    checkpoint(&storage, 7);
+    assert_eq!(hint(&storage), 7);
+    put(&storage, "_last_checkpoint", r#"{"version":700,"size":3}"#);
+    checkpoint(&storage, 7);
+    assert_eq!(hint(&storage), 7, "a hint at nothing is replaced");
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::StructType;
+use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 
@@ -123,4 +126,55 @@ fn other_modes_see_the_table_that_was_read() {
     assert!(PendingWrite::begin_on(&read, request(SaveMode::Ignore), &environment()).unwrap().is_none());
     let error = begin_on(&read, SaveMode::ErrorIfExists).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TableAlreadyExists);
+}
+
+/// Two writers append to a table that does not exist: the second finds the table that the first has created.
+#[test]
+fn an_append_goes_on_top_of_the_creation_of_the_same_table() {
+    let (_, storage) = empty();
+    let (first, second) = (begin(&storage, SaveMode::Append), begin(&storage, SaveMode::Append));
+    let other = begin(&storage, SaveMode::ErrorIfExists);
+    let mut partitioned = request(SaveMode::Append);
+    partitioned.schema = two_columns();
+    let different = PendingWrite::begin(&storage, partitioned, &Environment::system()).unwrap().unwrap();
+    assert_eq!(write_row(first).unwrap(), 0);
+    assert_eq!(write_row(second).unwrap(), 1);
+    for write in [other, different] {
+        assert_eq!(write_row(write).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
+    }
+    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 2);
+    assert_eq!(data_files(&storage), 2);
+}
+
+fn two_columns() -> StructType {
+    let json = schema().to_json();
+    let field = r#"{"name":"b","type":"long","nullable":true,"metadata":{}}]}"#;
+    StructType::from_json(&json.replacen("]}", &format!(",{field}"), 1)).unwrap()
+}
+
+/// Statistics as structs are not written yet; the table gets a checkpoint all the same, with its statistics.
+#[test]
+fn a_table_that_wants_statistics_as_structs_gets_a_checkpoint() {
+    for as_json in ["true", "false"] {
+        let (_, storage) = empty();
+        let mut creation = request(SaveMode::ErrorIfExists);
+        creation.configuration = [
+            ("delta.checkpointInterval", "2"),
+            ("delta.checkpoint.writeStatsAsStruct", "true"),
+            ("delta.checkpoint.writeStatsAsJson", as_json),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        write_row(PendingWrite::begin(&storage, creation, &Environment::system()).unwrap().unwrap()).unwrap();
+        (0..2).for_each(|_| drop(write_row(begin(&storage, SaveMode::Append)).unwrap()));
+        (0..3u64).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        assert_eq!(snapshot.version(), 2);
+        let stats = snapshot.replay_files(FileColumns::of(&[FileColumn::Stats])).unwrap();
+        let is_there = |batch: RecordBatch| {
+            let column = batch.column_by_name("stats").unwrap();
+            column.len() - column.null_count()
+        };
+        assert_eq!(stats.map(|batch| is_there(batch.unwrap())).sum::<usize>(), 3, "{as_json}");
+    }
 }
