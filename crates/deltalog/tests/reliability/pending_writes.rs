@@ -166,7 +166,9 @@ fn a_table_that_wants_statistics_as_structs_gets_a_checkpoint() {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into();
         write_row(PendingWrite::begin(&storage, creation, &Environment::system()).unwrap().unwrap()).unwrap();
-        (0..2).for_each(|_| drop(write_row(begin(&storage, SaveMode::Append)).unwrap()));
+        for _ in 0..2 {
+            write_row(begin(&storage, SaveMode::Append)).unwrap();
+        }
         (0..3u64).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
         let snapshot = Snapshot::open(&storage, None).unwrap();
         assert_eq!(snapshot.version(), 2);
