@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import pyarrow as pa
 import pytest
 from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
@@ -30,15 +31,16 @@ def files(path: str) -> list[Path]:
 
 
 def then(data: DataFrame, path: str, sabotage: Callable[[Path], None]) -> DataFrame:
-    """Returns `data`, which has one partition with rows, and a second task that waits until the first one has
+    """Returns the rows of `data` in the first of two tasks. The second task waits until the first one has
     committed its output and then does something to the directory of that output.
     """
+    collected = [row.asDict() for row in data.collect()]
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         context = TaskContext.get()
         assert context is not None
         if context.partitionId() == 0:
-            yield from batches
+            yield pa.RecordBatch.from_pylist(collected, schema)
             return
         committed: list[Path] = []
         for _ in range(600):
@@ -48,9 +50,9 @@ def then(data: DataFrame, path: str, sabotage: Callable[[Path], None]) -> DataFr
             time.sleep(0.1)
         sabotage(committed[0])
 
-    # The second task gets rows, too, and drops them: Spark would plan no task for an empty relation.
-    one = data.coalesce(1)
-    return one.unionAll(one).mapInArrow(work, data.schema)
+    schema = pa.schema([("a", pa.int32()), ("p", pa.string())])
+    two_tasks = data.sparkSession.range(0, 2, numPartitions=2)
+    return two_tasks.mapInArrow(work, data.schema)
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
