@@ -138,9 +138,9 @@ fn files_that_are_not_where_or_what_they_should_be() {
 #[test]
 fn files_hold_what_the_engine_says_it_wrote() {
     let root = TempDir::new().unwrap();
-    put(&root, "job/a=1/B=x/part-0.parquet", 3);
-    put(&root, "job/a=1/B=y/part-0.parquet", 2);
-    put(&root, "job/a=1/B=y/part-1.parquet", 1);
+    put(&root, "0c5f/a=1/B=x/part-0.parquet", 3);
+    put(&root, "0c5f/a=1/B=y/part-0.parquet", 2);
+    put(&root, "0c5f/a=1/B=y/part-1.parquet", 1);
     let adds = adopted(&root, &["a", "B"]).unwrap().adds;
     let checked = |rows, partitions| Written { rows, partitions }.check(&adds).map_err(|error| error.kind());
     assert_eq!(checked(6, None), Ok(()));
