@@ -15,6 +15,7 @@ from pyspark.sql import functions as sf
 
 import deltalog
 from benches.tables import vectors
+from deltalog.spark.jvm import Jvm
 from tests.crafted import CraftedTable, field
 
 ROWS = 70_000
@@ -154,9 +155,7 @@ def test_files_without_vectors_are_read_by_nothing_but_sparks_reader(
 
 def test_spark_has_the_places_where_rows_are_numbered(spark: SparkSession) -> None:
     """Without them a scan is slower and no less right, so nothing else would tell."""
-    jvm: Any = spark.sparkContext._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
-    numbers = jvm.java.lang.Class.forName("io.deltalog.spark.RowNumbers", True, loader)
+    numbers = Jvm(spark.sparkContext._gateway).class_of("RowNumbers")
     for name in ("READER", "GENERATOR"):
         place = numbers.getDeclaredField(name)
         place.setAccessible(True)

@@ -1,8 +1,5 @@
 """`enable`: sessions, a catalog of the user's, errors as users see them, processes that end."""
 
-import subprocess
-import sys
-import textwrap
 import threading
 import warnings
 from pathlib import Path
@@ -15,19 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 import deltalog.spark
 from deltalog import NotATableError
 from deltalog.spark.errors import DeltaError
-
-
-def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    import os
-
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        env={**os.environ, **environment},
-        check=False,
-    )
+from tests.spark.processes import run_python
 
 
 def ids(frame: DataFrame) -> list[int]:

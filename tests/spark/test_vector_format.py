@@ -20,6 +20,7 @@ from pyspark.sql import SparkSession
 import deltalog
 from benches.tables import vectors
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.compile import PACKAGE
 from tests.crafted import CraftedTable, field
 
 ROWS = 140_000
@@ -101,7 +102,7 @@ class Readers:
         try:
             found = self._jvm.new("DeletionVector", bytearray(vector), cardinality)
         except Py4JJavaError as error:
-            if "io.deltalog.spark.MalformedVector" not in str(error):
+            if f"{PACKAGE}.MalformedVector" not in str(error):
                 raise
             return None
         return None if found.last() >= ROWS else found

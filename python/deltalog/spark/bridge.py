@@ -1,4 +1,4 @@
-"""The operations that the JVM asks Python for; one bridge for all sessions of a JVM."""
+"""The operations that the JVM asks Python for."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -9,6 +9,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.jvm.callback import answer
 from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
+from deltalog.spark.read.planner import planner_of
 from deltalog.spark.read.relation import (
     changes_relation,
     check_expected_schema,
@@ -22,17 +23,27 @@ from deltalog.spark.write.outcome import after_commit
 
 
 class Bridge:
-    """Each operation is a method of the same name; the first argument is always the session it happens in."""
+    """Answers all sessions of a JVM.
+
+    Operations of statements are methods of the same name and get the session first. What a file index asks goes to
+    its planner: that uses no session, because Spark may ask from threads of its own.
+    """
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
 
-    def apply(self, request: Any) -> Any:
-        return answer(self._jvm, self._serve, request)
+    def call(self, operation: str, *arguments: Any) -> Any:
+        """Serves one call of `PythonCalls.java`."""
+        return answer(self._jvm, self._OPERATIONS[operation], self, *arguments)
 
-    def _serve(self, request: list[Any]) -> Any:
-        operation, *arguments = request
-        return self._OPERATIONS[operation](self, *arguments)
+    def _size(self, key: str) -> int:
+        return planner_of(key).size()
+
+    def _plan(self, key: str, filters: str, time_zone: str) -> Any:
+        return planner_of(key).plan(filters, time_zone)
+
+    def _answers(self, key: str, filters: str, time_zone: str, columns: Any) -> Any:
+        return planner_of(key).answers(filters, time_zone, columns)
 
     def _read(self, session: Any, scala_options: Any, schema: Any) -> Any:
         options = Options.of(self._jvm, scala_options)
@@ -76,6 +87,9 @@ class Bridge:
         raise UnsupportedFeatureError(f"{statements.describe(statement)} is not supported yet by deltalog")
 
     _OPERATIONS: ClassVar[dict[str, Callable[..., Any]]] = {
+        "size": _size,
+        "plan": _plan,
+        "answers": _answers,
         "read": _read,
         "save": _save,
         "insert": _insert,
@@ -85,14 +99,11 @@ class Bridge:
         "refuseStatement": _refuse_statement,
     }
 
-    class Java:
-        implements = ["java.util.function.Function"]  # noqa: RUF012 (the form that py4j wants)
-
 
 def is_delta_table(jvm: Jvm, session: Any, path: str) -> bool:
-    """Whether there is a Delta table at `path`.
+    """Returns whether there is a Delta table at `path`.
 
-    Only a definite answer is False; a request that failed raises.
+    A location that cannot be read is an error, not a no.
     """
     try:
         Snapshot.open(uri_of(jvm, session, path))

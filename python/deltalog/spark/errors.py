@@ -1,10 +1,11 @@
-"""Errors of the Spark layer, and the way that exceptions take from a Python callback through the JVM back to the caller.
+"""Errors of the Spark layer, and the way of an exception from a Python callback through the JVM to the caller.
 
-The callback does not raise across the wire. It keeps the exception here, under a token; the JVM throws a
-`DeltalogException` that carries the token, possibly wrapped in Spark's own exceptions; and where PySpark
-turns Java exceptions into Python ones, the original is found again.
+The callback does not raise across the wire. It keeps the exception here, under a token. The JVM throws a
+`DeltalogException` that carries the token, possibly wrapped in Spark's own exceptions. Where PySpark turns Java
+exceptions into Python ones, the original is found again.
 """
 
+import copy
 import itertools
 import threading
 from collections import OrderedDict
@@ -20,6 +21,7 @@ from deltalog._internal import (
     VersionNotFoundError,
 )
 from deltalog.spark.exceptions import as_sparks
+from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.read import file_errors
 from deltalog.spark.write.outcome import AfterCommitError
 
@@ -34,9 +36,7 @@ __all__ = [
     "VersionNotFoundError",
 ]
 
-JAVA_EXCEPTION = "io.deltalog.spark.DeltalogException"
-# Exceptions hold on to their frames. An exception that nobody fetched (a failed query in a thread that was
-# given up) must not stay forever.
+# Exceptions of queries that nobody waits for any more are never fetched.
 _KEPT = 64
 _DEEPEST_CAUSE = 20
 # What TableDefinition.java names the catalog of a table that is about to be written to.
@@ -48,7 +48,11 @@ _pending: OrderedDict[str, BaseException] = OrderedDict()
 
 
 def keep(error: BaseException) -> str:
-    """Keeps `error` until the JVM's exception with the returned token arrives."""
+    """Keeps `error` until the JVM's exception with the returned token arrives.
+
+    Tracebacks are dropped: their frames would keep everything alive that the failed call used.
+    """
+    _drop_tracebacks(error)
     with _lock:
         token = str(next(_tokens))
         _pending[token] = error
@@ -57,21 +61,42 @@ def keep(error: BaseException) -> str:
     return token
 
 
+def _drop_tracebacks(error: BaseException) -> None:
+    chain: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while chain:
+        link = chain.pop()
+        if link is not None and id(link) not in seen:
+            seen.add(id(link))
+            link.__traceback__ = None
+            chain += [link.__cause__, link.__context__]
+
+
+def _copied(error: BaseException) -> BaseException:
+    """Returns what is raised: the one that is kept would get the traceback of whoever it is raised to."""
+    copied = copy.copy(error)
+    copied.__cause__, copied.__context__ = error.__cause__, error.__context__
+    copied.__suppress_context__ = error.__suppress_context__
+    return copied
+
+
 def original(java_exception: Any) -> BaseException | None:
-    """The Python exception behind a Java one, or None if it is not one of ours."""
+    """Returns the Python exception behind a Java one, or None if it is not one of ours."""
     for _ in range(_DEEPEST_CAUSE):
         if java_exception is None:
             return None
-        if java_exception.getClass().getName() == JAVA_EXCEPTION:
+        if java_exception.getClass().getName() == f"{PACKAGE}.DeltalogException":
             with _lock:
-                return _pending.get(java_exception.token())
+                kept = _pending.get(java_exception.token())
+            return None if kept is None else _copied(kept)
         java_exception = java_exception.getCause()
     return None
 
 
 def _in_our_words(error: Any) -> Any:
-    """Spark refuses a PARTITION clause by itself, because the target of our INSERT shows no partitions to it;
-    its words would mislead.
+    """Replaces an error of Spark's whose words would mislead.
+
+    Spark refuses a PARTITION clause by itself, because the target of our INSERT shows no partitions to it.
     """
     condition = getattr(error, "getCondition", lambda: None)()
     if condition != "PARTITIONS_NOT_FOUND" or WRITE_CATALOG not in str(error):

@@ -10,48 +10,52 @@ from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
 from deltalog.spark.exceptions import raises_sparks_errors
-from deltalog.spark.jvm import Jvm, alias, probe
-from deltalog.spark.jvm.compile import PACKAGE, load
+from deltalog.spark.jvm import Jvm, alias, callback, probe
+from deltalog.spark.jvm.compile import PACKAGE, ClassesError, give_to_executors, load
 from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
-_BUILTIN = "builtin"  # the value from Spark 4.1 on when nobody has set one
+_BUILTIN = "builtin"  # the value from Spark 4.1 on where no user has set one
 
 _lock = threading.Lock()
-_bridged: Any = None  # the gateway whose JVM has a bridge already
+_bridged: Any = None  # the gateway whose JVM calls this process
 
 
 @raises_sparks_errors
 def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     """Enables the format `deltalog` in `spark`, and returns it.
 
-    Harmless when called twice. Each session made by `newSession()` needs its own call.
+    Calling it twice does no harm. Each session made by `newSession()` needs a call of its own, and so does the
+    session of a new Spark context.
 
     With `alias_delta=True` the format also has the name `delta`, so that existing notebooks and catalogs work:
     `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. It holds for all
-    sessions of the application, and is an `InvalidArgumentError` where the JVM connector is present.
+    sessions of the application.
+
+    Raises:
+        UnsupportedFeatureError: the JVM has classes of another version of deltalog, or
+            `PYSPARK_PIN_THREAD=false` is set.
+        InvalidArgumentError: `alias_delta` is set and the JVM connector is present.
+        PySparkRequiredError: the session's server is older than Spark 4.
     """
     require_server(spark.version)
     if is_connect(spark):
-        from deltalog.spark import portable
-
-        portable.enable(spark, alias_delta)
-        return spark
+        return _enable_portable(spark, alias_delta)
+    gateway: Any = spark.sparkContext._gateway
+    callback.check_pinned(gateway)
     with _lock:
-        missing = probe.missing_symbols(spark)
-        if missing:
+        problem = _problem(spark, gateway)
+        if problem is not None:
             warnings.warn(
-                f"deltalog cannot use the native path of Spark {spark.version} ({missing} is missing); tables are served by the slower "
-                "Python Data Source instead",
+                f"deltalog cannot use the native path of Spark {spark.version} ({problem}); tables are served by "
+                "the slower Python Data Source instead",
                 RuntimeWarning,
                 stacklevel=2,
             )
-            from deltalog.spark import portable
-
-            portable.enable(spark, alias_delta)
-            return spark
-        jvm = _bridge(spark)
+            return _enable_portable(spark, alias_delta)
+        jvm = Jvm(gateway)
+        _bridge(jvm)
         _plan_statements(jvm, spark)
         _answer_from_log(jvm, spark)
         if alias_delta:
@@ -61,21 +65,33 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
     return spark
 
 
-def _bridge(spark: SparkSession) -> Jvm:
-    """The classes, the callback server and the bridge, once per JVM."""
-    global _bridged
-    context = spark.sparkContext
-    gateway: Any = context._gateway
-    jvm = Jvm(gateway)
-    if _bridged is not gateway:
-        from pyspark.java_gateway import ensure_callback_server_started
+def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
+    from deltalog.spark import portable
 
-        ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
+    portable.enable(spark, alias_delta)
+    return spark
+
+
+def _problem(spark: SparkSession, gateway: Any) -> str | None:
+    """Gives the classes to driver and executors; returns why that is not possible, or None."""
+    missing = probe.missing_symbols(spark)
+    if missing:
+        return f"{missing} is missing"
+    try:
+        jar = load(gateway.jvm, gateway)
+    except ClassesError as error:
+        return f"its classes differ from those that deltalog knows: {error}"
+    give_to_executors(spark.sparkContext, jar)
+    return None
+
+
+def _bridge(jvm: Jvm) -> None:
+    """Lets the JVM call this process. Done once per JVM."""
+    global _bridged
+    if _bridged is not jvm.gateway:
         errors.install_conversion()
-        load(gateway.jvm, gateway, context)
-        jvm.static("Bridge", "install", Bridge(jvm))
-        _bridged = gateway
-    return jvm
+        callback.serve(jvm, Bridge(jvm))
+        _bridged = jvm.gateway
 
 
 def _plan_statements(jvm: Jvm, spark: SparkSession) -> None:
@@ -93,7 +109,7 @@ def _answer_from_log(jvm: Jvm, spark: SparkSession) -> None:
 
 
 def _own_paths(spark: SparkSession, alias_delta: bool) -> None:
-    """Puts our catalog over the built-in one, which hands names on and adds paths.
+    """Puts our catalog over the built-in one, to which it passes names on; it adds paths.
 
     With the alias ours also replaces the JVM connector's catalog, which is not there to be loaded.
     """
@@ -103,8 +119,9 @@ def _own_paths(spark: SparkSession, alias_delta: bool) -> None:
         return
     if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
         warnings.warn(
-            f"{_CATALOG} is set to {current} and stays so: deltalog.`/path` is no table name in this session, and a table's name "
-            "keeps the version that it was first read at until REFRESH TABLE. spark.read.format('deltalog').load(path) always sees the newest",
+            f"{_CATALOG} is set to {current} and stays so: deltalog.`/path` is no table name in this session, and "
+            "a table's name keeps the version that it was first read at until REFRESH TABLE. "
+            "spark.read.format('deltalog').load(path) always sees the newest version",
             RuntimeWarning,
             stacklevel=3,
         )

@@ -1,6 +1,7 @@
 //! The packed file list for the Java side of `deltalog.spark`.
 //!
 //! ```text
+//! i32 length, the version of this wheel, which Java classes of other versions refuse
 //! i64 files of the snapshot, u8 whether any of the listed files has a vector
 //! i32 length, the table's root as a Hadoop path
 //! i32 D, D directories:

@@ -152,7 +152,9 @@ impl<'a> Packer<'a> {
 
     /// Packs the whole list; `total` is the number of files of the snapshot.
     pub(super) fn finish(self, total: u64, root: &str) -> Result<Packed> {
-        let mut head = total.to_be_bytes().to_vec();
+        let mut head = Vec::new();
+        pack_version(&mut head)?;
+        head.extend(total.to_be_bytes());
         head.push(u8::from(self.has_vectors));
         text(root, &mut head)?;
         head.extend(count(self.directories.len())?.to_be_bytes());
@@ -232,6 +234,11 @@ fn pack_vector(
 /// Returns whether a path of the file list is outside the table: an absolute path, or one with a scheme.
 pub(super) fn is_absolute(path: &str) -> bool {
     path.starts_with('/') || path.split_once(":/").is_some_and(|(scheme, _)| !scheme.contains('/'))
+}
+
+/// Packs the version of this wheel, with which everything packed begins.
+pub(super) fn pack_version(bytes: &mut Vec<u8>) -> Result<()> {
+    text(env!("CARGO_PKG_VERSION"), bytes)
 }
 
 pub(super) fn text(text: &str, bytes: &mut Vec<u8>) -> Result<()> {

@@ -1,72 +1,141 @@
 """The Java sources of this package, compiled in the driver by Janino, the compiler that Spark ships for its generated code.
 
-Only done once per JVM. The class files go into a jar in a temporary directory, which the driver's class
-loader and the executors get.
+Classes are compiled once per JVM, into a jar that the JVM deletes when it exits. The driver gets them through
+a class loader that all its threads see, the executors of each Spark context through `addJar`.
 """
 
-import atexit
-import shutil
+import functools
+import hashlib
+import re
 import tempfile
 import zipfile
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote, urlsplit
+
+from deltalog._internal import UnsupportedFeatureError, __version__
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-PACKAGE = "io.deltalog.spark"
+_SOURCE_PACKAGE = "io.deltalog.spark"
+# With the version, so that a class of another version never answers to the name of one of these.
+PACKAGE = f"{_SOURCE_PACKAGE}.v{re.sub('[^0-9A-Za-z]', '_', __version__)}"
 SOURCE = f"{PACKAGE}.DeltalogSource"
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
+# The same path in every version, so that other versions are found.
+_MARKER = "META-INF/deltalog-spark-version"
+
+
+class ClassesError(Exception):
+    """The sources do not compile against this Spark."""
 
 
 def driver_loader(jvm: Any) -> Any:
-    """The class loader that Spark's driver looks up names with; one that takes jars at run time."""
-    return jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    """Returns the outermost class loader that takes jars at run time.
+
+    `ADD JAR` gives the calling thread a loader of its own below it, which other threads do not see.
+    """
+    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    outermost = loader
+    while loader is not None:
+        if takes_jars(loader):
+            outermost = loader
+        loader = loader.getParent()
+    return outermost
 
 
-def is_loaded(jvm: Any) -> bool:
-    """Whether an earlier session of this JVM has the classes already."""
-    return driver_loader(jvm).getResource(f"{SOURCE.replace('.', '/')}.class") is not None
+def takes_jars(loader: Any) -> bool:
+    """Whether jars can be added to a class loader."""
+    return any(method.getName() == "addURL" for method in loader.getClass().getMethods())
 
 
-def load(jvm: Any, gateway: Any, spark_context: Any) -> None:
-    """Compiles the sources and makes them known to the driver and the executors."""
-    if is_loaded(jvm):
-        return
+def load(jvm: Any, gateway: Any) -> str:
+    """Makes the classes known to the driver, unless they are, and returns the path of their jar.
+
+    Raises `ClassesError` if they do not compile, and `UnsupportedFeatureError` if the JVM has those of another
+    version of this package.
+    """
+    loader = driver_loader(jvm)
+    marker = loader.getResource(_MARKER)
+    if marker is not None:
+        return _jar_of(marker)
+    # In a directory of its own: the name tells the jar from those of other JVMs on the executors.
     directory = Path(tempfile.mkdtemp(prefix="deltalog-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
-    jar = directory / "deltalog-spark.jar"
-    _write_jar(jar, _compile(jvm, gateway))
-    driver_loader(jvm).addURL(jvm.java.io.File(str(jar)).toURI().toURL())
-    spark_context._jsc.addJar(str(jar))
+    jar = directory / f"deltalog-spark-{__version__}-{directory.name.removeprefix('deltalog-')}.jar"
+    for created in (directory, jar):  # which the JVM deletes in the opposite order
+        jvm.java.io.File(str(created)).deleteOnExit()
+    _write_jar(jar, _compile(jvm, gateway, loader))
+    loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
+    return str(jar)
 
 
-def _compile(jvm: Any, gateway: Any) -> dict[str, bytes]:
-    """The class files of all sources, which may use each other, by their paths."""
+def give_to_executors(spark_context: Any, jar: str) -> None:
+    """Adds the jar to a Spark context, unless it has it already."""
+    jars = spark_context._jsc.sc().listJars()
+    if not any(str(jars.apply(index)).endswith(f"/{Path(jar).name}") for index in range(jars.size())):
+        spark_context._jsc.addJar(jar)
+
+
+def _jar_of(marker: Any) -> str:
+    """Returns the path of the jar that a marker is in, if it is one of this version."""
+    stream = marker.openStream()
+    try:
+        found = bytes(stream.readAllBytes()).decode()
+    finally:
+        stream.close()
+    if found != stamp():
+        raise UnsupportedFeatureError(
+            f"the JVM of this session has the Java classes of deltalog {found}, but Python has deltalog {stamp()}: "
+            "restart the JVM (end the application or restart the notebook's cluster), then call enable again"
+        )
+    return unquote(urlsplit(str(marker.getPath())).path.partition("!")[0])
+
+
+def _compile(jvm: Any, gateway: Any, loader: Any) -> dict[str, bytes]:
+    """Returns the class files of all sources, which may use each other, by their paths."""
+    from py4j.protocol import Py4JJavaError
+
     resource = jvm.org.codehaus.commons.compiler.util.resource
     sources = _sources()
     units = gateway.new_array(resource.Resource, len(sources))
-    for index, source in enumerate(sources):
-        units[index] = resource.StringResource(source.name, source.read_text("utf-8"))
+    for index, (name, text) in enumerate(sources.items()):
+        units[index] = resource.StringResource(name, text)
     compiled = resource.MapResourceCreator()
     compiler = jvm.org.codehaus.janino.Compiler()
-    compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(driver_loader(jvm)))
+    compiler.setIClassLoader(jvm.org.codehaus.janino.ClassLoaderIClassLoader(loader))
     compiler.setClassFileCreator(compiled)
-    compiler.compile(units)
+    try:
+        compiler.compile(units)
+    except Py4JJavaError as error:
+        raise ClassesError(str(error.java_exception.getMessage())) from error
     return {str(entry.getKey()): bytes(entry.getValue()) for entry in compiled.getMap().entrySet()}
 
 
-def _sources() -> "list[Traversable]":
-    """The Java files, which are grouped in folders; all are of one package."""
+def _sources() -> dict[str, str]:
+    """Returns the text of each Java file, in the package of this version."""
+    texts = {file.name: file.read_text("utf-8") for file in _files()}
+    statement = f"package {_SOURCE_PACKAGE};"
+    sources = {name: text.replace(statement, f"package {PACKAGE};", 1) for name, text in texts.items()}
+    version = f'package {PACKAGE};\npublic class Version {{ public static final String WHEEL = "{__version__}"; }}'
+    return {**sources, "Version.java": version}
+
+
+def _files() -> "list[Traversable]":
+    """Returns the Java files, which are grouped in folders; all are of one package."""
     folders = (resources.files("deltalog.spark") / "java").iterdir()
-    return [
-        source
-        for folder in folders
-        if folder.is_dir()
-        for source in folder.iterdir()
-        if source.name.endswith(".java")
-    ]
+    files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
+    return sorted((file for file in files if file.name.endswith(".java")), key=lambda file: file.name)
+
+
+@functools.cache
+def stamp() -> str:
+    """Returns the version, and what tells development versions apart."""
+    digest = hashlib.sha256()
+    for file in _files():
+        digest.update(file.read_bytes())
+    return f"{__version__} ({digest.hexdigest()[:12]})"
 
 
 def _write_jar(jar: Path, classes: dict[str, bytes]) -> None:
@@ -74,3 +143,4 @@ def _write_jar(jar: Path, classes: dict[str, bytes]) -> None:
         for path, content in classes.items():
             archive.writestr(path, content)
         archive.writestr(SERVICE, f"{SOURCE}\n")
+        archive.writestr(_MARKER, stamp())

@@ -1,4 +1,4 @@
-"""Small conversions between Python and the JVM of a session."""
+"""Conversions between Python and the JVM of a session."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -15,19 +15,20 @@ class Jvm:
         self._python_utils = self.root.org.apache.spark.api.python.PythonUtils
 
     def class_of(self, name: str) -> Any:
-        """One of our own classes, by its simple name."""
+        """Returns one of our own classes by its simple name."""
         return driver_loader(self.root).loadClass(f"{PACKAGE}.{name}")
 
     def new(self, name: str, *arguments: Any) -> Any:
-        """A new object of one of our own classes."""
+        """Makes an object of one of our own classes."""
         values = self.root.java.util.ArrayList()
         for argument in arguments:
             values.add(argument)
         return self.class_of(name).getConstructors()[0].newInstance(values.toArray())
 
     def static(self, name: str, method: str, *arguments: Any) -> Any:
-        """Calls a static method of one of our own classes, which py4j does not find by name because they were
-        loaded later.
+        """Calls a static method of one of our own classes.
+
+        py4j does not find these by name, because they were loaded after it.
         """
         values = self.root.java.util.ArrayList()
         for argument in arguments:
@@ -41,23 +42,23 @@ class Jvm:
         return self._python_utils.toSeq(list(items))
 
     def some(self, value: Any) -> Any:
-        """A Scala `Option`; None is the empty one."""
+        """Returns a Scala `Option`; None makes the empty one."""
         return self.root.scala.Option.apply(value)
 
     def scala_map(self, items: Mapping[str, Any]) -> Any:
         return self._python_utils.toScalaMap(dict(items))
 
     def dictionary(self, scala_map: Any) -> dict[str, str]:
-        """A Scala map of strings."""
+        """Converts a Scala map of strings."""
         return dict(self.root.scala.jdk.javaapi.CollectionConverters.asJava(scala_map))
 
     def sequence(self, scala_seq: Any) -> list[Any]:
         return list(self.root.scala.jdk.javaapi.CollectionConverters.asJava(scala_seq))
 
     def struct(self, schema_json: str) -> Any:
-        """A `StructType` from its JSON form."""
+        """Returns a `StructType` from its JSON form."""
         return self.root.org.apache.spark.sql.types.DataType.fromJson(schema_json)
 
     def singleton(self, name: str) -> Any:
-        """A Scala object by its full name."""
+        """Returns a Scala object by its full name."""
         return self.root.java.lang.Class.forName(f"{name}$").getField("MODULE$").get(None)

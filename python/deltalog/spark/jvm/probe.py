@@ -5,6 +5,8 @@ Spark's internals may change with any release.
 
 from typing import Any
 
+from deltalog.spark.jvm.compile import driver_loader, takes_jars
+
 _DATASOURCES = "org.apache.spark.sql.execution.datasources"
 _CATALYST = "org.apache.spark.sql.catalyst"
 _CLASSES = (
@@ -33,17 +35,17 @@ _CLASSES = (
 
 
 def missing_symbols(spark: Any) -> str:
-    """The names of what is missing, empty when the native path can be taken."""
+    """Returns the names of what is missing, or nothing when the native path can be taken."""
     from py4j.protocol import Py4JJavaError
 
     jvm = spark.sparkContext._jvm
-    loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
+    loader = driver_loader(jvm)
     missing = []
     for name in _CLASSES:
         try:
             jvm.java.lang.Class.forName(name, False, loader)
         except Py4JJavaError:
             missing.append(name)
-    if not any(method.getName() == "addURL" for method in loader.getClass().getMethods()):
+    if not takes_jars(loader):
         missing.append("a class loader of the driver that takes jars")
     return ", ".join(missing)

@@ -13,10 +13,11 @@ from urllib.parse import unquote
 
 from deltalog import errors
 from deltalog._internal import DeltaError, MissingFileError, Snapshot
+from deltalog.spark.jvm.compile import PACKAGE
 
 # The condition in every Spark 4; the file is its only parameter.
 _CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
-_FAULT = "io.deltalog.spark.FileFault"
+_FAULT = f"{PACKAGE}.FileFault"
 _DEEPEST_CAUSE = 20
 _HINT = (
     "the table's log lists this data file, but it was deleted, by VACUUM if this is an old version or by hand; "

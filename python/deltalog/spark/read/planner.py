@@ -1,55 +1,73 @@
-"""What a file index of Spark asks its snapshot, as an object that the JVM can call."""
+"""What a file index of Spark asks the snapshot behind it.
+
+The JVM knows a planner by a key, a text, and not as an object of Python's that would live until the JVM's
+garbage collector comes round. A limited number of planners is kept. One that was dropped is made again from
+its key, at the same version of the same table.
+"""
 
 import itertools
+import json
 import logging
 import os
 import tempfile
+import threading
+from collections import OrderedDict
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkChanges, SparkPlan
-from deltalog.spark.jvm import Jvm
-from deltalog.spark.jvm.callback import answer
+from deltalog.arguments import ChangeRange
+from deltalog.spark.errors import VersionNotFoundError
 from deltalog.spark.read import file_errors
 
 # py4j sends bytes as one line of base64 text, which it handles slowly: a large listing goes through a file.
 _INLINE = 1 << 20
+_KEPT = 128
 
 _log = logging.getLogger("deltalog.spark")
 _failures = itertools.count()
+_lock = threading.Lock()
+_planners: "OrderedDict[str, Planner]" = OrderedDict()
 
 
 class Planner:
-    """Lives as long as the relation in the JVM does."""
+    """Lists the files of a snapshot."""
 
-    def __init__(self, jvm: Jvm, snapshot: Snapshot) -> None:
-        self._jvm = jvm
+    def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
 
-    def apply(self, request: Any) -> Any:
-        return answer(self._jvm, self._plan, request)
+    @property
+    def key(self) -> str:
+        """What the planner is made of: two planners with equal keys give equal answers."""
+        return json.dumps(self._parts())
 
-    def _plan(self, request: list[Any]) -> Any:
-        if request[0] == "size":
-            return self._size()
-        if request[0] == "answers":
-            return self._packed_answers(request[1], request[2], list(request[3]))
-        file_errors.remember(self)
-        return _packed(self._files(request[1], request[2]))
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "uri": self.snapshot.uri,
+            "version": self.snapshot.version,
+            "table": self.snapshot.table_id,
+            "roots": self.snapshot.allowed_roots,
+        }
 
-    def _size(self) -> int:
+    def size(self) -> int:
+        """Returns the bytes of all files."""
         return self.snapshot.size_in_bytes()
 
-    def _packed_answers(self, filters: str, time_zone: str, columns: list[str]) -> Any:
-        """Returns the answers of the log, or None where it has none.
+    def answers(self, filters: str, time_zone: str, columns: Any) -> Any:
+        """Returns what the log says of each partition, packed, or None if it does not say all of it exactly.
 
         A failure must not fail the query, which the data files can still answer; the first one is logged.
         """
         try:
-            answers = self._answers(filters, time_zone, columns)
+            answers = self._answers(filters, time_zone, list(columns))
             return None if answers is None else _packed(answers)
         except Exception:  # noqa: BLE001 (whatever it is, the files can still be read)
             _warn_once(self.snapshot)
             return None
+
+    def plan(self, filters: str, time_zone: str) -> Any:
+        """Returns the files that may hold matching rows, packed."""
+        file_errors.remember(self)
+        return _packed(self._files(filters, time_zone))
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
         answers = self.snapshot.spark_answers(filters, time_zone, columns)
@@ -68,18 +86,18 @@ class Planner:
         )
         return plan
 
-    class Java:
-        implements = ["java.util.function.Function"]  # noqa: RUF012 (the form that py4j wants)
-
 
 class ChangesPlanner(Planner):
-    """The same for the files of a change data feed."""
+    """Lists the files of a change data feed."""
 
-    def __init__(self, jvm: Jvm, changes: SparkChanges) -> None:
-        super().__init__(jvm, changes.snapshot)
+    def __init__(self, changes: SparkChanges) -> None:
+        super().__init__(changes.snapshot)
         self._changes = changes
 
-    def _size(self) -> int:
+    def _parts(self) -> dict[str, Any]:
+        return {**super()._parts(), "changes": self._changes.versions or []}
+
+    def size(self) -> int:
         return self._changes.size_in_bytes()
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
@@ -109,8 +127,49 @@ def _warn_once(snapshot: Snapshot) -> None:
         )
 
 
+def register(planner: Planner) -> str:
+    """Keeps a planner and returns the key that `planner_of` finds it by."""
+    key = planner.key
+    with _lock:
+        _planners[key] = planner
+        _planners.move_to_end(key)
+        while len(_planners) > _KEPT:
+            _planners.popitem(last=False)
+    return key
+
+
+def planner_of(key: str) -> Planner:
+    """Returns the planner with this key, made again if it was dropped."""
+    with _lock:
+        planner = _planners.get(key)
+        if planner is not None:
+            _planners.move_to_end(key)
+            return planner
+    planner = _opened(json.loads(key))
+    register(planner)
+    return planner
+
+
+def _opened(parts: dict[str, Any]) -> Planner:
+    uri, version = parts["uri"], parts["version"]
+    snapshot = Snapshot.open(uri, version=version, allowed_roots=parts["roots"])
+    if snapshot.table_id != parts["table"]:
+        raise VersionNotFoundError(
+            f"version {version} of the Delta table {uri} is gone: the table was dropped and made anew since it was "
+            "read; read it again"
+        )
+    versions = parts.get("changes")
+    if versions is None:
+        return Planner(snapshot)
+    if not versions:
+        raise VersionNotFoundError(
+            f"the changes of the Delta table {uri} were read too long ago; read them again"
+        )
+    return ChangesPlanner(snapshot.spark_changes(ChangeRange(versions[0], versions[1], None, None)))
+
+
 def _packed(packed: SparkPlan | bytes) -> Any:
-    """As the Java side takes it: the bytes, or the name of a file with them that it maps and deletes."""
+    """Returns the bytes, or if they are many the name of a file with them, which the JVM maps and deletes."""
     if len(packed) <= _INLINE:
         return bytearray(packed if isinstance(packed, bytes) else packed.to_bytes())
     handle, name = tempfile.mkstemp(prefix="deltalog-plan-")

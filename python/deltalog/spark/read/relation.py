@@ -10,7 +10,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.read.format import file_format
-from deltalog.spark.read.planner import ChangesPlanner, Planner
+from deltalog.spark.read.planner import ChangesPlanner, Planner, register
 from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 
 
@@ -53,7 +53,7 @@ def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_option
         label,
         identity,
         partition_schema,
-        ChangesPlanner(jvm, changes),
+        register(ChangesPlanner(changes)),
     )
     reader = file_format(jvm, session, snapshot, jvm.struct(snapshot.schema_json), is_change_feed=True)
     return jvm.new("DeltalogRelation", index, partition_schema, schema, reader, scala_options, session)
@@ -66,7 +66,8 @@ def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options:
     path = path_of(jvm, snapshot.uri)
     label = f"v{snapshot.version}"
     identity = f"{snapshot.uri}@{snapshot.version}#{snapshot.table_id}"
-    index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, Planner(jvm, snapshot))
+    key = register(Planner(snapshot))
+    index = jvm.new("DeltalogFileIndex", path, label, identity, partition_schema, key)
     return jvm.new(
         "DeltalogRelation",
         index,

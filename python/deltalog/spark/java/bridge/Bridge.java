@@ -1,32 +1,35 @@
 package io.deltalog.spark;
 
-import java.util.function.Function;
-
 /**
- * The one way from Spark to Python: an operation's name and its arguments in, a value out.
+ * The one way from Spark to Python: the name of an operation and its arguments go in, a value comes out.
  *
- * Python never throws across the wire (a stack of two languages helps nobody): it returns a
- * DeltalogException, thrown here.
+ * Python never throws across the wire, because a stack trace of two languages helps no reader. It returns a
+ * DeltalogException, which is thrown here.
  */
 public class Bridge {
-  private static volatile Function handler;
+  private static volatile PythonCalls python;
 
-  public static void install(Function function) {
-    handler = function;
+  /** Sends all calls to this Python process from now on. */
+  public static void install(PythonCalls calls) {
+    python = calls;
   }
 
+  /** Returns what Python's Bridge answers to an operation. */
   public static Object call(String operation, Object[] arguments) {
-    Function function = handler;
-    if (function == null) {
+    PythonCalls calls = python;
+    if (calls == null) {
       throw new IllegalStateException("deltalog is not enabled in this application: call deltalog.spark.enable(spark) first");
     }
-    Object[] request = new Object[arguments.length + 1];
-    request[0] = operation;
-    System.arraycopy(arguments, 0, request, 1, arguments.length);
-    return checked(function.apply(request));
-  }
-
-  public static Object checked(Object answer) {
+    Object answer;
+    try {
+      answer = calls.call(operation, arguments);
+    } catch (RuntimeException e) {
+      throw e;
+    } catch (Error e) {
+      throw e;
+    } catch (Throwable e) {
+      throw new IllegalStateException("deltalog: Python failed to answer " + operation + ": " + e, e);
+    }
     if (answer instanceof DeltalogException) {
       throw (DeltalogException) answer;
     }

@@ -12,7 +12,6 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-import java.util.function.Function;
 import org.apache.spark.sql.execution.datasources.FileIndex;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.types.StructType;
@@ -20,9 +19,9 @@ import scala.collection.immutable.Seq;
 
 /**
  * The files of one snapshot. Spark asks for them when it plans a query, with the filters that reached the
- * scan; the planner (Python, and Rust behind it) answers with those that may hold matching rows.
+ * scan. The planner (Python, and Rust behind it) answers with those that may hold matching rows.
  *
- * Two indexes are equal when they show the same version of the same table: then Spark may reuse one scan, or
+ * Two indexes are equal when they show the same version of the same table. Then Spark may reuse one scan, or
  * cached rows, for the other.
  */
 public class DeltalogFileIndex implements FileIndex {
@@ -30,13 +29,14 @@ public class DeltalogFileIndex implements FileIndex {
   private final String label;
   private final String identity;
   private final StructType partitionSchema;
-  private final Function planner;
+  private final String planner;
   private final Listings listings = new Listings();
-  private long size = -1;
-  /** Whether the log may tell how many rows there are; false once it has not. */
+  private volatile long size = -1;
+  /** Whether the log may tell how many rows there are; false once it did not. */
   private volatile boolean answers = true;
 
-  public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, Function planner) {
+  /** Python finds the planner by its key. */
+  public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, String planner) {
     this.path = path;
     this.label = label;
     this.identity = identity;
@@ -57,42 +57,31 @@ public class DeltalogFileIndex implements FileIndex {
     return identity;
   }
 
-  private Object ask(Object[] request) {
-    return Bridge.checked(planner.apply(request));
-  }
-
-  /** Of all files, asked once and not before Spark wants to know. */
-  private synchronized long size() {
-    if (size < 0) {
-      size = ((Number) ask(new Object[] {"size"})).longValue();
-    }
-    return size;
-  }
-
   private PackedListing list(Seq partitionFilters, Seq dataFilters) {
-    Object packed = ask(new Object[] {"plan", FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()});
+    Object[] request = {planner, FilterText.of(partitionFilters, dataFilters), SQLConf.get().sessionLocalTimeZone()};
     PartitionFilter exact = new PartitionFilter(partitionFilters, partitionSchema);
-    return new PackedListing(bytes(packed), partitionSchema, exact);
+    return new PackedListing(bytes(Bridge.call("plan", request)), partitionSchema, exact);
   }
 
   /**
-   * What the log says of each partition that has rows: its values, how many rows, and of each of the columns
-   * the least and the greatest value. Null where it does not tell all of that exactly. Partitions that the
-   * filters rule out may be there or not.
+   * Returns what the log says of each partition that has rows: its values, its number of rows, and the least
+   * and the greatest value of each of the columns. Returns null where the log does not tell all of that
+   * exactly. Partitions that the filters rule out may be included.
    */
   public PackedValues answers(Seq filters, String[] columns) {
     if (!answers) {
       return null;
     }
     Seq none = (Seq) scala.collection.immutable.Nil$.MODULE$;
-    Object packed = ask(new Object[] {"answers", FilterText.of(filters, none), SQLConf.get().sessionLocalTimeZone(), columns});
+    Object[] request = {planner, FilterText.of(filters, none), SQLConf.get().sessionLocalTimeZone(), columns};
+    Object packed = Bridge.call("answers", request);
     answers = packed != null || columns.length > 0;
-    return packed == null ? null : new PackedValues(bytes(packed));
+    return packed == null ? null : PackedValues.ofThisVersion(bytes(packed));
   }
 
   /**
-   * What is large comes through a file, which is ours to delete. It stays there, not on the heap, until the
-   * last who walks over it has gone.
+   * Returns the bytes that Python packed. A large listing comes through a file, which is mapped and deleted
+   * here, so that it does not take up the heap.
    */
   private static ByteBuffer bytes(Object packed) {
     if (packed instanceof byte[]) {
@@ -112,14 +101,14 @@ public class DeltalogFileIndex implements FileIndex {
     }
   }
 
-  /** What a listing depends on. */
+  /** Returns what a listing depends on. */
   private static Object key(Seq partitionFilters, Seq dataFilters) {
     return Arrays.asList(new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
   }
 
   /**
-   * What is known of the files that a scan with these filters reads; they are listed for it, and the scan
-   * takes them over.
+   * Returns what is known of the files that a scan with these filters reads. They are listed for it, and the
+   * scan takes the listing over.
    */
   public Listings.Listing known(Seq partitionFilters, Seq dataFilters) {
     Object key = key(partitionFilters, dataFilters);
@@ -131,7 +120,7 @@ public class DeltalogFileIndex implements FileIndex {
     return listing(partitionFilters, dataFilters).directories();
   }
 
-  /** The files that a scan with these filters reads. */
+  /** Returns the files that a scan with these filters reads. */
   public PackedListing listing(Seq partitionFilters, Seq dataFilters) {
     Object key = key(partitionFilters, dataFilters);
     PackedListing listed = listings.take(key);
@@ -153,8 +142,12 @@ public class DeltalogFileIndex implements FileIndex {
     return list(none, none).paths();
   }
 
+  /** Returns the bytes of all files. They are summed up when Spark first asks, and once. */
   public long sizeInBytes() {
-    return size();
+    if (size < 0) {
+      size = ((Number) Bridge.call("size", new Object[] {planner})).longValue();
+    }
+    return size;
   }
 
   public StructType partitionSchema() {

@@ -5,9 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The listings that the texts of plans have made, until the scans take them: a file list is made once a scan,
- * whether or not somebody looks at the plan. Of a listing that nobody takes memory is given back when it is
- * wanted elsewhere; how many files it had stays known.
+ * The listings that were made while scans were planned, until the scans take them, so that files are listed
+ * once per scan. An unclaimed listing is softly referenced and may be reclaimed; its counts stay known.
  */
 public class Listings extends LinkedHashMap {
   private static final int MOST = 32;
@@ -20,26 +19,25 @@ public class Listings extends LinkedHashMap {
     return size() > MOST;
   }
 
-  /** What is known of the listing, or null. */
+  /** Returns what is known of a listing, or null. */
   public synchronized Listing known(Object key) {
     return (Listing) get(key);
   }
 
+  /** Keeps a listing for its scan. */
   public synchronized Listing keep(Object key, PackedListing files) {
     Listing listing = new Listing(files);
     put(key, listing);
     return listing;
   }
 
-  /**
-   * Of a listing that a scan has made for itself: the text that is asked for afterwards needs no other one.
-   */
+  /** Notes the counts of a listing that a scan made for itself. */
   public synchronized void note(Object key, PackedListing files) {
     put(key, new Listing(files));
     take(key);
   }
 
-  /** The listing, which is its taker's from now on, or null. */
+  /** Hands a listing over to the caller; returns null if there is none. */
   public synchronized PackedListing take(Object key) {
     Listing listing = (Listing) get(key);
     if (listing == null || listing.files == null) {
@@ -50,7 +48,7 @@ public class Listings extends LinkedHashMap {
     return files;
   }
 
-  /** What stays known of a listing. */
+  /** What is known of a listing. */
   public static final class Listing {
     public final String counts;
     public final boolean hasVectors;

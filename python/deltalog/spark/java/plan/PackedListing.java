@@ -10,11 +10,11 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
 
 /**
- * The files of a scan as the planner packs them. What is made of them here does not grow with their number: a
- * directory unpacks its files when Spark walks over them.
+ * The files of a scan as the planner packs them. The objects made of them here do not grow with their number:
+ * a directory unpacks its files when Spark walks over them.
  *
- * Big endian: i64 files of the snapshot; u8 whether a file here has a vector; i32 length and the root's path;
- * i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form), i32 F
+ * Big endian: i32 length and the version of the wheel; i64 files of the snapshot; u8 whether a file here has a
+ * vector; i32 length and the root's path; i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form), i32 F
  * files, i32 length of them, and the files as PackedFiles has them.
  */
 public class PackedListing {
@@ -24,7 +24,7 @@ public class PackedListing {
   private int count = 0;
 
   public PackedListing(ByteBuffer bytes, StructType partitionSchema, PartitionFilter filter) {
-    PackedValues packed = new PackedValues(bytes);
+    PackedValues packed = PackedValues.ofThisVersion(bytes);
     this.total = bytes.getLong();
     this.hasVectors = bytes.get() != 0;
     PackedRoot root = new PackedRoot(packed.text());
@@ -39,17 +39,17 @@ public class PackedListing {
     }
   }
 
-  /** How many files are listed. */
+  /** Returns how many files are listed. */
   public int count() {
     return count;
   }
 
-  /** Whether there may be a file of which not all rows are shown. */
+  /** Returns whether there may be a file of which not all rows are shown. */
   public boolean hasVectors() {
     return hasVectors;
   }
 
-  /** How many files the snapshot has. */
+  /** Returns how many files the snapshot has. */
   public long total() {
     return total;
   }

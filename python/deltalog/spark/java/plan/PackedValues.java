@@ -9,12 +9,25 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Texts, bytes and rows of values as the planner packs them, big endian, read one after the other. */
+/** Texts, bytes and rows of values as the planner packs them, big endian and read one after the other. */
 public class PackedValues {
   private final ByteBuffer buffer;
 
   public PackedValues(ByteBuffer buffer) {
     this.buffer = buffer;
+  }
+
+  /**
+   * Reads what begins with i32 length and the version of the wheel that packed it. Classes of another version
+   * would take the bytes for something else.
+   */
+  public static PackedValues ofThisVersion(ByteBuffer buffer) {
+    PackedValues packed = new PackedValues(buffer);
+    String version = packed.text();
+    if (!version.equals(Version.WHEEL)) {
+      throw new IllegalStateException("deltalog: Python has version " + version + ", the JVM has Java classes of version " + Version.WHEEL + ": restart the application");
+    }
+    return packed;
   }
 
   public int count() {
@@ -25,7 +38,7 @@ public class PackedValues {
     return text(buffer);
   }
 
-  /** The next bytes, in a buffer of their own. */
+  /** Returns the next bytes in a buffer of their own. */
   public ByteBuffer part() {
     int length = buffer.getInt();
     ByteBuffer part = (ByteBuffer) buffer.slice();
@@ -44,7 +57,7 @@ public class PackedValues {
     return raw;
   }
 
-  /** For each column u8 present, and if 1 the value in Catalyst's form. */
+  /** Reads for each column u8 present, and if 1 the value in Catalyst's form. */
   public InternalRow row(StructType schema) {
     StructField[] fields = schema.fields();
     Object[] values = new Object[fields.length];

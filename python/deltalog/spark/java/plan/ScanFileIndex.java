@@ -6,41 +6,29 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The file index of a snapshot as one scan has it: it knows the scan's filters, so that its text says how
- * many of the table's files are read.
+ * The file index of a snapshot as one scan has it. Its text says how many of the table's files are read.
  *
- * Spark fixes the text of a plan before it lists files. So the text lists them, and the scan takes that
- * listing over.
+ * The files are listed when the scan is planned, because Spark fixes the text of a plan before it lists files
+ * for the scan. The text itself asks nobody: Spark may want it in any thread.
  */
 public class ScanFileIndex implements FileIndex {
   private final DeltalogFileIndex table;
-  private final Seq partitionFilters;
-  private final Seq dataFilters;
+  private final String counts;
   private final boolean isPlain;
 
-  /**
-   * The filters are those that Spark lists files with: without subqueries, whose results are not known before
-   * the query runs. A plain scan cannot read files of which not all rows are shown.
-   */
-  public ScanFileIndex(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters, boolean isPlain) {
+  /** A plain scan cannot read files of which not all rows are shown. */
+  public ScanFileIndex(DeltalogFileIndex table, String counts, boolean isPlain) {
     this.table = table;
-    this.partitionFilters = partitionFilters;
-    this.dataFilters = dataFilters;
+    this.counts = counts;
     this.isPlain = isPlain;
   }
 
-  private String label() {
-    String label = table.label();
-    try {
-      return label + ", " + table.known(partitionFilters, dataFilters).counts;
-    } catch (DeltalogException e) {
-      return label + ", files unknown"; // The scan says why.
-    }
+  private TableRoot root() {
+    return new TableRoot(table.path(), table.label() + ", " + counts);
   }
 
   public Seq rootPaths() {
-    Object root = new Root(table.path(), this);
-    return scala.jdk.javaapi.CollectionConverters.asScala(Collections.singletonList(root)).toSeq();
+    return scala.jdk.javaapi.CollectionConverters.asScala(Collections.singletonList(root())).toSeq();
   }
 
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
@@ -73,7 +61,7 @@ public class ScanFileIndex implements FileIndex {
     return table.metadataOpsTimeNs();
   }
 
-  /** Of the filters plans are compared by themselves. */
+  /** Ignores the filters, which plans compare themselves. */
   public boolean equals(Object other) {
     return other instanceof ScanFileIndex && table.equals(((ScanFileIndex) other).table);
   }
@@ -83,20 +71,6 @@ public class ScanFileIndex implements FileIndex {
   }
 
   public String toString() {
-    return "deltalog " + new Root(table.path(), this);
-  }
-
-  /** The root with the counts in its text. */
-  public static final class Root extends TableRoot {
-    private final ScanFileIndex index;
-
-    public Root(String path, ScanFileIndex index) {
-      super(path, "");
-      this.index = index;
-    }
-
-    protected String label() {
-      return index.label();
-    }
+    return "deltalog " + root();
   }
 }

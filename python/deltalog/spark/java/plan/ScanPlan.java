@@ -19,10 +19,10 @@ import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
-/** Spark's own plan of a scan of ours, with the file index told the scan's filters. */
+/** Spark's own plan of a scan of ours, whose files are listed with the scan's filters. */
 public class ScanPlan extends scala.runtime.AbstractPartialFunction {
 
-  /** The plans for what reads one table of ours and nothing else; none for all else. */
+  /** Returns the plans of what reads one table of ours and nothing else; none of all else. */
   public static Seq of(LogicalPlan plan) {
     List planned = new ArrayList();
     if (readsOurs(plan)) {
@@ -57,11 +57,12 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     Seq dataFilters = known(scan.dataFilters());
     FileFormat format = relation.fileFormat();
     boolean mayLeaveOutRows = format instanceof SnapshotFormat && ((SnapshotFormat) format).leavesOutRows();
-    boolean isPlain = mayLeaveOutRows && hasNoVectors(table, partitionFilters, dataFilters);
+    Listings.Listing known = listing(table, partitionFilters, dataFilters);
+    boolean isPlain = mayLeaveOutRows && known != null && !known.hasVectors;
     if (isPlain) {
       format = ((SnapshotFormat) format).withAllRows();
     }
-    FileIndex index = new ScanFileIndex(table, partitionFilters, dataFilters, isPlain);
+    FileIndex index = new ScanFileIndex(table, known == null ? "files unknown" : known.counts, isPlain);
     Object ofScan = relation.copy(index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), format, relation.options(), relation.sparkSession());
     try {
       return CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
@@ -70,16 +71,16 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     }
   }
 
-  /** Whether the scan reads whole files only, though others of the table may have deletion vectors. */
-  private static boolean hasNoVectors(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters) {
+  /** Lists the files of the scan; returns null if that fails, because the scan itself says why. */
+  private static Listings.Listing listing(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters) {
     try {
-      return !table.known(partitionFilters, dataFilters).hasVectors;
+      return table.known(partitionFilters, dataFilters);
     } catch (DeltalogException e) {
-      return false; // The scan says why.
+      return null;
     }
   }
 
-  /** The filters that Spark lists files with. */
+  /** Returns the filters that Spark lists files with: the results of subqueries are not known before it runs. */
   private static Seq known(Seq filters) {
     List known = new ArrayList();
     Iterator all = filters.iterator();

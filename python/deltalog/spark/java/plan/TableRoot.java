@@ -8,11 +8,10 @@ import org.apache.hadoop.fs.Path;
 /**
  * A table's root as our file index shows it to Spark.
  *
- * - It prints as version and path, which is what explain() shows as the scan's location (of a long text only
- *   the first 100 characters).
- * - It opens no file system. The first thing Spark's own insert command does with the root is to ask for one,
- *   before it deletes or writes anything; so a statement that was not caught fails here instead of leaving
- *   files that no commit names.
+ * - It prints as a label and the path, which is what explain() shows as the scan's location (the first 100
+ *   characters of a long text).
+ * - It opens no file system. Spark's own insert command asks the root for one before it deletes or writes
+ *   anything, so a statement that was not caught fails here instead of leaving files that no commit names.
  */
 public class TableRoot extends Path {
   private final String label;
@@ -27,11 +26,7 @@ public class TableRoot extends Path {
         + super.toString() + " without a commit. Call deltalog.spark.enable(spark) on this session, and use INSERT INTO without a PARTITION clause.");
   }
 
-  protected String label() {
-    return label;
-  }
-
   public String toString() {
-    return label() + ", " + super.toString();
+    return label + ", " + super.toString();
   }
 }

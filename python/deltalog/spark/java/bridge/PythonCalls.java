@@ -1,0 +1,87 @@
+package io.deltalog.spark;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.net.InetAddress;
+import java.net.Socket;
+import java.util.concurrent.LinkedBlockingDeque;
+import py4j.ClientServerConnection;
+import py4j.Gateway;
+import py4j.GatewayServer;
+import py4j.Protocol;
+import py4j.Py4JPythonClientPerThread;
+
+/**
+ * Calls one object of the Python process over connections of their own.
+ *
+ * - A connection belongs to one call at a time and is used again by the next one, whichever thread makes it.
+ *   (py4j's own proxies keep a socket and a Python thread for every JVM thread that ever called.)
+ * - Calls wait for nothing but Python's answer, so they may nest, and several threads may call at once.
+ * - What the answering Python code calls in the JVM runs in the calling thread, with its job tags and its
+ *   active session.
+ * - Every connection begins with a token, without which Python does not listen to it.
+ */
+public final class PythonCalls {
+  private static final int MOST_IDLE = 4;
+  private final GatewayServer server;
+  private final int port;
+  private final String token;
+  private final String target;
+  private final LinkedBlockingDeque idle = new LinkedBlockingDeque(MOST_IDLE);
+
+  /** The object that Python knows as target is called through the port of 127.0.0.1. */
+  public PythonCalls(GatewayServer server, int port, String token, String target) {
+    this.server = server;
+    this.port = port;
+    this.token = token;
+    this.target = target;
+  }
+
+  /** Returns what Python's `call(operation, *arguments)` returns. */
+  public Object call(String operation, Object[] arguments) throws Throwable {
+    ClientServerConnection connection = (ClientServerConnection) idle.pollFirst();
+    if (connection == null) {
+      connection = connect();
+    }
+    boolean isUsable = false;
+    try {
+      String answer = connection.sendCommand(command(operation, arguments));
+      isUsable = true;
+      return Protocol.getReturnValue(answer, gateway());
+    } finally {
+      if (!isUsable || !idle.offerFirst(connection)) {
+        connection.shutdown();
+      }
+    }
+  }
+
+  private Gateway gateway() {
+    return server.getGateway();
+  }
+
+  private String command(String operation, Object[] arguments) {
+    StringBuilder command = new StringBuilder("c\n").append(target).append("\ncall\n");
+    append(command, operation);
+    for (int i = 0; i < arguments.length; i++) {
+      append(command, arguments[i]);
+    }
+    return command.append("e\n").toString();
+  }
+
+  private void append(StringBuilder command, Object argument) {
+    command.append(gateway().getReturnObject(argument).getCommandPart()).append('\n');
+  }
+
+  private ClientServerConnection connect() {
+    try {
+      Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port);
+      Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
+      ClientServerConnection connection = new ClientServerConnection(gateway(), socket, server.getCustomCommands(), client, server, 0, token);
+      connection.setInitiatedFromClient(true);
+      connection.start();
+      return connection;
+    } catch (IOException e) {
+      throw new UncheckedIOException("deltalog cannot call the Python process that enabled it: " + e.getMessage(), e);
+    }
+  }
+}

@@ -1,0 +1,149 @@
+"""Calls from the JVM into Python: what they hold on to, who may make them, and in which order they may nest."""
+
+import contextlib
+import re
+import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
+
+from deltalog.spark import errors
+from deltalog.spark.errors import DeltaError
+
+
+def descriptors(process: int | str) -> int:
+    return sum(1 for _ in Path(f"/proc/{process}/fd").iterdir())
+
+
+def listening_ports() -> set[int]:
+    """The TCP ports of this machine on which this process listens."""
+    sockets = set()
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):
+            sockets.add(str(descriptor.readlink()))
+    ports = set()
+    for line in Path("/proc/self/net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in sockets:
+            ports.add(int(fields[1].split(":")[1], 16))
+    return ports
+
+
+@pytest.fixture
+def table(spark: SparkSession, path: str) -> str:
+    spark.range(8).selectExpr("id", "id % 2 AS p").write.format("deltalog").partitionBy("p").save(path)
+    return path
+
+
+def joined(spark: SparkSession, path: str, number: int) -> list[Any]:
+    """Plans two scans, of which Spark runs one in a thread of its own pool."""
+    frame = spark.read.format("deltalog").load(path).where(f"id >= {number % 4}")
+    return frame.join(sf.broadcast(frame.where("p = 1")), "id").select("id").collect()
+
+
+def test_planning_leaves_nothing_behind(spark: SparkSession, table: str) -> None:
+    """Threads and descriptors of both processes, and what Python keeps for the JVM, stay the same."""
+    gateway: Any = spark.sparkContext._gateway
+    jvm: Any = spark.sparkContext._jvm
+    java = jvm.java.lang.ProcessHandle.current().pid()
+
+    def burst(size: int) -> None:
+        with ThreadPoolExecutor(size) as pool:
+            list(pool.map(lambda number: joined(spark, table, number), range(size)))
+
+    burst(2)
+    before = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
+    java_before = descriptors(java)
+    burst(10)
+    for number in range(60):
+        spark.read.format("deltalog").load(table).where(f"id = {number}")._jdf.queryExecution().executedPlan().toString()
+    after = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
+    assert after[2] == before[2], "objects that Python keeps for the JVM"
+    idle = 4  # connections that are kept
+    assert after[0] <= before[0] + idle
+    assert after[1] <= before[1] + 2 * idle
+    assert descriptors(java) <= java_before + 2 * idle + 8  # files of jars that Spark opened meanwhile
+
+
+def test_the_text_of_a_plan_asks_python_for_nothing(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from deltalog.spark.bridge import Bridge
+
+    plan = spark.read.format("deltalog").load(table).where("p = 1")._jdf.queryExecution().executedPlan()
+    asked: list[Any] = []
+    monkeypatch.setattr(Bridge, "call", lambda *request: asked.append(request))
+    assert re.search(r"\[v0, 2 of 4 files", plan.toString())
+    assert asked == []
+
+
+def test_kept_exceptions_hold_no_frames(spark: SparkSession, path: str) -> None:
+    with pytest.raises(DeltaError):
+        spark.read.format("deltalog").load(path)
+    kept = list(errors._pending.values())
+    assert kept
+    for error in kept:
+        seen: BaseException | None = error
+        while seen is not None:
+            assert seen.__traceback__ is None
+            seen = seen.__cause__ or seen.__context__
+
+
+def test_a_stranger_cannot_call_into_python(
+    spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who does not send the token is not served, though the port is open to every user of the machine."""
+    from deltalog.spark.bridge import Bridge
+
+    assert len(spark.read.format("deltalog").load(table).collect()) == 8
+    gateway: Any = spark.sparkContext._gateway
+    called: list[Any] = []
+    monkeypatch.setattr(Bridge, "call", lambda *request: called.append(request), raising=False)
+    monkeypatch.setattr(Bridge, "apply", lambda *request: called.append(request), raising=False)
+    ports = listening_ports()
+    assert ports
+    for port in ports:
+        for target in list(gateway.gateway_property.pool.dict):
+            for method in ("call", "apply"):
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as stranger:
+                    stranger.sendall(f"c\n{target}\n{method}\nsexists\ne\n".encode())
+                    with contextlib.suppress(OSError):
+                        stranger.recv(100)
+    assert called == []
+
+
+def test_calls_nest_and_do_not_wait_for_each_other(
+    spark: SparkSession, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A write plans reads of its own; several threads plan at once while one of them waits for its storage."""
+    from deltalog.spark.read import planner
+
+    waiting, go = threading.Event(), threading.Event()
+    files: Callable[..., Any] = planner.Planner._files
+
+    def slow(self: planner.Planner, filters: str, time_zone: str) -> Any:
+        if "7777" in filters:
+            waiting.set()
+            assert go.wait(60)
+        return files(self, filters, time_zone)
+
+    monkeypatch.setattr(planner.Planner, "_files", slow)
+    with ThreadPoolExecutor(8) as pool:
+        slow_read = pool.submit(lambda: spark.read.format("deltalog").load(table).where("id < 7777").collect())
+        try:
+            assert waiting.wait(60)
+            others = [pool.submit(joined, spark, table, number) for number in range(6)]
+            assert [len(other.result(60)) for other in others] == [4, 4, 3, 3, 4, 4]
+            copy = str(tmp_path / "copy")
+            frame = spark.read.format("deltalog").load(table)
+            frame.join(sf.broadcast(frame.where("p = 0")), "id", "left_semi").write.format("deltalog").save(copy)
+            assert sorted(row.id for row in spark.read.format("deltalog").load(copy).collect()) == [0, 2, 4, 6]
+        finally:
+            go.set()
+        assert len(slow_read.result(60)) == 8
