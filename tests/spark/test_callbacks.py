@@ -62,7 +62,9 @@ def test_planning_leaves_nothing_behind(spark: SparkSession, table: str) -> None
     java_before = descriptors(java)
     burst(10)
     for number in range(60):
-        spark.read.format("deltalog").load(table).where(f"id = {number}")._jdf.queryExecution().executedPlan().toString()
+        spark.read.format("deltalog").load(table).where(
+            f"id = {number}"
+        )._jdf.queryExecution().executedPlan().toString()
     after = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
     assert after[2] == before[2], "objects that Python keeps for the JVM"
     idle = 4  # connections that are kept
@@ -135,15 +137,24 @@ def test_calls_nest_and_do_not_wait_for_each_other(
 
     monkeypatch.setattr(planner.Planner, "_files", slow)
     with ThreadPoolExecutor(8) as pool:
-        slow_read = pool.submit(lambda: spark.read.format("deltalog").load(table).where("id < 7777").collect())
+        slow_read = pool.submit(
+            lambda: spark.read.format("deltalog").load(table).where("id < 7777").collect()
+        )
         try:
             assert waiting.wait(60)
             others = [pool.submit(joined, spark, table, number) for number in range(6)]
             assert [len(other.result(60)) for other in others] == [4, 4, 3, 3, 4, 4]
             copy = str(tmp_path / "copy")
             frame = spark.read.format("deltalog").load(table)
-            frame.join(sf.broadcast(frame.where("p = 0")), "id", "left_semi").write.format("deltalog").save(copy)
-            assert sorted(row.id for row in spark.read.format("deltalog").load(copy).collect()) == [0, 2, 4, 6]
+            frame.join(sf.broadcast(frame.where("p = 0")), "id", "left_semi").write.format("deltalog").save(
+                copy
+            )
+            assert sorted(row.id for row in spark.read.format("deltalog").load(copy).collect()) == [
+                0,
+                2,
+                4,
+                6,
+            ]
         finally:
             go.set()
         assert len(slow_read.result(60)) == 8

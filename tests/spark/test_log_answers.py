@@ -19,6 +19,8 @@ from pyspark.sql import SparkSession
 import deltalog
 import deltalog.spark
 from benches.tables import vectors
+from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.compile import PACKAGE, driver_loader
 from deltalog.spark.read import planner
 
 pytestmark = pytest.mark.usefixtures("answers_from_log")
@@ -306,27 +308,25 @@ def test_a_failure_in_python_keeps_the_scan_and_is_logged_once(
     assert [record.levelname for record in caplog.records if record.exc_info] == ["WARNING"]
 
 
-BROKEN_PLANNER = """
-public class BrokenPlanner implements java.util.function.Function {
-  private final java.util.function.Function planner;
+BROKEN_CALLS = f"""
+public class BrokenCalls extends {PACKAGE}.PythonCalls {{
+  private final {PACKAGE}.PythonCalls calls;
   private final Throwable problem;
-  public BrokenPlanner(java.util.function.Function planner, Throwable problem) {
-    this.planner = planner;
+  public BrokenCalls({PACKAGE}.PythonCalls calls, Throwable problem) {{
+    super(null, 0, null, null);
+    this.calls = calls;
     this.problem = problem;
-  }
-  public Object apply(Object request) {
-    if (!"answers".equals(((Object[]) request)[0])) {
-      return planner.apply(request);
-    }
-    if (problem == null) {
-      return new byte[] {1};
-    }
-    if (problem instanceof Error) {
-      throw (Error) problem;
-    }
-    throw (RuntimeException) problem;
-  }
-}
+  }}
+  public Object call(String operation, Object[] arguments) throws Throwable {{
+    if (!"answers".equals(operation)) {{
+      return calls.call(operation, arguments);
+    }}
+    if (problem == null) {{
+      return new byte[] {{1}};
+    }}
+    throw problem;
+  }}
+}}
 """
 
 
@@ -334,18 +334,21 @@ public class BrokenPlanner implements java.util.function.Function {
 def test_a_failure_in_java_keeps_the_scan(spark: SparkSession, path: str, problem: str | None) -> None:
     """Malformed answers, and a release of Spark that lacks a method."""
     values(spark, path)
-    jvm: Any = spark.sparkContext._jvm
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.cook(BROKEN_PLANNER)
-    broken = compiler.getClassLoader().loadClass("BrokenPlanner").getConstructors()[0]
-    frame = spark.table("numbers")
-    index = frame._jdf.queryExecution().optimizedPlan().relation().location()
-    field = index.getClass().getDeclaredField("planner")
+    jvm = Jvm(spark.sparkContext._gateway)
+    compiler = jvm.root.org.codehaus.janino.SimpleCompiler()
+    compiler.setParentClassLoader(driver_loader(jvm.root))
+    compiler.cook(BROKEN_CALLS)
+    broken = compiler.getClassLoader().loadClass("BrokenCalls").getConstructors()[0]
+    field = jvm.class_of("Bridge").getDeclaredField("python")
     field.setAccessible(True)
-    arguments = jvm.java.util.ArrayList()
-    arguments.add(field.get(index))
-    arguments.add(None if problem is None else getattr(jvm.java.lang, problem)("gone"))
-    field.set(index, broken.newInstance(arguments.toArray()))
-    counted = frame.selectExpr("count(*)", "max(N)")
-    assert counted.collect() == [(6, 6)]
-    assert "LocalRelation" not in counted._jdf.queryExecution().optimizedPlan().toString()
+    calls = field.get(None)
+    arguments = jvm.root.java.util.ArrayList()
+    arguments.add(calls)
+    arguments.add(None if problem is None else getattr(jvm.root.java.lang, problem)("gone"))
+    jvm.static("Bridge", "install", broken.newInstance(arguments.toArray()))
+    try:
+        counted = spark.table("numbers").selectExpr("count(*)", "max(N)")
+        assert counted.collect() == [(6, 6)]
+        assert "LocalRelation" not in counted._jdf.queryExecution().optimizedPlan().toString()
+    finally:
+        jvm.static("Bridge", "install", calls)

@@ -118,7 +118,9 @@ def _sources() -> dict[str, str]:
     texts = {file.name: file.read_text("utf-8") for file in _files()}
     statement = f"package {_SOURCE_PACKAGE};"
     sources = {name: text.replace(statement, f"package {PACKAGE};", 1) for name, text in texts.items()}
-    version = f'package {PACKAGE};\npublic class Version {{ public static final String WHEEL = "{__version__}"; }}'
+    version = (
+        f'package {PACKAGE};\npublic class Version {{ public static final String WHEEL = "{__version__}"; }}'
+    )
     return {**sources, "Version.java": version}
 
 

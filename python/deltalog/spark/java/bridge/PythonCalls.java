@@ -21,7 +21,7 @@ import py4j.Py4JPythonClientPerThread;
  *   active session.
  * - Every connection begins with a token, without which Python does not listen to it.
  */
-public final class PythonCalls {
+public class PythonCalls {
   private static final int MOST_IDLE = 4;
   private final GatewayServer server;
   private final int port;
