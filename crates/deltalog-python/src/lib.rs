@@ -8,6 +8,7 @@
 //! | `commit_arguments` | a writer's facts about its commit |
 //! | `logging` | the crate's log records, for Python's `logging` |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
+//! | `registry` | the newest versions of the tables that the process has opened |
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
@@ -28,6 +29,7 @@ mod commit_arguments;
 mod error;
 mod fragment;
 mod logging;
+mod registry;
 mod snapshot;
 mod spark_changes;
 mod spark_plan;

@@ -17,6 +17,7 @@ use pyo3::types::PyBytes;
 use crate::answers;
 use crate::call::call;
 use crate::fragment;
+use crate::registry::{Key, newest};
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::stream::ArrowStream;
@@ -122,7 +123,12 @@ impl Snapshot {
         allowed_roots: Option<Vec<String>>,
     ) -> PyResult<Self> {
         call(py, || {
-            let mut builder = CoreSnapshot::builder(&open_storage(uri, storage_options)?);
+            let options = storage_options.unwrap_or_default();
+            let storage = open_storage(uri, Some(options.clone()))?;
+            let is_newest = version.is_none() && timestamp_ms.is_none() && staged_commits.is_none();
+            let key =
+                is_newest.then(|| Key::new(&storage, &options, allowed_roots.as_deref().unwrap_or_default()));
+            let mut builder = CoreSnapshot::builder(&storage);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
             builder =
@@ -130,7 +136,10 @@ impl Snapshot {
             if let Some(staged) = staged_commits {
                 builder = builder.staged_commits(staged_of(staged)?);
             }
-            builder.open()
+            match key {
+                Some(key) => newest(key, &storage, || builder.open()),
+                None => builder.open(),
+            }
         })
         .map(Self)
     }
