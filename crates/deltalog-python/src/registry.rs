@@ -75,11 +75,14 @@ pub(crate) fn newest(
 fn renewed(held: &Snapshot, storage: &Storage) -> Option<Snapshot> {
     let now = LogSegment::find(storage, None).ok()?;
     let then = held.segment();
-    if now == *then {
-        return Some(held.clone());
+    if now.checkpoint != then.checkpoint || !now.commits.starts_with(&then.commits) {
+        return None;
     }
-    let is_successor = now.checkpoint == then.checkpoint && now.commits.starts_with(&then.commits);
-    if is_successor { held.refresh().ok() } else { None }
+    if now.version > then.version {
+        return held.refresh().ok();
+    }
+    // A checksum file may have come later than its version.
+    (now.checksum == then.checksum).then(|| held.clone())
 }
 
 impl Registry {
