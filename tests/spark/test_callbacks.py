@@ -97,6 +97,25 @@ def test_kept_exceptions_hold_no_frames(spark: SparkSession, path: str) -> None:
             seen = seen.__cause__ or seen.__context__
 
 
+def test_an_error_that_pyspark_made_in_a_call_of_ours_is_raised_as_it_was(
+    spark: SparkSession, table: str
+) -> None:
+    """Its class takes other arguments than it has; what is raised is a copy of what is kept."""
+    from pyspark.errors.exceptions.captured import AnalysisException
+
+    frame = spark.sql("SELECT 'x' AS id, 1L AS p")
+    caught = []
+    for _ in range(2):
+        with pytest.raises(AnalysisException, match="id") as raised:
+            frame.write.format("deltalog").mode("append").save(table)
+        caught.append(raised.value)
+    assert (
+        caught[0].getCondition()
+        == caught[1].getCondition()
+        == "INCOMPATIBLE_DATA_FOR_TABLE.CANNOT_SAFELY_CAST"
+    )
+
+
 def test_a_stranger_cannot_call_into_python(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,7 @@ def test_sources_that_do_not_compile_leave_the_portable_source(path: str) -> Non
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             deltalog.spark.enable(spark)
-        print("warned", [w.category.__name__ for w in caught if "org.apache.spark.Gone" in str(w.message)])
+        print("warned", [w.category.__name__ for w in caught if "Broken.java" in str(w.message)])
         spark.range(3).write.format("deltalog").mode("append").save({path!r})
         print("rows", sorted(row.id for row in spark.read.format("deltalog").load({path!r}).collect()))
         """

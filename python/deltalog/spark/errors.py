@@ -5,7 +5,6 @@ The callback does not raise across the wire. It keeps the exception here, under 
 exceptions into Python ones, the original is found again.
 """
 
-import copy
 import itertools
 import threading
 from collections import OrderedDict
@@ -74,7 +73,9 @@ def _drop_tracebacks(error: BaseException) -> None:
 
 def _copied(error: BaseException) -> BaseException:
     """Returns what is raised: the one that is kept would get the traceback of whoever it is raised to."""
-    copied = copy.copy(error)
+    # Without `__init__`, which takes other arguments in PySpark's exceptions than `args` has.
+    copied: BaseException = type(error).__new__(type(error), *error.args)
+    copied.__dict__.update(error.__dict__)
     copied.__cause__, copied.__context__ = error.__cause__, error.__context__
     copied.__suppress_context__ = error.__suppress_context__
     return copied
