@@ -11,7 +11,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use deltalog::log::LogSegment;
+use deltalog::engine::log::LogSegment;
 use deltalog::{Result, Snapshot, Storage};
 
 /// The most snapshots that are held.
