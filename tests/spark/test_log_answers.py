@@ -279,6 +279,7 @@ def test_aggregates_above_joins_subqueries_and_cached_tables(
     finally:
         spark.sql("UNCACHE TABLE numbers")
         spark.sql("UNCACHE TABLE kept")
+        spark.catalog.dropTempView("kept")
 
 
 def test_names_that_differ_in_case_only_are_kept_apart_in_a_case_sensitive_session(
