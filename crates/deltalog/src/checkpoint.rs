@@ -10,7 +10,6 @@
 //!   is logged and the commit stands.
 
 use std::io::Cursor;
-use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, StructArray, new_null_array};
@@ -24,6 +23,7 @@ use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::log::{LastCheckpoint, LogSegment};
+use crate::panics::caught;
 use crate::protocol::properties::interval_ms;
 use crate::protocol::{Action, CheckpointMetadata, TableFeature};
 use crate::replay::{FileColumn, FileColumns, remove_fields, string_map};
@@ -66,12 +66,9 @@ pub(crate) fn after_commit(
         };
         snapshot.and_then(|snapshot| write_checkpoint(&snapshot, environment))
     };
-    // A panic, of a thread that cannot be started or an Arrow array of more than 2 GiB of text, must not make a
-    // failure of a commit that stands.
-    let written = std::panic::catch_unwind(AssertUnwindSafe(write)).unwrap_or_else(|panic| {
-        let message = panic.downcast_ref::<String>().map(String::as_str);
-        let message = message.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("unknown panic");
-        Err(Error::new(ErrorKind::Unavailable, format!("writing the checkpoint panicked: {message}")))
+    // A commit that stands must not fail because a thread cannot be started or an Arrow array exceeds 2 GiB.
+    let written = caught(write, |panic| {
+        Error::new(ErrorKind::Unavailable, format!("writing the checkpoint panicked with '{panic}'"))
     });
     if let Err(error) = written {
         tracing::warn!(table = storage.url(), version, %error, "the commit stands, but its checkpoint could not be written");

@@ -1,10 +1,10 @@
-//! The actions of each version, as the log has them. Protocol: "Actions". (The rows that they changed are in
+//! The actions of each version, as the log has them. Protocol: "Actions". (For changed rows, see
 //! [`crate::changes`].)
 //!
-//! - Every line is a row, in the order of the log, actions of later protocols included.
-//! - The JSON of an action is the text of the log, byte for byte; the columns beside it only make the common
-//!   fields of file actions easy to reach.
-//! - Nothing is reconciled: what a compaction or a checkpoint holds is not asked for.
+//! - Every line is a row, in the order of the log, including actions of later protocols.
+//! - The JSON of an action is the text of the log, byte for byte; the other columns make the common fields of
+//!   file actions easy to reach.
+//! - Nothing is reconciled, and neither compactions nor checkpoints are read.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -15,27 +15,26 @@ use arrow::array::{
     TimestampMillisecondBuilder,
 };
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::{Error, Result};
 use crate::log::{CommitFile, CommitTimes};
-use crate::protocol::{CommitInfo, DeletionVectorDescriptor, LogPath, PathResolver, path};
+use crate::protocol::{Action, ActionLine, DeletionVectorDescriptor, LogPath, Pairs, PathResolver, path};
 use crate::storage::Storage;
 
 /// The columns of [`CommitActions`].
 ///
-/// | column | what it is |
+/// | column | content |
 /// | --- | --- |
 /// | `version: Int64` | the version |
 /// | `timestamp: Timestamp(ms, UTC)` | when it was committed |
 /// | `action: Utf8` | the action's name in the log, such as `add`; null for a line without one |
-/// | `path: Utf8` | of `add`, `remove` and `cdc`: decoded, relative to the table's root if it lies there |
-/// | `size: Int64` | of the same: bytes |
-/// | `partition_values: Map<Utf8, Utf8>` | of the same, as the log has them |
-/// | `data_change: Boolean` | of the same |
-/// | `modification_time: Timestamp(ms, UTC)` | of `add`; of `remove` its `deletionTimestamp` |
-/// | `deletion_vector: Utf8` | of `add` and `remove`: the vector's unique id |
+/// | `path: Utf8` | the decoded path of `add`, `remove` and `cdc`, relative to the table's root if it is below it |
+/// | `size: Int64` | the file's size in bytes |
+/// | `partition_values: Map<Utf8, Utf8>` | the file's partition values as the log has them, ordered by key |
+/// | `data_change: Boolean` | whether the action changes rows; true if the log does not say |
+/// | `modification_time: Timestamp(ms, UTC)` | `modificationTime` of `add`, `deletionTimestamp` of `remove` |
+/// | `deletion_vector: Utf8` | the unique id of the file's deletion vector |
 /// | `json: Utf8` | the action's content as it stands in the log |
 pub fn commit_actions_schema() -> SchemaRef {
     let time = DataType::Timestamp(TimeUnit::Millisecond, Some("UTC".into()));
@@ -58,7 +57,7 @@ pub fn commit_actions_schema() -> SchemaRef {
     ]))
 }
 
-/// The actions of a range of versions, a batch a version, read as they are asked for.
+/// An iterator over the actions of a range of versions, with one batch per version, each read on demand.
 pub struct CommitActions {
     storage: Storage,
     resolver: PathResolver,
@@ -93,9 +92,11 @@ impl CommitActions {
                 lines.push((number, Line::parse(line).map_err(|error| located(error.at_line(number)))?));
             }
         }
-        let info = lines.iter().find(|(_, line)| line.action.as_deref() == Some("commitInfo"));
-        let info = info.and_then(|(_, line)| serde_json::from_str::<CommitInfo>(line.json).ok());
-        let timestamp = self.times.shown(&commit, info.as_ref());
+        let info = lines.iter().find_map(|(_, line)| match &line.known {
+            Some(ActionLine::Other(Action::CommitInfo(info))) => Some(info),
+            _ => None,
+        });
+        let timestamp = self.times.shown(&commit, info);
         let mut rows = Rows::new();
         for (number, line) in &lines {
             rows.append(line, &self.resolver).map_err(|error| located(error.at_line(*number)))?;
@@ -113,38 +114,76 @@ impl Iterator for CommitActions {
     }
 }
 
-/// A line: the first action in it that is not null.
+/// A line of a commit.
 struct Line<'a> {
-    action: Option<Cow<'a, str>>,
+    known: Option<ActionLine<'a>>,
+    /// The key of the action: of the known one, else of the first that is not null.
+    name: Option<Cow<'a, str>>,
     json: &'a str,
 }
 
 impl<'a> Line<'a> {
     fn parse(line: &'a [u8]) -> Result<Self> {
+        let known = ActionLine::parse(line)?;
         let text = std::str::from_utf8(line)
             .map_err(|error| Error::corrupt_log("the line is not UTF-8").with_source(error))?;
         let actions: BTreeMap<Cow<'a, str>, &'a RawValue> = serde_json::from_str(text)
-            .map_err(|error| Error::corrupt_log("the line is not an action").with_source(error))?;
-        let found = actions.into_iter().find(|(_, value)| value.get() != "null");
-        Ok(found.map_or(Self { action: None, json: text }, |(name, value)| Self {
-            action: Some(name),
-            json: value.get(),
-        }))
+            .map_err(|error| Error::corrupt_log("the line is not a valid action").with_source(error))?;
+        let found = actions.into_iter().find(|(name, json)| match &known {
+            Some(known) => name == known.name(),
+            None => json.get() != "null",
+        });
+        let (name, json) = found.map_or((None, text), |(name, json)| (Some(name), json.get()));
+        Ok(Self { known, name, json })
     }
 }
 
-/// What file actions have in common.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct FileFields<'a> {
-    #[serde(borrow)]
-    path: Cow<'a, str>,
+/// The common fields of file actions.
+#[derive(Default)]
+struct FileFields<'l> {
+    path: &'l str,
     size: Option<i64>,
-    partition_values: Option<BTreeMap<String, Option<String>>>,
-    data_change: Option<bool>,
+    partition_values: Option<BTreeMap<&'l str, Option<&'l str>>>,
+    data_change: bool,
     modification_time: Option<i64>,
-    deletion_timestamp: Option<i64>,
-    deletion_vector: Option<DeletionVectorDescriptor>,
+    deletion_vector: Option<&'l DeletionVectorDescriptor>,
+}
+
+impl<'l> FileFields<'l> {
+    fn of(action: &'l ActionLine<'_>) -> Option<Self> {
+        let pairs = |pairs: &'l Pairs<'_>| {
+            pairs.0.iter().map(|(key, value)| (&*key.0, value.as_ref().map(|value| &*value.0))).collect()
+        };
+        Some(match action {
+            ActionLine::Add(add) => Self {
+                path: &add.path,
+                size: Some(add.size),
+                partition_values: add.partition_values.as_ref().map(pairs),
+                data_change: add.data_change(),
+                modification_time: Some(add.modification_time()),
+                deletion_vector: add.deletion_vector.as_ref(),
+            },
+            ActionLine::Remove(remove) => Self {
+                path: &remove.path,
+                size: remove.size,
+                partition_values: remove.partition_values.as_ref().map(pairs),
+                data_change: remove.data_change(),
+                modification_time: remove.deletion_timestamp,
+                deletion_vector: remove.deletion_vector.as_ref(),
+            },
+            ActionLine::Other(Action::Cdc(cdc)) => Self {
+                path: &cdc.path,
+                size: Some(cdc.size),
+                partition_values: Some(
+                    cdc.partition_values.iter().map(|(key, value)| (&**key, value.as_deref())).collect(),
+                ),
+                data_change: cdc.data_change,
+                modification_time: None,
+                deletion_vector: None,
+            },
+            ActionLine::Other(_) => return None,
+        })
+    }
 }
 
 struct Rows {
@@ -175,28 +214,21 @@ impl Rows {
     }
 
     fn append(&mut self, line: &Line<'_>, resolver: &PathResolver) -> Result<()> {
-        let file: Option<FileFields<'_>> =
-            match line.action.as_deref() {
-                Some("add" | "remove" | "cdc") => Some(serde_json::from_str(line.json).map_err(|error| {
-                    Error::corrupt_log("the line is not a file action").with_source(error)
-                })?),
-                _ => None,
-            };
+        let file = line.known.as_ref().and_then(FileFields::of);
         let file = file.as_ref();
-        self.action.append_option(line.action.as_deref());
-        self.path.append_option(file.map(|file| decoded(&file.path, resolver)).transpose()?);
+        self.action.append_option(line.name.as_deref());
+        self.path.append_option(file.map(|file| decoded(file.path, resolver)).transpose()?);
         self.size.append_option(file.and_then(|file| file.size));
         let values = file.and_then(|file| file.partition_values.as_ref());
         for (key, value) in values.into_iter().flatten() {
             self.partition_values.keys().append_value(key);
-            self.partition_values.values().append_option(value.as_ref());
+            self.partition_values.values().append_option(*value);
         }
         self.partition_values.append(values.is_some()).map_err(too_much)?;
-        self.data_change.append_option(file.and_then(|file| file.data_change));
-        self.modification_time
-            .append_option(file.and_then(|file| file.modification_time.or(file.deletion_timestamp)));
+        self.data_change.append_option(file.map(|file| file.data_change));
+        self.modification_time.append_option(file.and_then(|file| file.modification_time));
         self.deletion_vector.append_option(
-            file.and_then(|file| file.deletion_vector.as_ref()).map(DeletionVectorDescriptor::unique_id),
+            file.and_then(|file| file.deletion_vector).map(DeletionVectorDescriptor::unique_id),
         );
         self.json.append_value(line.json);
         Ok(())
@@ -226,7 +258,7 @@ fn too_much(error: arrow::error::ArrowError) -> Error {
     Error::corrupt_log("the actions of the version do not fit a batch").with_source(error)
 }
 
-/// A path as the file list shows it.
+/// Returns a path as the file list shows it.
 fn decoded(raw: &str, resolver: &PathResolver) -> Result<String> {
     match resolver.parse(raw)? {
         LogPath::Relative(path) => Ok(path),

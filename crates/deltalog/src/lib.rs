@@ -59,13 +59,16 @@ mod calendar;
 mod changes;
 mod checkpoint;
 mod commit_actions;
+mod conversion;
 mod deletion_vector;
 #[doc(hidden)]
 pub mod engine;
 mod environment;
 mod error;
 mod history;
+mod int96;
 mod log;
+mod panics;
 mod parallel;
 mod pending_write;
 mod predicate;

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::log::{FileSizeHistogram, VersionChecksum};
-use crate::protocol::Add;
+use crate::protocol::{Add, write_unique_id};
 use crate::replay::{FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 
@@ -199,15 +199,10 @@ impl Files {
                 .ok_or_else(lacks)?;
             for row in 0..batch.num_rows() {
                 let vector = vectors.is_valid(row).then(|| {
-                    let offset = if offsets.is_valid(row) {
-                        format!("@{}", offsets.value(row))
-                    } else {
-                        String::new()
-                    };
-                    (
-                        format!("{}{}{offset}", storage_type.value(row), place.value(row)),
-                        cardinality.value(row),
-                    )
+                    let offset = offsets.is_valid(row).then(|| offsets.value(row));
+                    let mut id = String::new();
+                    write_unique_id(&mut id, storage_type.value(row), place.value(row), offset);
+                    (id, cardinality.value(row))
                 });
                 files.add(paths.value(row), sizes.value(row), vector, checksum.all_files.is_some());
             }

@@ -333,11 +333,8 @@ pub(crate) fn read_commit_info(storage: &Storage, commit: CommitFile) -> Result<
         if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
             continue;
         }
-        let text = std::str::from_utf8(line).map_err(|error| {
-            located(Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number))
-        })?;
         if let Some(Action::CommitInfo(info)) =
-            Action::parse_line(text).map_err(|error| located(error.at_line(number)))?
+            Action::parse_line(line).map_err(|error| located(error.at_line(number)))?
         {
             return Ok(Some(info));
         }

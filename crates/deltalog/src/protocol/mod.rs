@@ -14,6 +14,7 @@ pub use action::{
     Action, Add, AddCdcFile, CheckpointMetadata, CommitInfo, DeletionVectorDescriptor, DeletionVectorStorage,
     DomainMetadata, Format, Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
+pub(crate) use action::{ActionLine, AddLine, EscapedText, Pairs, RemoveLine, Text, write_unique_id};
 pub use clustering::{CLUSTERING_DOMAIN, clustering_columns};
 pub use features::{
     FeatureKind, TableFeature, ensure_readable, ensure_readable_with_catalog, ensure_writable,

@@ -323,15 +323,19 @@ fn root(url: &Url) -> Result<AbsolutePath> {
         .map_err(|error| Error::invalid_argument("location has an invalid path").with_source(error))
 }
 
-/// Removes user information and query from `raw`, for messages.
-fn redacted(raw: &str) -> String {
-    let (scheme, rest) = split_scheme(raw);
-    let Some(rest) = rest.strip_prefix("//") else { return raw.to_owned() };
+/// Removes user information, query and fragment from a URI, for messages.
+///
+/// The part before the `@` of `abfss://container@account` is kept, because it is not user information.
+pub(crate) fn redacted(uri: &str) -> String {
+    let (scheme, rest) = split_scheme(uri);
+    let Some(rest) = rest.strip_prefix("//") else { return uri.to_owned() };
     let rest = rest.split(['?', '#']).next().unwrap_or_default();
     let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+    let has_container = matches!(scheme.map(canonical_scheme).as_deref(), Some("abfss" | "wasbs"));
     let host = match authority.rsplit_once('@') {
-        Some((user, host)) if user.contains(':') => host,
-        _ => authority,
+        Some((container, _)) if has_container && !container.contains(':') => authority,
+        Some((_, host)) => host,
+        None => authority,
     };
     format!("{}//{host}{path}", scheme.map(|scheme| format!("{scheme}:")).unwrap_or_default())
 }

@@ -1,7 +1,6 @@
-//! Dates and timestamps as text: ISO 8601, proleptic Gregorian, microseconds.
+//! Values as text: decimals, and dates and timestamps in ISO 8601, proleptic Gregorian, microseconds.
 //!
 //! - Every value that fits its type can be written and read back.
-//! - Digits of a second after the sixth are dropped, as in Spark.
 
 /// The number of microseconds in a day.
 pub(crate) const MICROS_PER_DAY: i64 = 86_400_000_000;
@@ -31,16 +30,23 @@ pub(crate) fn calendar_date(days: i64) -> (i64, i64, i64) {
 
 /// Formats the time `micros` after 1970-01-01 00:00:00 as `yyyy-MM-dd HH:mm:ss[.ffffff]`.
 pub(crate) fn timestamp_text(micros: i64) -> String {
-    // An i64 of microseconds spans about 107 million days, so the conversion cannot fail.
-    let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or_default();
-    let of_day = micros.rem_euclid(MICROS_PER_DAY);
-    let (seconds, fraction) = (of_day / 1_000_000, of_day % 1_000_000);
-    let mut text =
-        format!("{} {:02}:{:02}:{:02}", date_text(days), seconds / 3600, seconds / 60 % 60, seconds % 60);
+    let (mut text, fraction) = seconds_text(micros);
     if fraction > 0 {
         text.push_str(format!(".{fraction:06}").trim_end_matches('0'));
     }
     text
+}
+
+/// Returns `yyyy-MM-dd HH:mm:ss` of the time `micros` after 1970-01-01 00:00:00, and the microseconds within
+/// that second.
+pub(crate) fn seconds_text(micros: i64) -> (String, i64) {
+    // An i64 of microseconds spans about 107 million days, so the conversion cannot fail.
+    let days = i32::try_from(micros.div_euclid(MICROS_PER_DAY)).unwrap_or_default();
+    let of_day = micros.rem_euclid(MICROS_PER_DAY);
+    let seconds = of_day / 1_000_000;
+    let text =
+        format!("{} {:02}:{:02}:{:02}", date_text(days), seconds / 3600, seconds / 60 % 60, seconds % 60);
+    (text, of_day % 1_000_000)
 }
 
 /// The time zone in a text.
@@ -62,6 +68,47 @@ pub(crate) fn decimal_text(unscaled: i128, scale: i8) -> Option<String> {
     Some(format!("{sign}{whole}{point}{fraction}"))
 }
 
+/// Parses a decimal in plain or exponent notation to its value times 10^`scale`; returns `None` if it has more
+/// digits than `precision` or needs a larger scale. Nothing is rounded.
+pub(crate) fn parse_decimal(text: &str, precision: u8, scale: impl Into<i32>) -> Option<i128> {
+    let (number, exponent) = match text.split_once(['e', 'E']) {
+        Some((number, exponent)) => (number, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (negative, number) = match number.strip_prefix('-') {
+        Some(number) => (true, number),
+        None => (false, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    // Zeros count only once another digit follows, so that `unscaled` has no zeros at its end.
+    let (mut unscaled, mut zeros) = (0_i128, 0_i32);
+    for byte in whole.bytes().chain(fraction.bytes()) {
+        match byte {
+            b'0' => zeros += i32::from(unscaled != 0),
+            b'1'..=b'9' => {
+                for _ in 0..=zeros {
+                    unscaled = unscaled.checked_mul(10)?;
+                }
+                unscaled = unscaled.checked_add(i128::from(byte - b'0'))?;
+                zeros = 0;
+            }
+            _ => return None,
+        }
+    }
+    if unscaled == 0 {
+        return Some(0);
+    }
+    let fraction_digits = i32::try_from(fraction.len()).ok()?;
+    let shift = exponent.checked_add(zeros)?.checked_sub(fraction_digits)?.checked_add(scale.into())?;
+    let factor = 10_i128.checked_pow(u32::try_from(shift).ok()?)?;
+    let unscaled = unscaled.checked_mul(factor)?;
+    let fits = unscaled < 10_i128.checked_pow(u32::from(precision))?;
+    fits.then_some(if negative { -unscaled } else { unscaled })
+}
+
 /// Returns `text` as a JSON string.
 pub(crate) fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
@@ -76,22 +123,37 @@ pub(crate) fn parse_date(text: &str) -> Option<i32> {
 }
 
 /// Parses `yyyy-MM-dd[( |T)HH:mm[:ss[.f…]]][Z|±HH[:mm[:ss]]]` to microseconds since 1970-01-01 00:00:00, as
-/// shown by the clock of that zone.
+/// shown by the clock of that zone. Digits of a second after the sixth are dropped, as in Spark.
 pub(crate) fn parse_timestamp(text: &str) -> Option<(i64, Offset)> {
+    let (micros, _, offset) = timestamp_parts(text)?;
+    Some((micros, offset))
+}
+
+/// Parses a timestamp as [`parse_timestamp`] does, but returns `None` if the digits after the sixth are not zero.
+pub(crate) fn parse_exact_timestamp(text: &str) -> Option<(i64, Offset)> {
+    let (micros, is_exact, offset) = timestamp_parts(text)?;
+    is_exact.then_some((micros, offset))
+}
+
+/// Returns the microseconds, whether they are all of the text's fraction, and the offset.
+fn timestamp_parts(text: &str) -> Option<(i64, bool, Offset)> {
     let mut cursor = Cursor(text.as_bytes());
     let days = cursor.date()?;
-    let mut micros = 0;
+    let (mut micros, mut is_exact) = (0, true);
     if cursor.take(b'T') || cursor.take(b' ') {
         let hours = cursor.number(1, 2, 23)?;
         cursor.take(b':').then_some(())?;
         let minutes = cursor.number(1, 2, 59)?;
         let seconds = if cursor.take(b':') { cursor.number(1, 2, 59)? } else { 0 };
-        let fraction = if cursor.take(b'.') { cursor.fraction()? } else { 0 };
+        let fraction;
+        (fraction, is_exact) = if cursor.take(b'.') { cursor.fraction()? } else { (0, true) };
         micros = ((hours * 60 + minutes) * 60 + seconds) * 1_000_000 + fraction;
     }
     let offset = cursor.offset()?;
     cursor.0.is_empty().then_some(())?;
-    Some((days.checked_mul(MICROS_PER_DAY)?.checked_add(micros)?, offset))
+    // The first day of the range begins before it, so the sum may fit where the product does not.
+    let micros = i128::from(days) * i128::from(MICROS_PER_DAY) + i128::from(micros);
+    Some((i64::try_from(micros).ok()?, is_exact, offset))
 }
 
 /// The rest of the text to parse.
@@ -117,15 +179,14 @@ impl Cursor<'_> {
         (digits >= least && value <= limit).then_some(value)
     }
 
-    /// Parses the fraction of a second, in microseconds.
-    fn fraction(&mut self) -> Option<i64> {
+    /// Parses the fraction of a second; returns microseconds and whether all further digits are zero.
+    fn fraction(&mut self) -> Option<(i64, bool)> {
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let (fraction, rest) = self.0.split_at_checked(digits)?;
         self.0 = rest;
-        Some(
-            (0..6)
-                .fold(0, |value, i| value * 10 + fraction.get(i).map_or(0, |digit| i64::from(digit - b'0'))),
-        )
+        let digit = |at: usize| fraction.get(at).map_or(0, |digit| i64::from(digit - b'0'));
+        let micros = (0..6).fold(0, |value, at| value * 10 + digit(at));
+        Some((micros, fraction.iter().skip(6).all(|digit| *digit == b'0')))
     }
 
     fn date(&mut self) -> Option<i64> {
@@ -197,11 +258,53 @@ mod tests {
             parse_timestamp("2021-01-01 00:00:00.1234567-08:00"),
             Some((1_609_459_200_123_456, Offset::Seconds(-28_800)))
         );
+        assert_eq!(parse_exact_timestamp("2021-01-01 00:00:00.1234567"), None);
+        assert_eq!(
+            parse_exact_timestamp("2021-01-01 00:00:00.123456000"),
+            Some((1_609_459_200_123_456, Offset::None))
+        );
         assert_eq!(parse_timestamp("2021-01-01 24:00:00"), None);
         assert_eq!(parse_timestamp("2021-01-01 00:00:00 Europe/Berlin"), None);
     }
 
+    #[test]
+    fn decimals_are_read_exactly() {
+        let zeros = "0".repeat(50);
+        for (text, expected) in [
+            ("1.25", Some(125)),
+            ("-1.25", Some(-125)),
+            ("+.5", Some(50)),
+            ("5.", Some(500)),
+            ("1.250000", Some(125)),
+            ("12500e-4", Some(125)),
+            ("1.25E2", Some(12_500)),
+            ("0e999", Some(0)),
+            ("-0", Some(0)),
+            ("1020.30", Some(102_030)),
+            (&format!("1{zeros}e-50"), Some(100)),
+            (&format!("0.{zeros}"), Some(0)),
+            (&format!("0.{zeros}1e51"), Some(100)),
+            ("1.255", None),
+            ("100000000", None),
+            ("1e2147483647", None),
+            (".", None),
+            ("", None),
+            ("-", None),
+            ("1 ", None),
+            ("1.2.3", None),
+            ("0x1", None),
+        ] {
+            assert_eq!(parse_decimal(text, 10, 2), expected, "{text}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn decimals_round_trip(unscaled in -10i128.pow(38) + 1..10i128.pow(38), scale in 0i8..=38) {
+            let text = decimal_text(unscaled, scale).unwrap();
+            prop_assert_eq!(parse_decimal(&text, 38, scale), Some(unscaled));
+        }
+
         #[test]
         fn dates_round_trip(days: i32) {
             prop_assert_eq!(parse_date(&date_text(days)), Some(days));
@@ -221,7 +324,7 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in ".{0,40}") {
-            let _ = (parse_date(&text), parse_timestamp(&text));
+            let _ = (parse_date(&text), parse_timestamp(&text), parse_decimal(&text, 38, 9));
         }
     }
 }

@@ -9,9 +9,8 @@ use arrow::array::{
 use arrow::datatypes::{FieldRef, Schema};
 
 use super::columns::{FileColumn, deletion_vector_fields, remove_fields};
-use super::line::{AddLine, Pairs, RemoveLine};
 use crate::error::{Error, Result};
-use crate::protocol::DeletionVectorDescriptor;
+use crate::protocol::{AddLine, DeletionVectorDescriptor, Pairs, RemoveLine};
 
 /// The columns, created once because a log may have very many commits.
 static ADD_FIELDS: LazyLock<Vec<FieldRef>> =
@@ -59,8 +58,8 @@ impl AddRows {
         let empty = Pairs(Vec::new());
         self.partition_values.append(Some(add.partition_values.as_ref().unwrap_or(&empty)))?;
         self.size.append_value(add.size);
-        self.modification_time.append_value(add.modification_time.unwrap_or_default());
-        self.data_change.append_value(add.data_change.unwrap_or(true));
+        self.modification_time.append_value(add.modification_time());
+        self.data_change.append_value(add.data_change());
         self.stats.append_option(add.stats.as_ref().map(|stats| &stats.0));
         self.tags.append(add.tags.as_ref())?;
         self.deletion_vector.append(add.deletion_vector.as_ref())?;
@@ -122,7 +121,7 @@ impl RemoveRows {
     pub(super) fn append(&mut self, remove: &RemoveLine<'_>, stats: Option<&str>) -> Result<()> {
         self.path.append_value(&remove.path);
         self.deletion_timestamp.append_option(remove.deletion_timestamp);
-        self.data_change.append_value(remove.data_change.unwrap_or(true));
+        self.data_change.append_value(remove.data_change());
         self.extended_file_metadata.append_option(remove.extended_file_metadata);
         self.partition_values.append(remove.partition_values.as_ref())?;
         self.size.append_option(remove.size);

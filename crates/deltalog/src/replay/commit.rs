@@ -1,42 +1,44 @@
-//! One commit: its bytes become the few actions that are structs and the file actions that are batches.
+//! A commit, parsed: file actions as record batches, other actions as structs.
 
 use arrow::array::RecordBatch;
 
 use super::builder::{AddRows, RemoveRows, nothing};
-use super::line::{Line, Text};
 use super::quick;
 use crate::error::{Error, Result};
 use crate::log::CommitFile;
-use crate::protocol::{AddCdcFile, CommitInfo, DomainMetadata, Metadata, Protocol, SetTransaction};
+use crate::protocol::{
+    Action, ActionLine, AddCdcFile, CommitInfo, DomainMetadata, EscapedText, Metadata, Protocol,
+    SetTransaction,
+};
 use crate::storage::Storage;
 
-/// A parsed commit. Within it, as everywhere in the replay, the newest action comes first: the last line.
+/// A parsed commit. As everywhere in the replay, the newest action, which is the last line, comes first.
 #[derive(Debug)]
 pub struct Commit {
-    /// Its version.
+    /// The version.
     pub version: u64,
-    /// File time, milliseconds since the epoch.
+    /// The file's modification time in milliseconds since the epoch.
     pub modified_ms: i64,
     /// The protocol, if the commit sets it.
     pub protocol: Option<Protocol>,
     /// The metadata, if the commit sets it.
     pub metadata: Option<Metadata>,
-    /// The provenance, if the writer gave it.
+    /// The provenance, if the writer recorded it.
     pub commit_info: Option<CommitInfo>,
-    /// Progress of applications, newest first.
+    /// The progress of applications, newest first.
     pub transactions: Vec<SetTransaction>,
-    /// Domains, newest first.
+    /// The configurations of domains, newest first.
     pub domains: Vec<DomainMetadata>,
-    /// Change data files.
+    /// The change data files.
     pub cdc: Vec<AddCdcFile>,
-    /// Rows of `add` actions, newest first, in the form of the log; columns that no row has are left out.
+    /// The `add` actions, newest first, in the form of the log; columns that are null in every row are left out.
     pub adds: RecordBatch,
-    /// Rows of `remove` actions, newest first, in the form of the log; columns that no row has are left out.
+    /// The `remove` actions, in the same form.
     pub removes: RecordBatch,
-    /// Where the statistics are, if `adds` is without them; see [`Commit::read_without_stats`].
+    /// The file to read statistics from if `adds` lacks them; see [`Commit::read_without_stats`].
     pub(super) statistics_in: Option<CommitFile>,
-    /// For each file action, newest first, whether it is an `add`: rows of `adds` and `removes` are to be
-    /// taken in this order.
+    /// Whether each file action is an `add`, newest first: the order in which rows are taken from `adds` and
+    /// `removes`.
     pub(super) order: Vec<bool>,
 }
 
@@ -44,13 +46,12 @@ impl Commit {
     /// Reads and parses a commit.
     ///
     /// # Errors
-    /// `CorruptLog` with file and line, `FileNotFound`, and the store's own.
+    /// `CorruptLog` with file and line, `FileNotFound`, and errors of the store.
     pub fn read(storage: &Storage, file: CommitFile) -> Result<Self> {
         Self::read_with(storage, file, KeptStatistics::OfAdds)
     }
 
-    /// As [`Commit::read`], but also with the column `stats` of the `remove` actions, which are no tombstones
-    /// but the end of files that had rows.
+    /// Reads a commit with the statistics of its `remove` actions, which tell how many rows were removed.
     ///
     /// # Errors
     /// As [`Commit::read`].
@@ -58,8 +59,8 @@ impl Commit {
         Self::read_with(storage, file, KeptStatistics::OfAll)
     }
 
-    /// As [`Commit::read`], but leaves the statistics of the files where they are: they are most of what a
-    /// commit holds. Who needs them reads the commit once more.
+    /// Reads a commit without the statistics of its files, which are most of its bytes. They are read from the
+    /// file again when they are needed.
     ///
     /// # Errors
     /// As [`Commit::read`].
@@ -110,14 +111,14 @@ impl Commit {
         })
     }
 
-    /// When the version was made, by the writer's in-commit clock if it kept one, else by the file's time;
-    /// milliseconds since the epoch.
+    /// Returns when the version was committed, in milliseconds since the epoch: the in-commit timestamp if there
+    /// is one, else the file's modification time.
     pub fn timestamp_ms(&self) -> i64 {
         self.commit_info.as_ref().and_then(|info| info.in_commit_timestamp).unwrap_or(self.modified_ms)
     }
 }
 
-/// The lines that hold something, and their numbers.
+/// Returns the lines that are not blank, with their numbers.
 fn lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     let mut lines = Vec::new();
     let mut start = 0;
@@ -131,7 +132,7 @@ fn lines(bytes: &[u8]) -> Vec<(usize, &[u8])> {
     lines
 }
 
-/// Which statistics of files to keep of a commit.
+/// The file actions whose statistics are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum KeptStatistics {
     #[default]
@@ -143,7 +144,7 @@ enum KeptStatistics {
 #[derive(Default)]
 struct CommitParts {
     kept: KeptStatistics,
-    /// How many files there are to add and to remove, about.
+    /// Roughly how many `add` and `remove` actions there are.
     expected: (usize, usize),
     adds: Option<AddRows>,
     removes: Option<RemoveRows>,
@@ -172,45 +173,43 @@ impl CommitParts {
             self.order.push(true);
             return Ok(());
         }
-        let mut line: Line<'_> = serde_json::from_slice(line).map_err(|error| {
-            let (message, hint) = match error.is_eof() {
-                true => (
-                    "the line is torn",
-                    "its writer died while writing; restore the file, or read a version before it",
-                ),
-                false => (
-                    "the line is not an action",
-                    "the file was damaged; restore it, or read a version before it",
-                ),
-            };
-            Error::corrupt_log(message).with_hint(hint).with_source(error)
-        })?;
-        if let Some(add) = &mut line.add {
-            add.stats = add.stats.take().filter(|_| with_stats);
-            self.adds().append(add)?;
-            self.order.push(true);
+        match ActionLine::parse(line)? {
+            Some(ActionLine::Add(mut add)) => {
+                add.stats = add.stats.take().filter(|_| with_stats);
+                self.adds().append(&add)?;
+                self.order.push(true);
+            }
+            Some(ActionLine::Remove(remove)) => {
+                let stats = remove.stats.filter(|_| self.kept == KeptStatistics::OfAll);
+                self.removes().append(&remove, stats.map(EscapedText::unescaped).as_deref())?;
+                self.order.push(false);
+            }
+            Some(ActionLine::Other(action)) => self.add_other(action),
+            None => {}
         }
-        if let Some(remove) = &line.remove {
-            let stats = remove.stats.filter(|_| self.kept == KeptStatistics::OfAll);
-            // What is no text says nothing.
-            let stats =
-                stats.and_then(|stats| serde_json::from_str::<Option<Text<'_>>>(stats.get()).ok().flatten());
-            self.removes().append(remove, stats.as_ref().map(|stats| stats.0.as_ref()))?;
-            self.order.push(false);
-        }
-        self.cdc.extend(line.cdc);
-        self.transactions.extend(line.txn);
-        self.domains.extend(line.domain_metadata);
-        // The newest is seen first.
-        self.metadata = self.metadata.take().or(line.meta_data);
-        self.protocol = self.protocol.take().or(line.protocol);
-        self.commit_info = self.commit_info.take().or(line.commit_info);
         Ok(())
+    }
+
+    fn add_other(&mut self, action: Action) {
+        match action {
+            Action::Cdc(cdc) => self.cdc.push(cdc),
+            Action::Txn(transaction) => self.transactions.push(transaction),
+            Action::DomainMetadata(domain) => self.domains.push(domain),
+            // The last line is seen first, and the last action wins.
+            Action::Metadata(metadata) => self.metadata = self.metadata.take().or(Some(metadata)),
+            Action::Protocol(protocol) => self.protocol = self.protocol.take().or(Some(protocol)),
+            // The first line is the one that counts. (PROTOCOL, "In-Commit Timestamps".)
+            Action::CommitInfo(info) => self.commit_info = Some(info),
+            _ => {}
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use arrow::array::AsArray;
+    use arrow::datatypes::Int64Type;
+
     use super::*;
 
     #[test]
@@ -228,8 +227,9 @@ mod tests {
 
     /// Protocol: "Protocol Evolution".
     #[test]
-    fn unknown_actions_and_fields_are_passed_over() {
-        let commit = Commit::parse(b"{\"new\":{}}\r\n{\"add\":{\"path\":\"a\",\"partitionValues\":null,\"size\":1,\"modificationTime\":2,\"dataChange\":true,\"x\":[{}]}}\n", 3, 0).unwrap();
+    fn unknown_actions_and_fields_are_ignored() {
+        let add = r#"{"add":{"path":"a","partitionValues":null,"size":1,"modificationTime":2,"x":[{}]}}"#;
+        let commit = Commit::parse(format!("{{\"new\":{{}}}}\r\n{add}\n").as_bytes(), 3, 0).unwrap();
         assert_eq!(commit.adds.num_rows(), 1);
     }
 
@@ -239,5 +239,40 @@ mod tests {
         let text = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}
 {"protocol":{"minReaderVersion":1,"minWriterVersion":3}}"#;
         assert_eq!(Commit::parse(text.as_bytes(), 0, 0).unwrap().protocol.unwrap().min_writer_version, 3);
+    }
+
+    /// Protocol: "In-Commit Timestamps", "The `commitInfo` action must be the first action in the commit".
+    #[test]
+    fn the_first_commit_info_counts() {
+        let text = "{\"commitInfo\":{\"inCommitTimestamp\":5}}\n{\"commitInfo\":{\"inCommitTimestamp\":6}}";
+        assert_eq!(Commit::parse(text.as_bytes(), 0, 0).unwrap().timestamp_ms(), 5);
+    }
+
+    /// A line that readers could understand in two ways is refused by all of them.
+    #[test]
+    fn ambiguous_lines_are_refused() {
+        for line in [
+            r#"{"add":{"path":"a","size":1},"remove":{"path":"b"}}"#,
+            r#"{"add":{"path":"a","size":1},"add":{"path":"b","size":1}}"#,
+            r#"{"add":{"path":"a","size":1,"partitionValues":{"p":"1","p":"2"}}}"#,
+            r#"{"remove":{"path":"a","partitionValues":{"p":"1","p":"2"}}}"#,
+            r#"{"add":{"path":"a","size":1,"stats":{"numRecords":1}}}"#,
+            r#"{"remove":{"path":"a","stats":{"numRecords":1}}}"#,
+            r#"{"remove":{"path":"a","stats":"\ud800"}}"#,
+        ] {
+            assert!(Commit::parse(line.as_bytes(), 0, 0).is_err(), "{line}");
+            assert!(Action::parse_line(line).is_err(), "{line}");
+        }
+    }
+
+    #[test]
+    fn fields_with_a_default_may_be_missing() {
+        let line = r#"{"add":{"path":"a","size":1}}"#;
+        let commit = Commit::parse(line.as_bytes(), 0, 0).unwrap();
+        let Some(Action::Add(add)) = Action::parse_line(line).unwrap() else { panic!("no add") };
+        assert_eq!((add.modification_time, add.data_change), (0, true));
+        let column = |name: &str| commit.adds.column_by_name(name).unwrap().clone();
+        assert_eq!(column("modificationTime").as_primitive::<Int64Type>().value(0), 0);
+        assert!(column("dataChange").as_boolean().value(0));
     }
 }

@@ -5,7 +5,7 @@ use arrow::array::{Array, AsArray, Int32Array, RecordBatch, StringArray, StructA
 use arrow::datatypes::Int32Type;
 
 use crate::error::{Error, Result};
-use crate::protocol::{LogPath, PathResolver};
+use crate::protocol::{LogPath, PathResolver, write_unique_id};
 
 /// The keys of a batch of file actions in the form of the log.
 #[derive(Debug)]
@@ -82,12 +82,9 @@ impl Keys {
         if let Some(ids) = ids {
             // Paths contain no NUL, so different keys cannot collide.
             scratch.push('\0');
-            scratch.push_str(ids.storage_type.value(row));
-            scratch.push_str(ids.path_or_inline_dv.value(row));
-            if ids.offset.is_valid(row) {
-                scratch.push('@');
-                scratch.push_str(&ids.offset.value(row).to_string());
-            }
+            let offset = ids.offset.is_valid(row).then(|| ids.offset.value(row));
+            let (storage_type, place) = (ids.storage_type.value(row), ids.path_or_inline_dv.value(row));
+            write_unique_id(scratch, storage_type, place, offset);
         }
         Ok(scratch)
     }

@@ -24,7 +24,6 @@ mod commit;
 mod deletion_vectors;
 mod filter;
 mod key;
-mod line;
 mod quick;
 mod seen;
 mod state;

@@ -1,22 +1,23 @@
-//! The `add` line that nearly every writer writes, read without a general parser.
+//! A fast parser of the `add` line that nearly every writer writes.
 //!
 //! ```text
-//! {"add":{"path":"…","partitionValues":{"p":"1"},"size":1,"modificationTime":2,"dataChange":true,"stats":"{\\"numRecords\\":3,…}"}}
+//! {"add":{"path":"…","partitionValues":{"p":"1"},"size":1,"modificationTime":2,"dataChange":true,
+//!         "stats":"{\\"numRecords\\":3,…}"}}
 //! ```
 //!
-//! - No space between tokens, the usual fields in any order, none twice, no escapes but in `stats`. Whatever
-//!   is not so is nobody's fault: the answer is [`None`], and the general reader ([`super::line`]) decides.
-//! - What is accepted has the value that the general reader would give it. (Tested against it.)
-//! - Statistics are most of the bytes. Where they are not wanted they are stepped over, and only their end is
-//!   looked for.
+//! - It accepts no space between tokens, the usual fields in any order and none twice, and escapes only in
+//!   `stats`. For any other line it returns [`None`], and [`ActionLine::parse`](crate::protocol::ActionLine)
+//!   decides.
+//! - What it accepts has the value that the general parser gives. (Tested against it.)
+//! - Statistics are most of the bytes. Where they are not wanted, only their end is searched for.
 
 use std::borrow::Cow;
 
 use memchr::{memchr, memchr2};
 
-use super::line::{AddLine, Pairs, Text};
+use crate::protocol::{AddLine, Pairs, Text};
 
-/// Reads `line`, which has no space around it; `stats` stay away unless `with_stats`.
+/// Parses `line`, which has no space around it; leaves out `stats` unless `with_stats`.
 pub(super) fn add_line(line: &[u8], with_stats: bool) -> Option<AddLine<'_>> {
     let mut rest = Rest(line.strip_prefix(b"{\"add\":{")?);
     let mut add = Fields::default();
@@ -29,7 +30,7 @@ pub(super) fn add_line(line: &[u8], with_stats: bool) -> Option<AddLine<'_>> {
             b"dataChange" => set(&mut add.data_change, rest.boolean()?)?,
             b"stats" if with_stats => set(&mut add.stats, Some(rest.escaped_text()?))?,
             b"stats" => {
-                rest.step_over_text()?;
+                rest.skip_text()?;
                 set(&mut add.stats, None)?;
             }
             b"tags" => set(&mut add.tags, rest.pairs()?)?,
@@ -74,12 +75,12 @@ struct Fields<'a> {
     default_row_commit_version: Option<i64>,
 }
 
-/// Puts `value` where nothing is yet.
+/// Sets `place` if it is not set yet.
 fn set<T>(place: &mut Option<T>, value: T) -> Option<()> {
     place.is_none().then(|| *place = Some(value))
 }
 
-/// What is left of the line.
+/// The rest of the line.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -89,34 +90,34 @@ impl<'a> Rest<'a> {
         Some(*first)
     }
 
-    /// Steps over `expected`.
-    fn step(&mut self, expected: &[u8]) -> Option<()> {
+    /// Skips `expected`.
+    fn skip(&mut self, expected: &[u8]) -> Option<()> {
         self.0 = self.0.strip_prefix(expected)?;
         Some(())
     }
 
-    /// A key and its colon. Keys are short: they are searched byte by byte.
+    /// Parses a key and its colon. Keys are short, so they are searched byte by byte.
     fn key(&mut self) -> Option<&'a [u8]> {
-        self.step(b"\"")?;
+        self.skip(b"\"")?;
         let end = self.0.iter().position(|byte| *byte == b'"')?;
         let (key, rest) = self.0.split_at_checked(end)?;
         self.0 = rest;
-        self.step(b"\":")?;
+        self.skip(b"\":")?;
         Some(key)
     }
 
-    /// A string without escapes.
+    /// Parses a string without escapes.
     fn text(&mut self) -> Option<&'a str> {
-        self.step(b"\"")?;
+        self.skip(b"\"")?;
         let (text, rest) = self.0.split_at_checked(memchr(b'"', self.0)?)?;
         self.0 = rest.get(1..)?;
         let is_plain = text.iter().fold(true, |plain, byte| plain & (*byte >= 0x20) & (*byte != b'\\'));
         if is_plain { std::str::from_utf8(text).ok() } else { None }
     }
 
-    /// A string with the short escapes.
+    /// Parses a string whose escapes are two bytes long.
     fn escaped_text(&mut self) -> Option<Cow<'a, str>> {
-        self.step(b"\"")?;
+        self.skip(b"\"")?;
         let start = self.0;
         let mut text: Vec<u8> = Vec::new();
         loop {
@@ -134,8 +135,7 @@ impl<'a> Rest<'a> {
                 return Some(Cow::Owned(String::from_utf8(text).ok()?));
             }
             if text.capacity() == 0 {
-                // The statistics are nearly all that is left of the line, and without the escapes they are
-                // shorter.
+                // Statistics are nearly all of the rest of the line, and they are shorter without escapes.
                 text.reserve(start.len());
             }
             text.extend_from_slice(plain);
@@ -153,13 +153,13 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// To behind the end of a string.
-    fn step_over_text(&mut self) -> Option<()> {
-        self.step(b"\"")?;
+    /// Skips a string.
+    fn skip_text(&mut self) -> Option<()> {
+        self.skip(b"\"")?;
         loop {
             let at = memchr2(b'"', b'\\', self.0)?;
             let is_end = *self.0.get(at)? == b'"';
-            // An escape is two bytes at least; the rest of a longer one is like any other text.
+            // An escape has at least two bytes; the rest of a longer one is like any other text.
             self.0 = self.0.get(at + if is_end { 1 } else { 2 }..)?;
             if is_end {
                 return Some(());
@@ -167,30 +167,35 @@ impl<'a> Rest<'a> {
         }
     }
 
-    /// A map from string to nullable string. `null` is left to the general reader.
+    /// Parses a map from string to nullable string. Leaves `null`, duplicate keys and large maps to the general
+    /// parser.
     fn pairs(&mut self) -> Option<Pairs<'a>> {
-        self.step(b"{")?;
+        self.skip(b"{")?;
         let mut pairs = Vec::new();
-        if self.step(b"}").is_some() {
+        if self.skip(b"}").is_some() {
             return Some(Pairs(pairs));
         }
         loop {
             let key = self.text()?;
-            self.step(b":")?;
+            self.skip(b":")?;
             let value =
-                if self.step(b"null").is_some() { None } else { Some(Text(Cow::Borrowed(self.text()?))) };
+                if self.skip(b"null").is_some() { None } else { Some(Text(Cow::Borrowed(self.text()?))) };
             pairs.push((Text(Cow::Borrowed(key)), value));
             match self.byte()? {
                 b',' => {}
-                b'}' => return Some(Pairs(pairs)),
+                b'}' if pairs.len() > 64 => return None,
+                b'}' => {
+                    let pairs = Pairs(pairs);
+                    return pairs.duplicate().is_none().then_some(pairs);
+                }
                 _ => return None,
             }
         }
     }
 
-    /// A whole number of up to 18 digits.
+    /// Parses an integer of up to 18 digits.
     fn integer(&mut self) -> Option<i64> {
-        let negative = self.step(b"-").is_some();
+        let negative = self.skip(b"-").is_some();
         let length = self.0.iter().take(19).take_while(|byte| byte.is_ascii_digit()).count();
         let (digits, rest) = self.0.split_at_checked(length)?;
         if length == 0
@@ -208,7 +213,7 @@ impl<'a> Rest<'a> {
     fn boolean(&mut self) -> Option<bool> {
         let (word, value): (&[u8], bool) =
             if self.0.first() == Some(&b't') { (b"true", true) } else { (b"false", false) };
-        self.step(word)?;
+        self.skip(word)?;
         Some(value)
     }
 }
@@ -218,10 +223,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::replay::line::Line;
+    use crate::protocol::ActionLine;
 
     fn general(line: &[u8]) -> Option<AddLine<'_>> {
-        serde_json::from_slice::<Line<'_>>(line).ok()?.add
+        match ActionLine::parse(line).ok()?? {
+            ActionLine::Add(add) => Some(add),
+            _ => None,
+        }
     }
 
     fn pairs(pairs: Option<&Pairs<'_>>) -> Option<Vec<(String, Option<String>)>> {
@@ -241,7 +249,7 @@ mod tests {
         (add.path.to_string(), values, numbers, add.data_change, stats, pairs(add.tags.as_ref()).is_some())
     }
 
-    /// What is accepted is what the general reader says.
+    /// Checks that an accepted line has the value of the general parser; returns whether it was accepted.
     fn agrees(line: &[u8]) -> bool {
         let (with, without) = (add_line(line, true), add_line(line, false));
         let general = general(line);
@@ -259,14 +267,14 @@ mod tests {
     const USUAL: &str = r#"{"add":{"path":"p=1/part-0.parquet","partitionValues":{"p":"1","q":null},"size":120,"modificationTime":-5,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"a\":\"x\\\\\\n\"}}","tags":{},"baseRowId":7}}"#;
 
     #[test]
-    fn the_usual_line_is_read() {
+    fn usual_lines_are_accepted() {
         assert!(agrees(USUAL.as_bytes()));
         assert!(add_line(USUAL.as_bytes(), false).is_some());
         assert!(agrees(br#"{"add":{"size":1,"path":"a","stats":"plain"}}"#));
     }
 
     #[test]
-    fn the_unusual_is_left_to_the_general_reader() {
+    fn unusual_lines_are_left_to_the_general_parser() {
         for line in [
             r#"{"add": {"path":"a","size":1}}"#,
             r#"{"add":{"path":"a","size":1} }"#,
@@ -280,6 +288,7 @@ mod tests {
             r#"{"add":{"path":"a","size":9223372036854775808}}"#,
             r#"{"add":{"path":"a","size":null}}"#,
             r#"{"add":{"path":"a","size":1,"other":1}}"#,
+            r#"{"add":{"path":"a","size":1,"partitionValues":{"p":"1","p":"2"}}}"#,
             r#"{"add":{"path":"a","size":1,"tags":null}}"#,
             r#"{"add":{"path":"a"}}"#,
             r#"{"add":{"size":1}}"#,
@@ -301,13 +310,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn agrees_on_any_field(path in any::<String>(), value in any::<Option<String>>(), size in any::<i64>(), stats in any::<String>(), change in any::<bool>()) {
-            let line = serde_json::json!({"add": {"path": path, "partitionValues": {"p": value}, "size": size, "dataChange": change, "stats": stats}});
+        fn agrees_on_any_field(
+            path in any::<String>(),
+            value in any::<Option<String>>(),
+            size in any::<i64>(),
+            stats in any::<String>(),
+            data_change in any::<bool>(),
+        ) {
+            let line = serde_json::json!({"add": {
+                "path": path, "partitionValues": {"p": value}, "size": size, "dataChange": data_change, "stats": stats,
+            }});
             agrees(line.to_string().as_bytes());
         }
 
         #[test]
-        fn agrees_on_damaged_lines(edits in proptest::collection::vec((0..USUAL.len(), any::<u8>()), 1..4), cut in 0..USUAL.len()) {
+        fn agrees_on_damaged_lines(
+            edits in proptest::collection::vec((0..USUAL.len(), any::<u8>()), 1..4),
+            cut in 0..USUAL.len(),
+        ) {
             let mut line = USUAL.as_bytes().to_vec();
             for (at, byte) in edits {
                 line[at] = byte;

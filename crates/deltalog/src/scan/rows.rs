@@ -13,7 +13,6 @@
 
 mod batches;
 mod columns;
-mod convert;
 mod faults;
 mod file;
 mod footer;

@@ -12,12 +12,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StructArray, make_array, new_null_array};
+use arrow::array::{Array, ArrayRef, AsArray, StructArray, make_array, new_null_array};
 use arrow::buffer::NullBuffer;
-use arrow::compute::cast;
-use arrow::datatypes::{DataType, Fields, Int64Type, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Fields, Schema};
 
 use super::decode::{stats_fields, with_default_tight_bounds};
+use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 
@@ -59,46 +59,18 @@ fn visible(parent: &StructArray, name: &str) -> Option<ArrayRef> {
     Some(make_array(child.to_data().into_builder().nulls(nulls).build().ok()?))
 }
 
-/// `array` as one of type `to`, NULL for values that `to` does not have; `None` if values could change.
+/// Converts bounds to type `to`, with NULL for values that do not fit; returns `None` if their order or values could
+/// change.
+///
+/// Timestamps of a finer unit are floored to microseconds, which a minimum may be and a maximum is widened for.
 pub(crate) fn lossless(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
-    use DataType as T;
-    let text = |t: &T| matches!(t, T::Utf8 | T::LargeUtf8 | T::Utf8View);
-    let from = array.data_type();
-    match (from, to) {
-        _ if from == to => Some(Arc::clone(array)),
-        (T::Timestamp(unit, zone), T::Timestamp(TimeUnit::Microsecond, _)) => {
-            micros(array, *unit, zone.is_some(), to)
-        }
-        (T::Date32, T::Timestamp(TimeUnit::Microsecond, None)) => cast(array, to).ok(),
-        (whole, T::Int8 | T::Int16 | T::Int32 | T::Int64) if whole.is_integer() => cast(array, to).ok(),
-        (T::Int8 | T::Int16 | T::Int32, T::Float64)
-        | (T::Int8 | T::Int16, T::Float32)
-        | (T::Float32, T::Float64) => cast(array, to).ok(),
-        (whole, T::Decimal128(..)) if whole.is_integer() => cast(array, to).ok(),
-        (
-            T::Decimal32(_, scale) | T::Decimal64(_, scale) | T::Decimal128(_, scale),
-            T::Decimal128(_, wanted),
-        ) if scale <= wanted => cast(array, to).ok(),
-        (from, to) if text(from) && text(to) => cast(array, to).ok(),
-        _ => None,
-    }
-}
-
-/// Timestamps in microseconds: those of a finer unit are cut to the microsecond below, which a minimum may be
-/// and a maximum is widened for.
-fn micros(array: &ArrayRef, unit: TimeUnit, has_zone: bool, to: &DataType) -> Option<ArrayRef> {
-    // INT96 and old writers know no zone: their times are UTC for a column with one. A time with a zone is
-    // not one without.
-    if has_zone && matches!(to, DataType::Timestamp(_, None)) {
-        return None;
-    }
-    let numbers = cast(array, &DataType::Int64).ok()?;
-    let numbers = numbers.as_primitive_opt::<Int64Type>()?;
-    let micros: Int64Array = match unit {
-        TimeUnit::Second => numbers.unary_opt(|v| v.checked_mul(1_000_000)),
-        TimeUnit::Millisecond => numbers.unary_opt(|v| v.checked_mul(1_000)),
-        TimeUnit::Microsecond => numbers.clone(),
-        TimeUnit::Nanosecond => numbers.unary(|v| v.div_euclid(1_000)),
+    let is_trusted = match (array.data_type(), to) {
+        // INT96 and old writers have no zone: their times are UTC for a column with one. The reverse is not true.
+        (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => false,
+        // Strings stored as bytes may have been compared as signed bytes.
+        (from, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => from.is_string(),
+        _ => true,
     };
-    cast(&micros, to).ok()
+    (is_trusted && is_convertible(array.data_type(), to)).then_some(())?;
+    convert(array, to, Misfit::Null).ok()
 }

@@ -1,4 +1,4 @@
-//! Where a table lies: a path or a URL becomes a URL.
+//! The location of a table: turns a path or a URL into a URL.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Component, Path, PathBuf};
 use url::Url;
 
 use crate::error::{Error, Result};
+use crate::protocol::path;
 
-/// Turns what a user wrote into a URL: a URL with a scheme as it is, everything else as a path of the local
-/// file system, made absolute.
+/// Parses a location: a URL with a scheme, or else a path of the local file system, which is made absolute.
 ///
 /// # Errors
 /// `InvalidArgument` for an empty text and for a URL that does not parse.
@@ -17,8 +17,7 @@ pub fn parse_location(uri: &str) -> Result<Url> {
         return Err(Error::invalid_argument("the table's location is empty"));
     }
     match uri.split_once(':') {
-        // Hadoop writes file:/path, everybody else file:///path; both decode percent signs in the URL, as the
-        // standard says.
+        // Hadoop writes file:/path and others file:///path; percent escapes are decoded in both.
         Some((scheme, rest)) if is_scheme(scheme) && rest.starts_with('/') => {
             let url = Url::parse(uri)
                 .map_err(|error| Error::invalid_argument("the location is not a URL").with_source(error))?;
@@ -33,7 +32,7 @@ pub fn parse_location(uri: &str) -> Result<Url> {
 }
 
 fn is_scheme(text: &str) -> bool {
-    // One letter would be a drive.
+    // A single letter is a drive.
     text.len() > 1
         && text.starts_with(|c: char| c.is_ascii_alphabetic())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
@@ -42,8 +41,7 @@ fn is_scheme(text: &str) -> bool {
 fn from_path(path: &str) -> Result<Url> {
     let bad = || Error::invalid_argument(format!("the location '{path}' is not a path"));
     let absolute = std::path::absolute(path).map_err(|error| bad().with_source(error))?;
-    // `absolute` keeps "..", which a URL would resolve differently from the file system where symbolic links
-    // are about.
+    // `absolute` keeps "..". With symbolic links, a URL would resolve it differently from the file system.
     let has_parent = absolute.components().any(|part| part == Component::ParentDir);
     let resolved = if has_parent {
         resolve_parents(&absolute).map_err(|error| bad().with_source(error))?
@@ -53,7 +51,7 @@ fn from_path(path: &str) -> Result<Url> {
     Url::from_directory_path(resolved).map_err(|()| bad())
 }
 
-/// `path` without "..": links are followed as far as there is something; what is not there yet has no links.
+/// Returns `path` without "..". Links are followed as far as the path exists.
 fn resolve_parents(path: &Path) -> io::Result<PathBuf> {
     let mut resolved = PathBuf::new();
     for part in path.components() {
@@ -72,18 +70,12 @@ fn resolve_parents(path: &Path) -> io::Result<PathBuf> {
     Ok(resolved)
 }
 
-/// The URL as it may be shown: no user information, no query, no trailing slash.
+/// Returns the URL for messages: without user information, query and trailing slash.
 pub(crate) fn redacted(url: &Url) -> String {
-    let mut shown = url.clone();
-    shown.set_query(None);
-    shown.set_fragment(None);
-    // Both fail only for URLs that cannot have them.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.as_str().trim_end_matches('/').to_owned()
+    path::redacted(url.as_str()).trim_end_matches('/').to_owned()
 }
 
-/// The URL of the decoded relative path `path` below `root`.
+/// Returns the URL of the decoded relative path `path` below `root`, for messages.
 pub(crate) fn join(root: &Url, path: &str) -> String {
     let mut url = root.clone();
     if let Ok(mut segments) = url.path_segments_mut() {
@@ -113,6 +105,10 @@ mod tests {
     #[test]
     fn shows_no_credentials() {
         let url = parse_location("s3://key:secret@bucket/t?token=abc").unwrap();
+        assert_eq!(redacted(&url), "s3://bucket/t");
+        let url = parse_location("abfss://container@account.dfs.core.windows.net/t?sig=abc").unwrap();
+        assert_eq!(redacted(&url), "abfss://container@account.dfs.core.windows.net/t");
+        let url = parse_location("s3://key@bucket/t").unwrap();
         assert_eq!(redacted(&url), "s3://bucket/t");
     }
 

@@ -136,7 +136,7 @@ fn action_line() {
     let lines: Vec<Vec<u8>> =
         lines.iter().flat_map(|file| file.split(|byte| *byte == b'\n').map(<[u8]>::to_vec)).collect();
     fuzz("action_line", &lines, |input| {
-        if let Ok(Some(action)) = Action::parse_line(&text(input)) {
+        if let Ok(Some(action)) = Action::parse_line(input) {
             let _ = format!("{action:?}");
         }
     });

@@ -1,18 +1,16 @@
 //! `add`. (PROTOCOL, "Add File and Remove File".)
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use super::lenient::null_as_default;
 use super::{DeletionVectorDescriptor, PartitionValues, Tags};
 
 /// A logical file: a data file together with the deletion vector that hides some of its rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Add {
     /// The data file's URI as spelled in the log: relative to the table's root or absolute; percent-encoded.
     pub path: String,
     /// Partition values, keyed by physical column name.
-    #[serde(default, deserialize_with = "null_as_default")]
     pub partition_values: PartitionValues,
     /// Size of the data file in bytes.
     pub size: i64,
@@ -21,21 +19,21 @@ pub struct Add {
     /// Whether the action changes the table's rows; `false` if it only rearranges them.
     pub data_change: bool,
     /// Statistics as JSON text. (PROTOCOL, "Per-file Statistics".)
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub stats: Option<String>,
     /// Free-form metadata.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Tags>,
     /// The deletion vector, which marks rows of the data file as deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_vector: Option<DeletionVectorDescriptor>,
     /// Default row id of the file's first row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub base_row_id: Option<i64>,
     /// The first version that added this path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default_row_commit_version: Option<i64>,
     /// The implementation that clustered the file.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub clustering_provider: Option<String>,
 }

@@ -1,6 +1,8 @@
 //! The descriptor of a deletion vector, part of `add` and `remove`. (PROTOCOL, "Deletion Vector Descriptor
 //! Schema".)
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 /// The place where a deletion vector is stored.
@@ -55,10 +57,23 @@ pub struct DeletionVectorDescriptor {
 impl DeletionVectorDescriptor {
     /// Returns the id that distinguishes the vectors of one data file. (PROTOCOL, "Derived Fields".)
     pub fn unique_id(&self) -> String {
+        let mut id = String::new();
         let letter = self.storage_type.letter();
-        match self.offset {
-            None => format!("{letter}{}", self.path_or_inline_dv),
-            Some(offset) => format!("{letter}{}@{offset}", self.path_or_inline_dv),
-        }
+        write_unique_id(&mut id, letter.encode_utf8(&mut [0; 4]), &self.path_or_inline_dv, self.offset);
+        id
+    }
+}
+
+/// Appends the unique id of a vector to `out`. (PROTOCOL, "Derived Fields".)
+pub(crate) fn write_unique_id(
+    out: &mut String,
+    storage_type: &str,
+    path_or_inline_dv: &str,
+    offset: Option<i32>,
+) {
+    out.push_str(storage_type);
+    out.push_str(path_or_inline_dv);
+    if let Some(offset) = offset {
+        let _ = write!(out, "@{offset}");
     }
 }

@@ -11,8 +11,7 @@
 //!
 //! - Unknown actions and unknown fields are ignored, as "Protocol Evolution" requires; a change that must not
 //!   be ignored raises the protocol version.
-//! - A field that the protocol requires is required here, and a log without it is corrupt. A map that may be
-//!   absent may also be `null`.
+//! - [`line`] parses lines and has the rules for what is missing or `null`.
 //! - Optional fields that are not set are not written.
 //! - JSON nested deeper than serde_json's limit (128) is an error, not a stack overflow.
 
@@ -23,20 +22,23 @@ mod commit_info;
 mod deletion_vector;
 mod domain_metadata;
 mod lenient;
+mod line;
 mod metadata;
 mod protocol;
 mod remove;
 mod sidecar;
 mod txn;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use add::Add;
 pub use cdc::AddCdcFile;
 pub use checkpoint_metadata::CheckpointMetadata;
 pub use commit_info::CommitInfo;
+pub(crate) use deletion_vector::write_unique_id;
 pub use deletion_vector::{DeletionVectorDescriptor, DeletionVectorStorage};
 pub use domain_metadata::DomainMetadata;
+pub(crate) use line::{ActionLine, AddLine, EscapedText, Pairs, RemoveLine, Text};
 pub use metadata::{Format, Metadata};
 pub use protocol::Protocol;
 pub use remove::Remove;
@@ -80,23 +82,6 @@ pub enum Action {
     Sidecar(Sidecar),
 }
 
-/// A line as read. It has a field for every action, because some writers spell absent actions as `null`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Line {
-    add: Option<Add>,
-    remove: Option<Remove>,
-    cdc: Option<AddCdcFile>,
-    #[serde(rename = "metaData")]
-    metadata: Option<Metadata>,
-    protocol: Option<Protocol>,
-    txn: Option<SetTransaction>,
-    commit_info: Option<CommitInfo>,
-    domain_metadata: Option<DomainMetadata>,
-    checkpoint_metadata: Option<CheckpointMetadata>,
-    sidecar: Option<Sidecar>,
-}
-
 impl Action {
     /// Parses one line of a commit, a compaction or a JSON checkpoint.
     ///
@@ -105,33 +90,8 @@ impl Action {
     /// # Errors
     /// [`CorruptLog`](crate::ErrorKind::CorruptLog) if the line is not a JSON object, lacks a required field,
     /// or holds more than one action.
-    pub fn parse_line(line: &str) -> Result<Option<Self>> {
-        let line: Line = serde_json::from_str(line).map_err(|error| {
-            Error::corrupt_log("line of the log is not a valid action").with_source(error)
-        })?;
-        let mut found = [
-            line.add.map(Self::Add),
-            line.remove.map(Self::Remove),
-            line.cdc.map(Self::Cdc),
-            line.metadata.map(Self::Metadata),
-            line.protocol.map(Self::Protocol),
-            line.txn.map(Self::Txn),
-            line.commit_info.map(Self::CommitInfo),
-            line.domain_metadata.map(Self::DomainMetadata),
-            line.checkpoint_metadata.map(Self::CheckpointMetadata),
-            line.sidecar.map(Self::Sidecar),
-        ]
-        .into_iter()
-        .flatten();
-        let first = found.next();
-        match (&first, found.next()) {
-            (Some(first), Some(second)) => Err(Error::corrupt_log(format!(
-                "line of the log holds two actions, '{}' and '{}'",
-                first.name(),
-                second.name()
-            ))),
-            _ => Ok(first),
-        }
+    pub fn parse_line(line: impl AsRef<[u8]>) -> Result<Option<Self>> {
+        Ok(ActionLine::parse(line.as_ref())?.map(Self::from))
     }
 
     /// Returns the action as one line of JSON, without the line feed.

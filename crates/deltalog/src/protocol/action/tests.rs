@@ -141,7 +141,7 @@ fn invalid_action_lines_are_a_corrupt_log() {
         r#"{"add":{"path":"a""#,
         r#"{"add":{"path":"a"}}"#,
         r#"{"add":{"partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}"#,
-        r#"{"remove":{"path":"a"}}"#,
+        r#"{"remove":{"dataChange":true}}"#,
         r#"{"protocol":{"minReaderVersion":1}}"#,
         concat!(
             r#"{"txn":{"appId":"a","version":1},"domainMetadata":{"domain":"d","configuration":"","#,

@@ -10,6 +10,7 @@ use arrow::array::{
 
 use super::parse;
 use crate::protocol::schema::PrimitiveType;
+use crate::protocol::text::{parse_date, parse_decimal};
 use crate::{Error, Result};
 
 /// A builder for the Arrow array of one partition column, with one value per file.
@@ -119,11 +120,11 @@ impl Values {
             Self::Float(builder) => builder.append_option(parsed(value, |value| value.parse().ok())?),
             Self::Double(builder) => builder.append_option(parsed(value, |value| value.parse().ok())?),
             Self::Decimal(builder, precision, scale) => {
-                builder.append_option(parsed(value, |value| parse::decimal(value, *precision, *scale))?);
+                builder.append_option(parsed(value, |value| parse_decimal(value, *precision, *scale))?);
             }
             Self::Boolean(builder) => builder.append_option(parsed(value, parse::boolean)?),
             Self::Binary(builder) => builder.append_option(value.map(str::as_bytes)),
-            Self::Date(builder) => builder.append_option(parsed(value, parse::date)?),
+            Self::Date(builder) => builder.append_option(parsed(value, parse_date)?),
             Self::Timestamp(builder) => builder.append_option(parsed(value, parse::timestamp)?),
             Self::TimestampNtz(builder) => builder.append_option(parsed(value, parse::timestamp_ntz)?),
             Self::Void(builder) => match value {

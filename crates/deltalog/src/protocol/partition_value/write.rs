@@ -6,8 +6,8 @@ use arrow::array::types::{
 };
 use arrow::array::{Array, AsArray, downcast_dictionary_array};
 use arrow::datatypes::{DataType as ArrowType, TimeUnit};
-use chrono::{DateTime, NaiveDate, TimeDelta};
 
+use crate::protocol::text::{date_text, decimal_text, seconds_text};
 use crate::{Error, Result};
 
 /// Returns the log's string for the value of `array` at `row`, or `None` for null and for values that the log
@@ -19,7 +19,7 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// [`InvalidArgument`](crate::ErrorKind::InvalidArgument) for another Arrow type, a row beyond the end of the
-/// array, a date outside the calendar's range, and bytes that are not UTF-8.
+/// array, a decimal of negative scale, and bytes that are not UTF-8.
 pub fn to_log_string(array: &dyn Array, row: usize) -> Result<Option<String>> {
     if row >= array.len() {
         return Err(Error::invalid_argument(format!(
@@ -51,11 +51,15 @@ pub fn to_log_string(array: &dyn Array, row: usize) -> Result<Option<String>> {
             let value = array.as_primitive::<Float64Type>().value(row);
             special(value).unwrap_or_else(|| format!("{value:?}"))
         }
-        ArrowType::Decimal128(_, scale) => decimal(array.as_primitive::<Decimal128Type>().value(row), *scale),
+        ArrowType::Decimal128(_, scale) => {
+            decimal_text(array.as_primitive::<Decimal128Type>().value(row), *scale).ok_or_else(|| {
+                Error::invalid_argument(format!("a partition value cannot have the decimal scale {scale}"))
+            })?
+        }
         ArrowType::Boolean => array.as_boolean().value(row).to_string(),
-        ArrowType::Date32 => date(array.as_primitive::<Date32Type>().value(row))?,
+        ArrowType::Date32 => date_text(array.as_primitive::<Date32Type>().value(row)),
         ArrowType::Timestamp(TimeUnit::Microsecond, zone) => {
-            timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row), zone.is_some())?
+            timestamp(array.as_primitive::<TimestampMicrosecondType>().value(row), zone.is_some())
         }
         other => {
             return Err(Error::invalid_argument(format!(
@@ -95,39 +99,12 @@ fn special(value: f64) -> Option<String> {
     }
 }
 
-/// Formats plain digits, never with an exponent.
-fn decimal(unscaled: i128, scale: i8) -> String {
-    let sign = if unscaled < 0 { "-" } else { "" };
-    let digits = unscaled.unsigned_abs().to_string();
-    match usize::try_from(scale) {
-        Ok(0) => format!("{sign}{digits}"),
-        Ok(scale) => {
-            let digits = format!("{digits:0>width$}", width = scale + 1);
-            let (whole, fraction) = digits.split_at(digits.len() - scale);
-            format!("{sign}{whole}.{fraction}")
-        }
-        Err(_) if unscaled == 0 => digits,
-        Err(_) => format!("{sign}{digits}{}", "0".repeat(usize::from(scale.unsigned_abs()))),
+/// Formats an instant in UTC, or a local time without a zone.
+fn timestamp(micros: i64, utc: bool) -> String {
+    let (seconds, fraction) = seconds_text(micros);
+    match (utc, fraction) {
+        (true, _) => format!("{}.{fraction:06}Z", seconds.replacen(' ', "T", 1)),
+        (false, 0) => seconds,
+        (false, _) => format!("{seconds}.{fraction:06}"),
     }
-}
-
-fn date(days: i32) -> Result<String> {
-    TimeDelta::try_days(days.into())
-        .and_then(|days| NaiveDate::default().checked_add_signed(days))
-        .map(|date| date.to_string())
-        .ok_or_else(|| {
-            Error::invalid_argument(format!("date {days} days after 1970-01-01 is beyond the calendar"))
-        })
-}
-
-fn timestamp(micros: i64, utc: bool) -> Result<String> {
-    let instant = DateTime::from_timestamp_micros(micros).ok_or_else(|| {
-        Error::invalid_argument(format!("timestamp {micros} µs after the epoch is beyond the calendar"))
-    })?;
-    let whole_seconds = micros.rem_euclid(1_000_000) == 0;
-    Ok(match (utc, whole_seconds) {
-        (true, _) => instant.format("%Y-%m-%dT%H:%M:%S%.6fZ").to_string(),
-        (false, true) => instant.format("%Y-%m-%d %H:%M:%S").to_string(),
-        (false, false) => instant.format("%Y-%m-%d %H:%M:%S%.6f").to_string(),
-    })
 }

@@ -254,10 +254,7 @@ impl Checkpoint {
             if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
                 continue;
             }
-            let text = std::str::from_utf8(line).map_err(|error| {
-                Error::corrupt_log("the line is not UTF-8").with_source(error).at_line(number)
-            })?;
-            actions.extend(Action::parse_line(text).map_err(|error| error.at_line(number))?);
+            actions.extend(Action::parse_line(line).map_err(|error| error.at_line(number))?);
         }
         self.check_version(&actions)?;
         // JSON lines have no end mark. The actions that every V2 checkpoint contains show whether the file is

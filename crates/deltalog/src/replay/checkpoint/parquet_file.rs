@@ -6,23 +6,22 @@
 //! - A row group without rows of the requested action is not read; the statistics of a required field tell.
 //! - A damaged file is an error, even if it makes the decoder panic.
 
-use std::any::Any;
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::{filter_record_batch, is_not_null};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use arrow::datatypes::Field;
 use parquet::arrow::ProjectionMask;
 use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder, RowFilter, RowSelectionPolicy, RowSelector,
 };
-use parquet::basic::Type as PhysicalType;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 
 use crate::error::{Error, Result};
+use crate::int96::int96_as_micros;
+use crate::panics::caught;
 use crate::protocol::Action;
 use crate::storage::{FileReader, Storage};
 
@@ -241,8 +240,10 @@ impl ParquetFile {
 }
 
 fn load(file: &FileReader, options: ArrowReaderOptions) -> Result<ArrowReaderMetadata> {
-    let footer = guarded(|| ArrowReaderMetadata::load(file, options).map_err(damaged_by))?;
-    guarded(|| with_int96_as_micros(footer))
+    guarded(|| {
+        let footer = ArrowReaderMetadata::load(file, options).map_err(damaged_by)?;
+        int96_as_micros(footer, ArrowReaderOptions::default(), Some("UTC")).map_err(damaged_by)
+    })
 }
 
 /// Batches that are being decoded.
@@ -254,49 +255,11 @@ impl Batches {
     }
 }
 
-/// Reads INT96, the timestamps of old Spark versions, as microseconds: the default of nanoseconds only covers
-/// 1677 to 2262.
-fn with_int96_as_micros(footer: ArrowReaderMetadata) -> Result<ArrowReaderMetadata> {
-    if footer.parquet_schema().columns().iter().all(|column| column.physical_type() != PhysicalType::INT96) {
-        return Ok(footer);
-    }
-    let schema = Arc::new(Schema::new_with_metadata(
-        micros(footer.schema().fields()),
-        footer.schema().metadata().clone(),
-    ));
-    let options = ArrowReaderOptions::default().with_schema(schema);
-    ArrowReaderMetadata::try_new(Arc::clone(footer.metadata()), options).map_err(damaged_by)
-}
-
-fn micros(fields: &Fields) -> Fields {
-    let field = |field: &FieldRef| -> FieldRef {
-        let data_type = match field.data_type() {
-            DataType::Timestamp(TimeUnit::Nanosecond, None) => {
-                DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()))
-            }
-            DataType::Struct(inner) => DataType::Struct(micros(inner)),
-            other => other.clone(),
-        };
-        Arc::new(Field::clone(field).with_data_type(data_type))
-    };
-    fields.iter().map(field).collect()
-}
-
 pub(super) fn damaged_by(source: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::corrupt_log("the checkpoint cannot be read").with_source(source)
 }
 
 /// Calls `work` and turns a panic, which the decoder may raise for a damaged file, into an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Error::corrupt_log(format!(
-            "reading the checkpoint panicked with '{}'",
-            panic_text(panic.as_ref())
-        )))
-    })
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+    caught(work, |panic| Error::corrupt_log(format!("reading the checkpoint panicked with '{panic}'")))
 }

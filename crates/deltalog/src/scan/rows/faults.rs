@@ -1,8 +1,6 @@
 //! Errors of data files, which distinguish faults of the store from faults of the file.
 
-use std::any::Any;
 use std::io::{self, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,6 +9,7 @@ use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, ErrorKind, Result};
+use crate::panics::caught;
 use crate::storage::FileReader;
 
 /// A file that remembers whether a read failed. The Parquet reader turns errors into text, so that a failing
@@ -82,14 +81,7 @@ impl Read for WatchedRead {
 
 /// Calls `work` and turns a panic, which the decoder may raise for a damaged file, into an error.
 pub(super) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
-        Err(Error::corrupt_data(format!("reading data files panicked with '{}'", panic_text(panic.as_ref()))))
-    })
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+    caught(work, |panic| Error::corrupt_data(format!("reading data files panicked with '{panic}'")))
 }
 
 #[cfg(test)]

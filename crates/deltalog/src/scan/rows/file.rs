@@ -10,7 +10,6 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::batches::FileBatches;
 use super::columns::{NeededColumn, has_ids};
-use super::convert::{convert, is_convertible};
 use super::faults::WatchedFile;
 use super::footer::{check_codecs, read_footer, with_page_indexes, with_sizes, with_types};
 use super::groups::matching_groups;
@@ -22,6 +21,7 @@ use super::selection::{SelectedRows, group_rows};
 use super::views::with_views;
 use super::{DataFile, FileRows, PartitionRow, RowScan};
 use crate::calendar::FileCalendar;
+use crate::conversion::{Misfit, convert, is_convertible};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::filter_mask;
@@ -347,5 +347,6 @@ fn partition_value(row: &PartitionRow, field: &FieldRef) -> Result<ArrayRef> {
     if !is_convertible(value.data_type(), field.data_type()) {
         return Err(unfit(&format!("has the type {} instead of {}", value.data_type(), field.data_type())));
     }
-    convert(&value, field.data_type()).map_err(|error| unfit("does not fit in its type").with_source(error))
+    convert(&value, field.data_type(), Misfit::Error)
+        .map_err(|error| unfit("does not fit in its type").with_source(error))
 }

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, TimeUnit};
+use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema};
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
-use parquet::basic::{Compression, Type};
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
-use parquet::schema::types::SchemaDescriptor;
 
 use super::faults::{WatchedFile, guarded};
 use crate::error::{Error, ErrorKind, Result};
+use crate::int96::int96_as_micros;
 
 /// Reads the footer. Ignores the Arrow schema that some writers store there: it describes the writer's memory
 /// layout, whereas the Parquet schema describes the values.
@@ -48,13 +48,7 @@ pub(super) fn with_types(
 fn as_arrow(metadata: Arc<ParquetMetaData>) -> Result<ArrowReaderMetadata, ParquetError> {
     let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
     let metadata = ArrowReaderMetadata::try_new(metadata, options.clone())?;
-    let columns = metadata.parquet_schema();
-    if columns.columns().iter().all(|column| column.physical_type() != Type::INT96) {
-        return Ok(metadata);
-    }
-    let fields = int96_as_micros(metadata.schema().fields(), columns, &mut 0);
-    let schema = Schema::new_with_metadata(fields, metadata.schema().metadata().clone());
-    ArrowReaderMetadata::try_new(Arc::clone(metadata.metadata()), options.with_schema(Arc::new(schema)))
+    int96_as_micros(metadata, options, None)
 }
 
 /// Refuses a compression codec without a decoder.
@@ -75,34 +69,6 @@ pub(super) fn check_codecs<'a>(
         }
     }
     Ok(())
-}
-
-/// Replaces the type of INT96 in `fields` by microseconds, because nanoseconds only cover 1677 to 2262.
-/// `leaf` counts the leaf columns.
-fn int96_as_micros(fields: &Fields, columns: &SchemaDescriptor, leaf: &mut usize) -> Fields {
-    let mut convert_field = |field: &FieldRef| -> FieldRef {
-        let mut inner =
-            |inner: &FieldRef| int96_as_micros(&Fields::from(vec![Arc::clone(inner)]), columns, leaf);
-        let data_type = match field.data_type() {
-            DataType::Struct(inner) => DataType::Struct(int96_as_micros(inner, columns, leaf)),
-            DataType::List(element) => inner(element)
-                .first()
-                .map_or_else(|| field.data_type().clone(), |e| DataType::List(Arc::clone(e))),
-            DataType::Map(entries, sorted) => inner(entries)
-                .first()
-                .map_or_else(|| field.data_type().clone(), |e| DataType::Map(Arc::clone(e), *sorted)),
-            other => {
-                let column = columns.columns().get(*leaf);
-                *leaf += 1;
-                match column.is_some_and(|column| column.physical_type() == Type::INT96) {
-                    true => DataType::Timestamp(TimeUnit::Microsecond, None),
-                    false => other.clone(),
-                }
-            }
-        };
-        Arc::new(Field::clone(field).with_data_type(data_type))
-    };
-    fields.iter().map(&mut convert_field).collect()
 }
 
 /// Adds a hint to the error of a footer if the file's size differs from the size in the log.

@@ -14,9 +14,9 @@ use parquet::basic::{ColumnOrder, Type};
 use parquet::file::metadata::ParquetMetaData;
 
 use super::columns::Columns;
-use super::convert::{convert, is_convertible};
 use super::plan::find_in_file;
 use crate::calendar::FileCalendar;
+use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::Result;
 use crate::predicate::{BoundColumn, BoundPredicate, ColumnPath};
 
@@ -122,7 +122,8 @@ impl Places {
             Place::Leaf(leaf, field)
                 if is_ordered(metadata, *leaf, field) && is_convertible(field.data_type(), data_type) =>
             {
-                convert(&without_nan(of_leaf(&converter(metadata, *leaf, field)?)?), data_type).ok()
+                let bounds = of_leaf(&converter(metadata, *leaf, field)?)?;
+                convert(&without_nan(bounds), data_type, Misfit::Error).ok()
             }
             _ => None,
         }

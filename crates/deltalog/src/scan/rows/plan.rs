@@ -14,10 +14,10 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
 
 use super::columns::{NameMatch, match_in_file};
-use super::convert::{convert, is_convertible};
 use super::variant::{assemble, is_stored_variant};
 use super::views::view_of;
 use crate::calendar::{FileCalendar, Rebase};
+use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
@@ -182,9 +182,11 @@ impl Plan {
     pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Nulls(data_type) => Ok(new_null_array(data_type, array.len())),
-            Self::Convert(data_type) => convert(array, data_type),
-            Self::Rebase(data_type, rebase @ Rebase::Dates) => convert(&rebase.apply(array)?, data_type),
-            Self::Rebase(data_type, rebase) => rebase.apply(&convert(array, data_type)?),
+            Self::Convert(data_type) => convert(array, data_type, Misfit::Error),
+            Self::Rebase(data_type, rebase @ Rebase::Dates) => {
+                convert(&rebase.apply(array)?, data_type, Misfit::Error)
+            }
+            Self::Rebase(data_type, rebase) => rebase.apply(&convert(array, data_type, Misfit::Error)?),
             Self::Struct(fields, children) => {
                 let found = array.as_struct_opt().ok_or_else(|| unexpected(array))?;
                 let mut arrays = Vec::with_capacity(children.len());
