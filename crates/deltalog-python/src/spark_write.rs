@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use deltalog::engine::protocol::{Add, StructType};
-use deltalog::engine::transaction::{Operation, SaveMode};
+use deltalog::engine::transaction::{Conflict, ConflictReason, Operation, SaveMode};
 use deltalog::engine::write::Written;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 use pyo3::prelude::*;
@@ -48,18 +48,34 @@ impl Token {
     }
 
     /// Opens the snapshot that the write is based on.
+    ///
+    /// An append does not depend on the files of that version, so it is based on the newest one if the version was
+    /// cleaned up meanwhile.
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
-        let builder = Snapshot::builder(storage).version(version);
-        let base =
-            self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?.open()?;
+        let open = |version: Option<u64>| {
+            let builder = self
+                .allowed_roots
+                .iter()
+                .try_fold(Snapshot::builder(storage), |builder, root| builder.allow_root(root));
+            match version {
+                Some(version) => builder?.version(version).open(),
+                None => builder?.open(),
+            }
+        };
+        let conflict =
+            |reason| Conflict { version, reason }.into_error(ErrorKind::CommitConflict, storage.url());
+        let base = match open(Some(version)) {
+            Err(error) if error.kind() == ErrorKind::VersionNotFound && self.mode == "append" => open(None),
+            opened => opened,
+        };
+        let base = base.map_err(|error| match error.kind() {
+            ErrorKind::NotATable => conflict(ConflictReason::TableReplaced),
+            ErrorKind::VersionNotFound => conflict(ConflictReason::LogCleanedUp),
+            _ => error,
+        })?;
         if self.table_id.as_ref() != Some(&base.metadata().id) {
-            return Err(Error::new(
-                ErrorKind::CommitConflict,
-                "the table was dropped and created again since the write began",
-            )
-            .in_table(storage.url())
-            .with_hint("nothing was committed; read the table again and repeat the write"));
+            return Err(conflict(ConflictReason::TableReplaced));
         }
         Ok(Some(base))
     }

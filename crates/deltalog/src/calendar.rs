@@ -20,12 +20,14 @@
 //!   the offset before 1900, by tables of their time, so such timestamps are refused, as they are if the footer
 //!   does not name the zone, which Spark takes from its own process then.
 
+use std::sync::Arc;
+
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{DataType, Date32Type, TimeUnit, TimestampMicrosecondType};
 use arrow::error::ArrowError;
 use parquet::basic::Type;
 use parquet::file::metadata::ParquetMetaData;
-use std::sync::Arc;
+use parquet::schema::types::ColumnDescPtr;
 
 /// 1582-10-15, the first day on which the two calendars agree.
 const FIRST_COMMON_DAY: i32 = -141_427;
@@ -52,28 +54,53 @@ pub(crate) enum Rebase {
     Timestamps(Option<String>),
 }
 
+/// What the footer of a file says about its writer.
+struct Writer<'a> {
+    /// Dates and INT64 timestamps are in the old calendar.
+    is_old: bool,
+    is_int96_old: bool,
+    zone: Option<&'a str>,
+}
+
+impl<'a> Writer<'a> {
+    /// Returns `None` if the writer is not Spark.
+    fn of(metadata: &'a ParquetMetaData) -> Option<Self> {
+        let key_values = metadata.file_metadata().key_value_metadata()?;
+        let find = |name: &str| {
+            let mut spark = key_values.iter();
+            spark.find(|pair| pair.key.strip_prefix("org.apache.spark.") == Some(name))?.value.as_deref()
+        };
+        // Spark compares versions as text, too.
+        let version = find("version")?;
+        Some(Self {
+            is_old: version < "3.0.0" || find("legacyDateTime").is_some(),
+            is_int96_old: version < "3.1.0" || find("legacyINT96").is_some(),
+            zone: find("timeZone"),
+        })
+    }
+}
+
+fn is_int96(column: &ColumnDescPtr) -> bool {
+    column.physical_type() == Type::INT96
+}
+
+/// Returns whether any column of the file may be in the old calendar.
+pub(crate) fn may_be_old(metadata: &ParquetMetaData) -> bool {
+    let columns = metadata.file_metadata().schema_descr().columns();
+    Writer::of(metadata)
+        .is_some_and(|writer| writer.is_old || writer.is_int96_old && columns.iter().any(is_int96))
+}
+
 impl FileCalendar {
     /// Returns the calendar that a footer names.
     pub(crate) fn of(metadata: &ParquetMetaData) -> Self {
-        let file = metadata.file_metadata();
-        let key_values = file.key_value_metadata().map(Vec::as_slice).unwrap_or_default();
-        let find = |name: &str| {
-            key_values.iter().find(|pair| pair.key == format!("org.apache.spark.{name}"))?.value.as_deref()
-        };
-        // Spark compares the texts, too.
-        let Some(version) = find("version") else { return Self::default() };
-        let is_int96_old = version < "3.1.0" || find("legacyINT96").is_some();
-        let columns = file.schema_descr().columns().iter();
+        let Some(writer) = Writer::of(metadata) else { return Self::default() };
+        let columns = metadata.file_metadata().schema_descr().columns().iter();
         Self {
-            is_old: version < "3.0.0" || find("legacyDateTime").is_some(),
-            old_int96: columns.map(|column| is_int96_old && column.physical_type() == Type::INT96).collect(),
-            zone: find("timeZone").map(str::to_owned),
+            is_old: writer.is_old,
+            old_int96: columns.map(|column| writer.is_int96_old && is_int96(column)).collect(),
+            zone: writer.zone.map(str::to_owned),
         }
-    }
-
-    /// Returns whether any column may be in the old calendar.
-    pub(crate) fn may_be_old(&self) -> bool {
-        self.is_old || self.old_int96.contains(&true)
     }
 
     /// Returns how the values of the leaf column `leaf`, of type `file`, are converted for a column of type

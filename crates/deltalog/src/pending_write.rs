@@ -322,7 +322,9 @@ impl PendingWrite {
                     return Err(error);
                 }
                 self.base = Some(created);
-                self.commit_once(files, operation)
+                // What the creation recorded is only known now: this may be the same write again.
+                let progress = std::mem::take(&mut self.progress);
+                self.with_app_transactions(progress)?.commit_once(files, operation)
             }
             committed => committed,
         }

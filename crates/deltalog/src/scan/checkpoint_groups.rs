@@ -21,7 +21,7 @@ use parquet::file::metadata::{ParquetMetaData, RowGroupMetaData};
 
 use super::partitions::PartitionColumns;
 use super::rows::{is_ordered, without_nan};
-use crate::calendar::FileCalendar;
+use crate::calendar::may_be_old;
 use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
 use crate::protocol::MappedSchema;
 use crate::replay::RowGroupFilter;
@@ -77,7 +77,7 @@ pub(super) fn row_group_filter(
     let predicate = predicate.clone();
     Arc::new(move |metadata, group| {
         let Some(group) = metadata.row_groups().get(group) else { return true };
-        if FileCalendar::of(metadata).may_be_old() {
+        if may_be_old(metadata) {
             return true;
         }
         let bounds = columns.iter().map(|column| GroupColumn::read(column, metadata, group)).collect();

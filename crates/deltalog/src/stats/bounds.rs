@@ -66,7 +66,7 @@ fn counts(counts: &ArrayRef) -> Option<Int64Array> {
 /// Returns lower bounds of the values that the minima `min` were made from.
 pub(crate) fn widened_min(min: &ArrayRef) -> Option<ArrayRef> {
     match min.data_type() {
-        DataType::Decimal128(precision, _) => widened_decimals(min, *precision, |value, slack| value - slack),
+        DataType::Decimal128(precision, _) => widened_decimals(min, *precision, i128::saturating_sub),
         _ => Some(Arc::clone(min)),
     }
 }
@@ -76,7 +76,7 @@ pub(crate) fn widened_max(max: &ArrayRef) -> Option<ArrayRef> {
     match max.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => whole_milliseconds(max),
         DataType::Utf8 => Some(Arc::new(above_old_cuts(max.as_string_opt()?))),
-        DataType::Decimal128(precision, _) => widened_decimals(max, *precision, |value, slack| value + slack),
+        DataType::Decimal128(precision, _) => widened_decimals(max, *precision, i128::saturating_add),
         _ => Some(Arc::clone(max)),
     }
 }

@@ -5,7 +5,7 @@
 //!   in doubt; INT96 never.
 
 use super::json::{Extreme, Side};
-use crate::calendar::FileCalendar;
+use crate::calendar::may_be_old;
 use arrow::datatypes::DataType;
 use parquet::basic::{ColumnOrder, ConvertedType, LogicalType, TimeUnit, Type};
 use parquet::file::metadata::ParquetMetaData;
@@ -27,7 +27,7 @@ impl<'a> FooterColumn<'a> {
         let columns = metadata.file_metadata().schema_descr().columns();
         let index = columns.iter().position(|c| c.path().parts() == path)?;
         let descriptor = columns.get(index)?.as_ref();
-        let is_old = FileCalendar::of(metadata).may_be_old();
+        let is_old = may_be_old(metadata);
         (descriptor.max_rep_level() == 0).then_some(Self { metadata, index, descriptor, is_old })
     }
 

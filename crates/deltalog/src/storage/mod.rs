@@ -63,7 +63,8 @@ impl FileMeta {
     fn of_store(name: String, meta: &ObjectMeta) -> Self {
         let tag = |e_tag: &String| {
             let mut hasher = DefaultHasher::new();
-            e_tag.hash(&mut hasher);
+            // Some stores quote the tag in one answer and not in the other.
+            e_tag.trim_start_matches("W/").trim_matches('"').hash(&mut hasher);
             hasher.finish()
         };
         Self {
@@ -410,19 +411,16 @@ impl Storage {
         match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
             Ok(_) => Ok(PutOutcome::Created),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
-            Err(
-                error @ (object_store::Error::PermissionDenied { .. }
-                | object_store::Error::Unauthenticated { .. }),
-            ) => Err(self.error(path, error)),
             Err(error) => match self.error(path, error) {
-                // There is no directory, or bucket, that the file could be in.
-                error if error.kind() == ErrorKind::FileNotFound => {
+                // There is no directory that the file could be in.
+                error if self.local && error.kind() == ErrorKind::FileNotFound => {
                     let refused =
                         Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
                     Err(refused.in_table(self.url()).with_hint("check the table's location"))
                 }
-                // Also what the operating system refuses: it may be the syncing of the directory, with the
-                // file in it already.
+                // A refusal does not mean that there is no file: the operating system may refuse to sync the
+                // directory that already contains it, and a client may have repeated a put whose first answer
+                // was lost.
                 error => Ok(PutOutcome::Unknown(error)),
             },
         }

@@ -63,7 +63,7 @@ impl ConflictReason {
 
 impl Conflict {
     /// Returns the conflict as an error of `kind`.
-    pub(crate) fn into_error(self, kind: ErrorKind, table: String) -> Error {
+    pub fn into_error(self, kind: ErrorKind, table: String) -> Error {
         Error::new(kind, self.to_string())
             .in_table(table)
             .at_version(self.version)

@@ -1,16 +1,13 @@
 //! Finding a commit by its transaction id. Protocol: "Commit Provenance Information".
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::log::{CommitFile, CommitKind, LOG_DIRECTORY, read_commit_info};
 use crate::parallel;
 use crate::storage::Storage;
 
-/// The number of commits that are read before the next older ones are looked at.
-const COMMITS_AT_ONCE: usize = 32;
-
-/// The number of threads that read commits: each waits for the store, not for a core.
-const THREADS: usize = 8;
+/// The number of commits that are read at a time. Each thread waits for the store, not for a core.
+const COMMITS_AT_ONCE: usize = 8;
 
 /// Finds the version whose commit carries `transaction_id`, or `None` if no commit of the log does.
 ///
@@ -19,7 +16,7 @@ const THREADS: usize = 8;
 /// were cleaned up are not found. `None` is final once no request of the writer can still be under way.
 ///
 /// # Errors
-/// `CorruptLog` for a commit that cannot be read, and the store's own.
+/// `CorruptLog` for a commit that cannot be read if no newer one carries the id, and errors of the store.
 pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64>> {
     let listed = storage.list_directory_after(LOG_DIRECTORY, "")?;
     let mut versions: Vec<u64> = listed
@@ -46,9 +43,12 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
         }
     };
     for versions in versions.chunks(COMMITS_AT_ONCE) {
-        let found = parallel::each(versions, THREADS, carries)?;
-        if let Some((version, _)) = versions.iter().zip(found).find(|(_, found)| *found) {
-            return Ok(Some(*version));
+        // An error of an older commit says nothing about a newer one.
+        let found = parallel::each(versions, COMMITS_AT_ONCE, |version| Ok::<_, Error>(carries(version)))?;
+        for (version, found) in versions.iter().zip(found) {
+            if found? {
+                return Ok(Some(*version));
+            }
         }
     }
     Ok(None)

@@ -113,10 +113,8 @@ pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Resu
     let located = |error: Error| error.in_table(storage.url());
     let directory = directory.trim_end_matches('/');
     let files = storage.list_after(directory, "")?;
-    let files: Vec<FileMeta> = files
-        .into_iter()
-        .filter(|file| !file.name.split('/').any(|part| part.starts_with(['_', '.'])))
-        .collect();
+    let files: Vec<FileMeta> =
+        files.into_iter().filter(|file| !is_hidden(&file.name, &options.partition_columns)).collect();
     let file_schema = without_partitions(options);
     let stats = CollectOptions { columns: options.indexed.clone(), without_nan: false };
     let place = |file: &FileMeta| {
@@ -135,6 +133,19 @@ pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Resu
         }
     }
     Ok(adopted)
+}
+
+/// Returns whether engines would not read the file `name`: it or a directory above it starts with `_` or `.`. The
+/// directory of a partition column is never hidden.
+fn is_hidden(name: &str, partition_columns: &[String]) -> bool {
+    let is_partition = |directory: &str| {
+        hive::parse_directory(directory).is_some_and(|(column, _)| {
+            partition_columns.iter().any(|name| name.to_lowercase() == column.to_lowercase())
+        })
+    };
+    let (directories, file) = name.rsplit_once('/').unwrap_or(("", name));
+    let starts_hidden = |part: &str| part.starts_with(['_', '.']);
+    starts_hidden(file) || directories.split('/').any(|part| starts_hidden(part) && !is_partition(part))
 }
 
 fn without_partitions(options: &AdoptOptions) -> Schema {

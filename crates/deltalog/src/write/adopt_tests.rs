@@ -44,6 +44,18 @@ fn adopted(root: &TempDir, partition_columns: &[&str]) -> Result<Adopted, Error>
     adopt(&Storage::open(root.path().to_str().unwrap(), []).unwrap(), "0c5f", &options)
 }
 
+/// Spark writes such directories, although it hides others that start so.
+#[test]
+fn directories_of_partition_columns_are_never_hidden() {
+    let root = tempfile::tempdir().unwrap();
+    put(&root, "0c5f/_a=1/.b=2/part-0.parquet", 3);
+    put(&root, "0c5f/_other=1/.b=2/part-0.parquet", 3);
+    put(&root, "0c5f/_a=1/.b=2/_part-0.parquet", 3);
+    let adopted = adopted(&root, &["_a", ".b"]).unwrap();
+    let paths: Vec<_> = adopted.adds.iter().map(|add| add.path.as_str()).collect();
+    assert_eq!(paths, ["0c5f/_a=1/.b=2/part-0.parquet"]);
+}
+
 #[test]
 fn a_partitioned_directory() {
     let root = tempfile::tempdir().unwrap();

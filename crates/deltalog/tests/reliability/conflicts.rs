@@ -5,10 +5,18 @@ use std::sync::Barrier;
 use deltalog::engine::transaction::{ConflictReason, Outcome};
 use deltalog::{ErrorKind, Snapshot};
 
+use crate::common::store::FaultyStore;
 use crate::common::{
     add_line, append, creation, empty, environment, first_lines, overwrite, paths, table, versions_of,
     write_commit,
 };
+
+/// Runs `test` twice: where the listing shows the winner, which is then found before the first put, and where the
+/// listing lags behind, so that only the put meets it.
+fn found_early_and_late(test: impl Fn(&dyn Fn(&FaultyStore))) {
+    test(&|_| {});
+    test(&|store| (2..6).for_each(|version| store.hide(&format!("{version:020}.json"))));
+}
 
 fn reason(outcome: Outcome) -> (u64, ConflictReason) {
     match outcome {
@@ -19,29 +27,51 @@ fn reason(outcome: Outcome) -> (u64, ConflictReason) {
 
 #[test]
 fn an_append_goes_over_appends_and_overwrites() {
-    let (_, storage) = table(&["a"]);
-    let environment = environment();
-    let base = Snapshot::open(&storage, None).unwrap();
-    append(&base, "b", &environment).commit_or_fail().unwrap();
-    overwrite(&Snapshot::open(&storage, None).unwrap(), "c", &environment).unwrap().commit_or_fail().unwrap();
-    let committed = append(&base, "d", &environment).commit_or_fail().unwrap();
-    assert_eq!(committed.version, 4);
-    assert_eq!(versions_of(&storage, &committed), [4]);
-    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), ["c", "d"]);
+    found_early_and_late(|hide| {
+        let (store, storage) = table(&["a"]);
+        let environment = environment();
+        let base = Snapshot::open(&storage, None).unwrap();
+        append(&base, "b", &environment).commit_or_fail().unwrap();
+        let newest = Snapshot::open(&storage, None).unwrap();
+        overwrite(&newest, "c", &environment).unwrap().commit_or_fail().unwrap();
+        hide(&store);
+        let committed = append(&base, "d", &environment).commit_or_fail().unwrap();
+        assert_eq!(committed.version, 4);
+        assert_eq!(versions_of(&storage, &committed), [4]);
+        assert_eq!(paths(&Snapshot::open(&storage, Some(4)).unwrap()), ["c", "d"]);
+    });
 }
 
 #[test]
 fn an_overwrite_that_lost_says_why_and_changes_nothing() {
-    let (_, storage) = table(&["a"]);
-    let environment = environment();
-    let base = Snapshot::open(&storage, None).unwrap();
-    append(&base, "b", &environment).commit_or_fail().unwrap();
-    let outcome = overwrite(&base, "c", &environment).unwrap().commit().unwrap();
-    assert_eq!(reason(outcome), (2, ConflictReason::FilesChanged));
-    let error = overwrite(&base, "c", &environment).unwrap().commit_or_fail().unwrap_err();
-    assert_eq!((error.kind(), error.version()), (ErrorKind::CommitConflict, Some(2)));
-    let after = Snapshot::open(&storage, None).unwrap();
-    assert_eq!((after.version(), paths(&after)), (2, vec!["a".to_owned(), "b".to_owned()]));
+    found_early_and_late(|hide| {
+        let (store, storage) = table(&["a"]);
+        let environment = environment();
+        let base = Snapshot::open(&storage, None).unwrap();
+        append(&base, "b", &environment).commit_or_fail().unwrap();
+        hide(&store);
+        let outcome = overwrite(&base, "c", &environment).unwrap().commit().unwrap();
+        assert_eq!(reason(outcome), (2, ConflictReason::FilesChanged));
+        let error = overwrite(&base, "c", &environment).unwrap().commit_or_fail().unwrap_err();
+        assert_eq!((error.kind(), error.version()), (ErrorKind::CommitConflict, Some(2)));
+        let after = Snapshot::open(&storage, Some(2)).unwrap();
+        assert_eq!(paths(&after), ["a", "b"]);
+        assert!(storage.get("_delta_log/00000000000000000003.json").unwrap().is_none());
+    });
+}
+
+/// The winners are met one after another, by reading on after the first lost put.
+#[test]
+fn an_overwrite_conflicts_with_a_winner_behind_the_first() {
+    found_early_and_late(|hide| {
+        let (store, storage) = table(&["a"]);
+        let base = Snapshot::open(&storage, None).unwrap();
+        write_commit(&storage, 2, &[r#"{"commitInfo":{}}"#.to_owned()]);
+        write_commit(&storage, 3, &[add_line("b")]);
+        hide(&store);
+        let outcome = overwrite(&base, "c", &environment()).unwrap().commit().unwrap();
+        assert_eq!(reason(outcome), (3, ConflictReason::FilesChanged));
+    });
 }
 
 /// Whatever stands between the base and the end of the log is looked at, not only the first winner.
@@ -51,25 +81,32 @@ fn metadata_and_protocol_of_any_winner_conflict() {
     for (line, expected) in
         lines.into_iter().zip([ConflictReason::ProtocolChanged, ConflictReason::MetadataChanged])
     {
-        let (_, storage) = table(&["a"]);
-        let base = Snapshot::open(&storage, None).unwrap();
-        write_commit(&storage, 2, &[add_line("b")]);
-        write_commit(&storage, 3, std::slice::from_ref(&line));
-        write_commit(&storage, 4, &[add_line("c")]);
-        let outcome = append(&base, "d", &environment()).commit().unwrap();
-        assert_eq!(reason(outcome), (3, expected.clone()));
-        assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 4);
+        found_early_and_late(|hide| {
+            let (store, storage) = table(&["a"]);
+            let base = Snapshot::open(&storage, None).unwrap();
+            write_commit(&storage, 2, &[add_line("b")]);
+            write_commit(&storage, 3, std::slice::from_ref(&line));
+            write_commit(&storage, 4, &[add_line("c")]);
+            hide(&store);
+            let outcome = append(&base, "d", &environment()).commit().unwrap();
+            assert_eq!(reason(outcome), (3, expected.clone()));
+            assert!(storage.get("_delta_log/00000000000000000005.json").unwrap().is_none());
+        });
     }
 }
 
 #[test]
 fn an_application_does_not_overtake_itself() {
-    let (_, storage) = table(&["a"]);
-    let base = Snapshot::open(&storage, None).unwrap();
-    write_commit(&storage, 2, &[r#"{"txn":{"appId":"app","version":7}}"#.to_owned()]);
-    let mut transaction = append(&base, "b", &environment());
-    transaction.record_progress("app", 7);
-    assert_eq!(reason(transaction.commit().unwrap()), (2, ConflictReason::AppTransaction("app".to_owned())));
+    found_early_and_late(|hide| {
+        let (store, storage) = table(&["a"]);
+        let base = Snapshot::open(&storage, None).unwrap();
+        write_commit(&storage, 2, &[r#"{"txn":{"appId":"app","version":7}}"#.to_owned()]);
+        hide(&store);
+        let mut transaction = append(&base, "b", &environment());
+        transaction.record_progress("app", 7);
+        let expected = (2, ConflictReason::AppTransaction("app".to_owned()));
+        assert_eq!(reason(transaction.commit().unwrap()), expected);
+    });
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, Int64Array, RecordBatch};
 use deltalog::engine::log::name::LogFileName;
-use deltalog::engine::protocol::StructType;
+use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::{Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
@@ -64,6 +64,20 @@ fn a_write_that_lost_deletes_its_files() {
     let error = loser.commit(lost, Operation::new("WRITE")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::CommitConflict);
     assert_eq!(data_files(&storage), 1);
+}
+
+/// Some file systems round the time of a file once they no longer cache it.
+#[test]
+fn a_commit_with_another_time_is_still_the_same_commit() {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    creation(&storage, &environment()).commit_or_fail().unwrap();
+    let read = Snapshot::open(&storage, None).unwrap();
+    let commit =
+        std::fs::File::options().append(true).open(directory.path().join(LogFileName::Commit(0).path()));
+    commit.unwrap().set_modified(std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000)).unwrap();
+    assert_eq!(read.refresh().unwrap().version(), 0);
+    assert_eq!(begin_on(&read, SaveMode::Append).and_then(write_row).unwrap(), 1);
 }
 
 /// The commit may stand, and then its files must exist.
@@ -134,16 +148,48 @@ fn an_append_goes_on_top_of_the_creation_of_the_same_table() {
     let (_, storage) = empty();
     let (first, second) = (begin(&storage, SaveMode::Append), begin(&storage, SaveMode::Append));
     let other = begin(&storage, SaveMode::ErrorIfExists);
-    let mut partitioned = request(SaveMode::Append);
-    partitioned.schema = two_columns();
-    let different = PendingWrite::begin(&storage, partitioned, &Environment::system()).unwrap().unwrap();
+    let mut wider = request(SaveMode::Append);
+    wider.schema = two_columns();
+    let wider = PendingWrite::begin(&storage, wider, &Environment::system()).unwrap().unwrap();
     assert_eq!(write_row(first).unwrap(), 0);
     assert_eq!(write_row(second).unwrap(), 1);
-    for write in [other, different] {
+    for write in [other, wider] {
         assert_eq!(write_row(write).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
     }
     assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 2);
     assert_eq!(data_files(&storage), 2);
+}
+
+#[test]
+fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
+    let (_, storage) = empty();
+    let begin = |columns: &[&str]| {
+        let mut request = WriteRequest::new(two_columns(), SaveMode::Append);
+        request.partition_by = Some(columns.iter().map(|column| (*column).to_owned()).collect());
+        PendingWrite::begin(&storage, request, &Environment::system()).unwrap().unwrap()
+    };
+    let (first, same, other) = (begin(&["b"]), begin(&["b"]), begin(&[]));
+    assert_eq!(write_row(first).unwrap(), 0);
+    assert_eq!(write_row(same).unwrap(), 1);
+    assert_eq!(write_row(other).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
+}
+
+/// Protocol: "Transaction Identifiers". A retried job must not append its rows a second time.
+#[test]
+fn an_application_that_created_the_table_does_not_append_the_same_version_again() {
+    let (_, storage) = empty();
+    let progress = || {
+        let mut progress = SetTransaction::default();
+        (progress.app_id, progress.version) = ("a".to_owned(), 1);
+        vec![progress]
+    };
+    let begin = || begin(&storage, SaveMode::Append).with_app_transactions(progress()).unwrap();
+    let (first, again) = (begin(), begin());
+    assert_eq!(write_row(first).unwrap(), 0);
+    let error = write_row(again).unwrap_err();
+    assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("app_transaction")));
+    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 1);
+    assert_eq!(data_files(&storage), 1);
 }
 
 fn two_columns() -> StructType {

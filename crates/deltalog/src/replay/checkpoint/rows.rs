@@ -21,7 +21,7 @@ use parquet::file::metadata::ParquetMetaData;
 use super::normalize::normalized;
 use super::parquet_file::{Batches, ParquetFile, Piece, damaged_by};
 use super::parsed::{partition_values_text, stats_text};
-use crate::calendar::FileCalendar;
+use crate::calendar::may_be_old;
 use crate::error::{Error, Result};
 use crate::replay::columns::{FileColumn, FileColumns, remove_fields};
 use crate::replay::filter::{FileFilter, Keep};
@@ -94,12 +94,12 @@ impl Columns {
             };
             leaf.is_some_and(|leaf| file.may_have(group, leaf))
         };
-        // Structs in the old calendar are ignored: their dates are not those of the texts.
-        let is_old = FileCalendar::of(file.metadata()).may_be_old();
-        let has_parsed = |name: &str| !is_old && file.has_below(&[self.action, name]);
+        let is_old = may_be_old(file.metadata());
+        let has_parsed = |name: &str| file.has_below(&[self.action, name]);
         let has_map = file.has_below(&[self.action, "partitionValues"]);
         let stats = match &self.parsed_stats {
-            _ if !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,
+            // Structs in the old calendar are ignored: their dates are not those of the texts.
+            _ if is_old || !self.wants("stats") || !has_parsed(STATS_PARSED) => Form::Text,
             Some(paths) => Form::Struct(Arc::clone(paths)),
             None if has("stats") => Form::Text,
             None => Form::StructAsText,
@@ -115,7 +115,7 @@ impl Columns {
         } else {
             "path"
         };
-        Decoding { columns: self.clone(), marker, stats, partitions_as_text }
+        Decoding { columns: self.clone(), marker, stats, partitions_as_text, is_old }
     }
 }
 
@@ -226,6 +226,8 @@ struct Decoding {
     marker: &'static str,
     stats: Form,
     partitions_as_text: bool,
+    /// Dates and timestamps are in Spark's old calendar.
+    is_old: bool,
 }
 
 impl Decoding {
@@ -286,6 +288,14 @@ impl Decoding {
                 None => normalized(action, field),
             },
             "partitionValues" if self.partitions_as_text => match parsed("partitionValues_parsed") {
+                Some(parsed)
+                    if self.is_old && parsed.fields().iter().any(|field| field.data_type().is_temporal()) =>
+                {
+                    Err(Error::unsupported(
+                        "the checkpoint has partition values only in Spark's old calendar",
+                    )
+                    .with_hint("delete the checkpoint if the log still has all commits"))
+                }
                 Some(parsed) => partition_values_text(parsed),
                 None => normalized(action, field),
             },

@@ -45,6 +45,8 @@ pub enum Fault {
     ExistsAfter,
     /// Nothing is done, and the store says that it is not allowed.
     Denied,
+    /// It is done, and the store says that it is not allowed.
+    DeniedAfter,
 }
 
 type Script = Box<dyn FnMut(usize, &Call) -> Option<Fault> + Send>;
@@ -119,7 +121,7 @@ fn disturbed<T>(fault: Option<Fault>, path: &Path, answer: Result<T>) -> Result<
         Some(Fault::ExistsBefore | Fault::ExistsAfter) => {
             Err(Error::AlreadyExists { path: path.to_string(), source: "412".into() })
         }
-        Some(Fault::Denied) => Err(denied(path)),
+        Some(Fault::Denied | Fault::DeniedAfter) => Err(denied(path)),
     }
 }
 
@@ -200,7 +202,9 @@ impl ObjectStore for FaultyStore {
                 });
                 twice.boxed()
             }
-            Some(Fault::Denied) => stream::once(std::future::ready(Err(denied(offset)))).boxed(),
+            Some(Fault::Denied | Fault::DeniedAfter) => {
+                stream::once(std::future::ready(Err(denied(offset)))).boxed()
+            }
             Some(_) => stream::once(std::future::ready(Err(lost()))).boxed(),
         }
     }
