@@ -1,13 +1,13 @@
 //! Statistics and partition values as bounds for pruning. (PROTOCOL, "Per-file Statistics".)
 //!
-//! - The maximum of a timestamp may be truncated to milliseconds (a footnote of that section), so it stands
-//!   for the whole millisecond.
-//! - A maximum of a string that ends in U+FFFD may come from an old writer, which truncated the value and
-//!   took U+FFFD for the greatest character. It is not, so the maximum stands for every string with the same
-//!   start.
-//! - Some writers, `deltalake` among them, convert a decimal to a double and write that one's shortest text.
-//!   A decimal of more than 15 digits does not survive this, so such bounds are widened, whoever wrote them.
-//! - A negative count of NULLs or records is unknown.
+//! - The maximum of a timestamp may be truncated to milliseconds (a footnote of that section), so it is
+//!   widened to the end of its millisecond.
+//! - A string maximum that ends in U+FFFD may come from an old writer that truncated the value and assumed
+//!   that U+FFFD is the greatest character. It is not, so the maximum is widened to cover every string with
+//!   the same prefix.
+//! - Some writers, such as `deltalake`, convert decimals to doubles and write the shortest text of the double.
+//!   Decimals of more than 15 digits do not survive this, so such bounds are widened for every writer.
+//! - A negative count of NULLs or records is treated as unknown.
 
 use crate::error::{Error, Result};
 use crate::predicate::{ColumnPath, FileBounds};
@@ -63,7 +63,7 @@ fn counts(counts: &ArrayRef) -> Option<Int64Array> {
     Some(counts.unary_opt(|count| (count >= 0).then_some(count)))
 }
 
-/// Returns lower bounds of the values that the minima `min` were made from.
+/// Returns lower bounds of the values from which a writer derived the minima `min`.
 pub(crate) fn widened_min(min: &ArrayRef) -> Option<ArrayRef> {
     match min.data_type() {
         DataType::Decimal128(precision, _) => widened_decimals(min, *precision, i128::saturating_sub),
@@ -71,29 +71,29 @@ pub(crate) fn widened_min(min: &ArrayRef) -> Option<ArrayRef> {
     }
 }
 
-/// Returns upper bounds of the values that the maxima `max` were made from.
+/// Returns upper bounds of the values from which a writer derived the maxima `max`.
 pub(crate) fn widened_max(max: &ArrayRef) -> Option<ArrayRef> {
     match max.data_type() {
         DataType::Timestamp(TimeUnit::Microsecond, _) => whole_milliseconds(max),
-        DataType::Utf8 => Some(Arc::new(above_old_cuts(max.as_string_opt()?))),
+        DataType::Utf8 => Some(Arc::new(above_old_truncations(max.as_string_opt()?))),
         DataType::Decimal128(precision, _) => widened_decimals(max, *precision, i128::saturating_add),
         _ => Some(Arc::clone(max)),
     }
 }
 
-/// Returns whether the bound in row `file` is certainly the value it was made from, given that the file's
-/// bounds are tight: false for a decimal that may have been rounded to a double.
+/// Returns whether the bound in row `file` is exact, given that the file's bounds are tight. A decimal that
+/// may have been rounded to a double is not.
 pub(crate) fn is_unrounded(bounds: &ArrayRef, file: usize) -> bool {
     bounds
         .as_primitive_opt::<Decimal128Type>()
         .is_none_or(|decimals| decimals.is_null(file) || slack(decimals.value(file)) == 0)
 }
 
-/// Returns how far a decimal may be from the one that a writer turned into a double, both unscaled.
+/// Returns how far a decimal may be from the original that a writer converted to a double. Both are unscaled.
 ///
-/// Decimals of up to 15 digits survive. For others three roundings add up: of the unscaled number to a double,
-/// of its quotient by the power of ten, and of the double to its shortest text; each is off by at most one
-/// part in 2^53. Powers of ten above 10^22 are inexact too. One part in 2^50 covers all of it.
+/// Decimals of up to 15 digits are exact. For longer ones three roundings add up: the unscaled number to a
+/// double, its quotient by the power of ten, and the double to its shortest text. Each is off by at most one
+/// part in 2^53. Powers of ten above 10^22 are inexact too. One part in 2^50 covers all of them.
 fn slack(unscaled: i128) -> i128 {
     const FIRST_OF_16_DIGITS: u128 = 10u128.pow(15);
     match unscaled.unsigned_abs() < FIRST_OF_16_DIGITS {
@@ -102,16 +102,16 @@ fn slack(unscaled: i128) -> i128 {
     }
 }
 
-/// Returns `decimals` moved by their slack, but not beyond the values that the type has.
+/// Returns `decimals` widened by their slack, clamped to the range of the type.
 fn widened_decimals(
     decimals: &ArrayRef,
     precision: u8,
-    moved: impl Fn(i128, i128) -> i128,
+    widen: impl Fn(i128, i128) -> i128,
 ) -> Option<ArrayRef> {
     let greatest = 10i128.checked_pow(precision.into())? - 1;
     let decimals = decimals.as_primitive_opt::<Decimal128Type>()?;
     let widened =
-        decimals.unary::<_, Decimal128Type>(|value| moved(value, slack(value)).clamp(-greatest, greatest));
+        decimals.unary::<_, Decimal128Type>(|value| widen(value, slack(value)).clamp(-greatest, greatest));
     Some(Arc::new(widened.with_data_type(decimals.data_type().clone())))
 }
 
@@ -123,14 +123,14 @@ fn whole_milliseconds(max: &ArrayRef) -> Option<ArrayRef> {
 }
 
 /// Returns `max` with the greatest character in place of a final U+FFFD.
-fn above_old_cuts(max: &StringArray) -> StringArray {
-    const OLD_END: char = '\u{fffd}';
-    let is_cut = |text: Option<&str>| text.is_some_and(|text| text.ends_with(OLD_END));
-    if !max.iter().any(is_cut) {
+fn above_old_truncations(max: &StringArray) -> StringArray {
+    const OLD_SUFFIX: char = '\u{fffd}';
+    let is_truncated = |text: Option<&str>| text.is_some_and(|text| text.ends_with(OLD_SUFFIX));
+    if !max.iter().any(is_truncated) {
         return max.clone();
     }
-    let widened = |text: &str| match text.strip_suffix(OLD_END) {
-        Some(start) => format!("{start}{}", char::MAX),
+    let widened = |text: &str| match text.strip_suffix(OLD_SUFFIX) {
+        Some(prefix) => format!("{prefix}{}", char::MAX),
         None => text.to_owned(),
     };
     max.iter().map(|text| text.map(widened)).collect()

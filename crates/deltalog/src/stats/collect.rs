@@ -1,11 +1,11 @@
-//! `add.stats` of a data file, from its Parquet footer (protocol, "Per-file Statistics"; table properties
-//! `delta.dataSkippingNumIndexedCols` and `delta.dataSkippingStatsColumns`).
+//! Builds `add.stats` of a data file from its Parquet footer. (PROTOCOL, "Per-file Statistics"; table
+//! properties `delta.dataSkippingNumIndexedCols` and `delta.dataSkippingStatsColumns`.)
 //!
-//! - `numRecords` is always there; `tightBounds` is left out, which says true.
-//! - As the JVM writer does, booleans and binary have no minimum and maximum. A list or map has no
-//!   `nullCount`: a footer counts what is in it.
-//! - Parquet's maximum of a floating-point column passes over NaN, which Spark and readers that are built on
-//!   it take for the greatest number. So it is written only if the caller knows that there is none.
+//! - `numRecords` is always written. `tightBounds` is omitted, which means true.
+//! - As with the JVM writer, booleans and binary columns have no minimum and maximum. A list or map has no
+//!   `nullCount`, because the footer counts its elements.
+//! - The maximum of a floating-point column in Parquet ignores NaN, but Spark orders NaN above all other
+//!   numbers. The maximum is therefore written only if the caller knows that the file has no NaN.
 
 use super::footer::FooterColumn;
 use super::json::{Side, value_json};
@@ -16,34 +16,34 @@ use crate::protocol::text::json_string;
 use arrow::datatypes::{DataType, Fields, Schema};
 use parquet::file::metadata::ParquetMetaData;
 
-/// The columns that statistics are kept of.
+/// The columns for which statistics are collected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexedColumns {
-    /// All.
+    /// All columns.
     All,
-    /// The first so many leaf columns, in the schema's order, where a list or map counts as one:
+    /// The first N leaf columns in schema order, where a list or map counts as one:
     /// `delta.dataSkippingNumIndexedCols`.
     First(usize),
-    /// These, and what is in them if they are structs: `delta.dataSkippingStatsColumns`.
+    /// The named columns, including all fields of those that are structs: `delta.dataSkippingStatsColumns`.
     Chosen(Vec<ColumnPath>),
 }
 
-/// What [`collect_stats`] has to know besides the footer.
+/// The options of [`collect_stats`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CollectOptions {
-    /// The columns that statistics are kept of.
+    /// The columns for which statistics are collected.
     pub columns: IndexedColumns,
-    /// Whether the caller knows that no value of the file is a NaN.
+    /// Whether the caller knows that the file contains no NaN.
     pub without_nan: bool,
 }
 
-/// The statistics of the file that has this footer, as the JSON text of `add.stats`.
+/// Returns the statistics of the file with the footer `metadata`, as the JSON text of `add.stats`.
 ///
-/// `schema` is the table's without its partition columns, by the names the file has; a column that the file
-/// does not have has no statistics.
+/// `schema` is the table's schema without its partition columns, with the column names of the file. A column
+/// that is missing from the file gets no statistics.
 ///
 /// # Errors
-/// CorruptData if the footer counts fewer than no rows.
+/// `CorruptData` if the footer has a negative number of rows.
 pub fn collect_stats(
     metadata: &ParquetMetaData,
     schema: &Schema,
@@ -53,7 +53,7 @@ pub fn collect_stats(
         .row_groups()
         .iter()
         .try_fold(0i64, |sum, group| sum.checked_add(group.num_rows()).filter(|_| group.num_rows() >= 0));
-    let rows = rows.ok_or_else(|| Error::corrupt_data("the footer has an impossible number of rows"))?;
+    let rows = rows.ok_or_else(|| Error::corrupt_data("the footer has an invalid number of rows"))?;
     let (mut min, mut max, mut nulls) = (Object::default(), Object::default(), Object::default());
     for (path, data_type) in indexed(schema, &options.columns) {
         let Some(column) = FooterColumn::find(metadata, path.parts()) else { continue };
@@ -73,8 +73,8 @@ pub fn collect_stats(
     Ok(format!("{{\"numRecords\":{rows},\"minValues\":{min},\"maxValues\":{max},\"nullCount\":{nulls}}}"))
 }
 
-/// The leaf columns of `schema` in order: what is reached through structs only and is no struct itself.
-/// Variants are left out: their statistics are none of a leaf.
+/// Returns the leaf columns of `schema` in order: those that are not structs and are nested in structs only.
+/// Variants are left out, because their statistics do not have the form of a leaf column's.
 pub fn leaf_columns(schema: &Schema) -> Vec<(ColumnPath, DataType)> {
     let mut leaves = Vec::new();
     add_leaves(schema.fields(), &mut Vec::new(), &mut leaves);
@@ -105,7 +105,7 @@ fn indexed(schema: &Schema, columns: &IndexedColumns) -> Vec<(ColumnPath, DataTy
     leaves
 }
 
-/// A JSON object being written, its members in the order they came.
+/// A JSON object under construction, with its members in insertion order.
 #[derive(Default)]
 struct Object(Vec<(String, Member)>);
 
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bounds_of_dates_in_an_old_calendar_are_left_out() {
+    fn bounds_of_dates_in_the_old_calendar_are_left_out() {
         let dates: ArrayRef = Arc::new(Date32Array::from(vec![-170_000]));
         let data =
             RecordBatch::try_from_iter([("d", dates), ("n", Arc::new(Int32Array::from(vec![7])) as _)])

@@ -1,11 +1,12 @@
-//! `add.stats`, a column of JSON texts, to Arrow.
+//! Decodes `add.stats`, a column of JSON texts, to Arrow.
 //!
 //! ```text
-//! {"numRecords":2,"minValues":{"a":{"b":1},"c":"x"},…}   ──>   numRecords  tightBounds  minValues.a.b  maxValues.a.b  nullCount.a.b
+//! {"numRecords":2,"minValues":{"a":{"b":1},"c":"x"},…}
+//!     ──>   numRecords  tightBounds  minValues.a.b  maxValues.a.b  nullCount.a.b
 //! ```
 //!
-//! - One pass over the text; what nobody asked for is skipped without being parsed.
-//! - A text that is no JSON object gives NULL everywhere, as does a file without statistics.
+//! - Each text is read in one pass; values that were not requested are skipped without being parsed.
+//! - A text that is not a JSON object yields NULL everywhere, as does a file without statistics.
 //! - `tightBounds` is true unless the text says otherwise.
 
 use super::leaf::{Leaf, has_bounds};
@@ -17,14 +18,14 @@ use arrow::buffer::BooleanBuffer;
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use std::sync::Arc;
 
-/// The statistics that `minValues`, `maxValues` and `nullCount` hold of a table of schema `schema`, for the
-/// leaf columns `columns`.
+/// Returns the fields of the decoded statistics for the leaf columns `columns` of a table with schema
+/// `schema`.
 ///
-/// A leaf column is one that is reached through structs only and is no struct itself. Lists, maps and binary
-/// columns have a `nullCount` only.
+/// A leaf column is not a struct and is nested in structs only. Lists, maps and binary columns have only a
+/// `nullCount`.
 ///
 /// # Errors
-/// InvalidArgument if a column is not a leaf column of `schema`.
+/// `InvalidArgument` if a column is not a leaf column of `schema`.
 pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
     let mut counts = Tree::default();
     let mut bounds = Tree::default();
@@ -45,10 +46,11 @@ pub fn stats_fields(schema: &Schema, columns: &[ColumnPath]) -> Result<Fields> {
     ]))
 }
 
-/// Reads the statistics of files, one text a file, to a struct array of [`stats_fields`].
+/// Decodes the statistics of files, one text per file, to a struct array of [`stats_fields`].
 ///
 /// # Errors
-/// InvalidArgument if a column is not a leaf column of `schema`. Never because of what a text says.
+/// `InvalidArgument` if a column is not a leaf column of `schema`. The content of a text never causes an
+/// error.
 pub fn decode_stats<'a>(
     stats: impl IntoIterator<Item = Option<&'a str>>,
     schema: &Schema,
@@ -68,7 +70,7 @@ pub fn decode_stats<'a>(
     Ok(with_default_tight_bounds(stats.as_struct(), files))
 }
 
-/// Puts the values of `text` in `top`, or nothing if it is no JSON object.
+/// Reads the values of `text` into `top`. A text that is not a JSON object adds no values.
 fn read_file(text: &str, top: &mut Node) {
     let mut scanner = Scanner::new(text);
     if !scanner.is_object() || read_value(&mut scanner, top).is_none() || !scanner.is_at_end() {
@@ -103,7 +105,7 @@ fn leaf_type<'s>(schema: &'s Schema, column: &ColumnPath) -> Result<&'s DataType
     found.filter(|data_type| !matches!(data_type, DataType::Struct(_))).ok_or_else(missing)
 }
 
-/// Nested fields in the order in which they were first named.
+/// Nested fields in the order of their first occurrence.
 #[derive(Default)]
 struct Tree(Vec<(String, Branch)>);
 
@@ -138,7 +140,7 @@ impl Tree {
     }
 }
 
-/// A value being read.
+/// A builder for the values of a field.
 enum Node {
     Object { fields: Fields, children: Vec<Node> },
     Leaf(Leaf),
@@ -162,7 +164,7 @@ impl Node {
         }
     }
 
-    /// Drops what was read of the file at hand.
+    /// Discards the values read so far for the current file.
     fn forget(&mut self) {
         match self {
             Self::Object { children, .. } => children.iter_mut().for_each(Self::forget),
@@ -185,8 +187,8 @@ impl Node {
     }
 }
 
-/// Reads the value that `scanner` stands at into a node; `None` if the text is broken. Of a key that comes
-/// twice the last value counts.
+/// Reads the value at the position of `scanner` into `node`; returns `None` if the text is malformed. If a
+/// key occurs more than once, its last value wins.
 fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
     let (fields, children) = match node {
         Node::Leaf(leaf) => {
@@ -199,11 +201,11 @@ fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
         child.forget();
     }
     if !scanner.is_object() {
-        // Anything but an object where one belongs: nothing is known.
+        // The value should be an object and is not, so nothing is known.
         scanner.value()?;
         return Some(());
     }
-    // Writers keep the order of the schema, so the next field is mostly the one after the last.
+    // Writers follow the order of the schema, so the next key usually belongs to the next field.
     let mut expected = 0;
     let mut member = scanner.enter()?;
     while let Member::Value(key) = member {
@@ -225,7 +227,7 @@ fn read_value(scanner: &mut Scanner<'_>, node: &mut Node) -> Option<()> {
     Some(())
 }
 
-/// Names are short, so that a loop is quicker than a call.
+/// Returns whether two names are equal. Names are short, so a loop is faster than a call to `memcmp`.
 fn is_same(a: &str, b: &str) -> bool {
     a.len() == b.len() && a.bytes().zip(b.bytes()).all(|(a, b)| a == b)
 }

@@ -1,8 +1,8 @@
-//! What a Parquet footer says about one column of the whole file.
+//! Statistics of one column of a whole file, from its Parquet footer.
 //!
-//! - A statistic counts only if every row group has it, or holds no value it could be about.
-//! - Deprecated `min`/`max` and undefined column orders are believed only for numbers, whose order was never
-//!   in doubt; INT96 never.
+//! - A statistic is used only if every row group has it or contains no value that it would cover.
+//! - Deprecated `min`/`max` and undefined column orders are trusted only for numbers, whose order was always
+//!   well defined, and never for INT96.
 
 use super::json::{Extreme, Side};
 use crate::calendar::may_be_old;
@@ -17,12 +17,12 @@ pub(super) struct FooterColumn<'a> {
     metadata: &'a ParquetMetaData,
     index: usize,
     descriptor: &'a ColumnDescriptor,
-    /// The file is in the old calendar.
+    /// Whether the file may use the old calendar.
     is_old: bool,
 }
 
 impl<'a> FooterColumn<'a> {
-    /// The column at `path`, if the file has it and it is in no list or map.
+    /// Returns the column at `path`, if the file has it and it is not inside a list or map.
     pub(super) fn find(metadata: &'a ParquetMetaData, path: &[String]) -> Option<Self> {
         let columns = metadata.file_metadata().schema_descr().columns();
         let index = columns.iter().position(|c| c.path().parts() == path)?;
@@ -31,7 +31,7 @@ impl<'a> FooterColumn<'a> {
         (descriptor.max_rep_level() == 0).then_some(Self { metadata, index, descriptor, is_old })
     }
 
-    /// The statistics of each row group that has rows.
+    /// Returns the number of rows and the statistics of each row group that has rows.
     fn row_groups(&self) -> impl Iterator<Item = (i64, Option<&'a Statistics>)> {
         let index = self.index;
         let groups = self.metadata.row_groups().iter().filter(|group| group.num_rows() > 0);
@@ -47,12 +47,12 @@ impl<'a> FooterColumn<'a> {
         i64::try_from(statistics?.null_count_opt()?).ok()
     }
 
-    /// How many rows are NULL, themselves or a struct around them.
+    /// Returns the number of rows that are NULL, including those inside a NULL struct.
     pub(super) fn null_count(&self) -> Option<i64> {
         self.row_groups().try_fold(0i64, |sum, (_, statistics)| sum.checked_add(self.nulls(statistics)?))
     }
 
-    /// The least or greatest value, as one of type `data_type`.
+    /// Returns the least or greatest value, as a value of type `data_type`.
     pub(super) fn extreme(&self, data_type: &DataType, side: Side) -> Option<Extreme> {
         let mut found: Option<Extreme> = None;
         for (rows, statistics) in self.row_groups() {
@@ -62,7 +62,7 @@ impl<'a> FooterColumn<'a> {
             let next = self.value(statistics?, data_type, side)?;
             found = Some(match found {
                 None => next,
-                Some(found) => further(found, next, side)?,
+                Some(found) => more_extreme(found, next, side)?,
             });
         }
         found
@@ -112,7 +112,7 @@ impl<'a> FooterColumn<'a> {
         }
     }
 
-    /// The bytes of a minimum or maximum, if the order they were found by is the type's.
+    /// Returns the bytes of a minimum or maximum, if it was computed with the order of the column's type.
     fn ordered_bytes<'s>(&self, statistics: &'s Statistics, side: Side) -> Option<&'s [u8]> {
         let is_bytes = matches!(statistics.physical_type(), Type::BYTE_ARRAY | Type::FIXED_LEN_BYTE_ARRAY);
         let order = self.metadata.file_metadata().column_orders()?.get(self.index)?;
@@ -131,11 +131,11 @@ impl<'a> FooterColumn<'a> {
         use ConvertedType as C;
         let unsigned =
             matches!(self.descriptor.converted_type(), C::UINT_8 | C::UINT_16 | C::UINT_32 | C::UINT_64);
-        !unsigned
-            && !matches!(self.descriptor.logical_type_ref(), Some(LogicalType::Integer(integer)) if !integer.is_signed)
+        let logical = self.descriptor.logical_type_ref();
+        !unsigned && !matches!(logical, Some(LogicalType::Integer(integer)) if !integer.is_signed)
     }
 
-    /// A timestamp of the file in microseconds.
+    /// Converts a timestamp of the file to microseconds, rounding towards `side`.
     fn micros(&self, value: i64, side: Side) -> Option<i64> {
         let unit = match (self.descriptor.logical_type_ref(), self.descriptor.converted_type()) {
             (Some(LogicalType::Timestamp(timestamp)), _) => timestamp.unit,
@@ -152,8 +152,8 @@ impl<'a> FooterColumn<'a> {
     }
 }
 
-/// The one of two values that is further to `side`.
-fn further(a: Extreme, b: Extreme, side: Side) -> Option<Extreme> {
+/// Returns the lesser of two values for `Side::Min`, the greater for `Side::Max`.
+fn more_extreme(a: Extreme, b: Extreme, side: Side) -> Option<Extreme> {
     let order = match (&a, &b) {
         (Extreme::Integer(a), Extreme::Integer(b)) => a.cmp(b),
         (Extreme::Decimal(a), Extreme::Decimal(b)) => a.cmp(b),
@@ -165,7 +165,7 @@ fn further(a: Extreme, b: Extreme, side: Side) -> Option<Extreme> {
     Some(if keep_first { a } else { b })
 }
 
-/// A two's complement number.
+/// Decodes a big-endian two's complement number of at most 16 bytes.
 fn big_endian(bytes: &[u8]) -> Option<i128> {
     let negative = bytes.first()? & 0x80 != 0;
     let mut whole = [if negative { 0xff } else { 0 }; 16];

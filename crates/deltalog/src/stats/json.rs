@@ -1,38 +1,38 @@
-//! Statistics as JSON text, each value a bound after it was written.
+//! Statistics as JSON text. Each value is still a bound after it was written.
 //!
-//! - Numbers are written digit by digit, never by way of a floating-point number of less precision.
-//! - Strings are cut off after 32 characters, timestamps at the millisecond: a minimum downwards, a maximum
-//!   upwards, or left out.
+//! - Numbers are written with all their digits, never through a floating-point number of lower precision.
+//! - Strings are truncated to 32 characters and timestamps to milliseconds: a minimum is rounded down, a
+//!   maximum is rounded up or left out.
 
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 use arrow::datatypes::DataType;
 
-/// The longest string that is not cut off, in characters.
+/// The length of the longest string that is not truncated, in characters.
 const MAX_CHARACTERS: usize = 32;
 
-/// Which way a value may be rounded.
+/// Whether a value is a minimum, which may be rounded down, or a maximum, which may be rounded up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Min,
     Max,
 }
 
-/// The least or greatest value of a column, as the footer has it.
+/// The least or greatest value of a column, as read from the footer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Extreme {
     Integer(i64),
-    /// Unscaled.
+    /// The unscaled value.
     Decimal(i128),
     Float(f64),
     Text(String),
 }
 
-/// `value` of a column of type `data_type` as JSON; `None` if no bound can be written.
+/// Returns `value` of a column of type `data_type` as JSON, or `None` if no bound can be written.
 pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> Option<String> {
     match (value, data_type) {
         (Extreme::Integer(v), DataType::Date32) => {
             let date = date_text(i32::try_from(*v).ok()?);
-            // A year that needs a sign is not what readers expect of `yyyy-MM-dd`.
+            // Readers expect `yyyy-MM-dd`, which has no room for a sign or a fifth digit of the year.
             (date.len() == 10).then(|| format!("\"{date}\""))
         }
         (Extreme::Integer(v), DataType::Timestamp(_, zone)) => {
@@ -48,40 +48,40 @@ pub(super) fn value_json(value: &Extreme, data_type: &DataType, side: Side) -> O
         }
         (Extreme::Integer(v), _) => Some(v.to_string()),
         (Extreme::Decimal(v), DataType::Decimal128(_, scale)) => decimal_text(*v, *scale),
-        // All digits of the binary number, so that it is the same to whoever reads it with more precision.
+        // All digits are written, so that a reader with more precision gets the same number.
         (Extreme::Float(v), _) => v.is_finite().then(|| format!("{v:?}")),
         (Extreme::Text(v), _) => {
-            let cut = match side {
+            let truncated = match side {
                 Side::Min => v.chars().take(MAX_CHARACTERS).collect(),
-                Side::Max => cut_upwards(v)?,
+                Side::Max => truncate_upwards(v)?,
             };
-            Some(json_string(&cut))
+            Some(json_string(&truncated))
         }
         _ => None,
     }
 }
 
-/// A string that no string is greater than that starts as `text` does, and that is not longer than needed.
+/// Truncates `text` to a string that is not less than it, or returns `None` if that takes too many characters.
 ///
-/// As the JVM writer does, the cut is followed by one character above the one cut off. Only after the
-/// greatest character there is none above, so those are kept; a string with too many of them has no bound.
-fn cut_upwards(text: &str) -> Option<String> {
+/// As in the JVM writer, the first character that is dropped is replaced by a greater one. The greatest
+/// character has none above it, so it is kept; a string with too many of those has no bound.
+fn truncate_upwards(text: &str) -> Option<String> {
     let mut characters = text.chars();
-    let mut cut: String = characters.by_ref().take(MAX_CHARACTERS).collect();
+    let mut truncated: String = characters.by_ref().take(MAX_CHARACTERS).collect();
     for kept in 0.. {
         match characters.next() {
-            None => return Some(cut),
-            Some(c) if c < '\u{7f}' => cut.push('\u{7f}'),
-            Some(c) if c < char::MAX => cut.push(char::MAX),
+            None => return Some(truncated),
+            Some(c) if c < '\u{7f}' => truncated.push('\u{7f}'),
+            Some(c) if c < char::MAX => truncated.push(char::MAX),
             Some(c) if kept < MAX_CHARACTERS => {
-                cut.push(c);
+                truncated.push(c);
                 continue;
             }
             Some(_) => return None,
         }
         break;
     }
-    Some(cut)
+    Some(truncated)
 }
 
 #[cfg(test)]
@@ -91,10 +91,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_cut_string_is_a_bound(text in "[a\u{7e}\u{7f}\u{e9}\u{10fffe}\u{10ffff}]{0,70}") {
-            if let Some(cut) = cut_upwards(&text) {
-                prop_assert!(cut.as_bytes() >= text.as_bytes());
-                prop_assert!(text.chars().count() > MAX_CHARACTERS || cut == text);
+        fn a_truncated_maximum_is_an_upper_bound(text in "[a\u{7e}\u{7f}\u{e9}\u{10fffe}\u{10ffff}]{0,70}") {
+            if let Some(truncated) = truncate_upwards(&text) {
+                prop_assert!(truncated.as_bytes() >= text.as_bytes());
+                prop_assert!(text.chars().count() > MAX_CHARACTERS || truncated == text);
             }
         }
     }

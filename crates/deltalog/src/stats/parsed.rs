@@ -1,14 +1,13 @@
-//! `add.stats_parsed` of a checkpoint, a struct, in the form of [`super::decode_stats`] (protocol,
-//! "Checkpoint Schema").
+//! Converts `add.stats_parsed`, a struct column of a checkpoint, to the form of [`super::decode_stats`].
+//! (PROTOCOL, "Checkpoint Schema".)
 //!
 //! ```text
 //! stats_parsed.minValues.a: Int32   ──the table has a: Int64──>   minValues.a: Int64
 //! ```
 //!
-//! - Whatever the checkpoint has in another place or of another type than the table is brought to the table's
-//!   type if no value can change on the way, and is not known otherwise: types that were widened since
-//!   (protocol, "Type Widening"), INT96, other units of time.
-//! - A field that is NULL, or whose struct is, is not known.
+//! - Fields are found by name. A field of another type than the table's is converted if no value can change,
+//!   and is unknown otherwise. Types differ after "Type Widening", for INT96, and for other units of time.
+//! - A field that is NULL, or is in a struct that is NULL, is unknown.
 
 use std::sync::Arc;
 
@@ -21,18 +20,19 @@ use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 
-/// The statistics that `parsed`, a column `stats_parsed` of any shape, has of the leaf columns `columns` of a
-/// table of schema `schema`: a struct array of [`stats_fields`].
+/// Converts `parsed`, a `stats_parsed` column of any shape, to a struct array of [`stats_fields`] for the leaf
+/// columns `columns` of a table with schema `schema`.
 ///
 /// # Errors
-/// InvalidArgument if a column is not a leaf column of `schema`. Never because of what `parsed` is like.
+/// `InvalidArgument` if a column is not a leaf column of `schema`. The content of `parsed` never causes an
+/// error.
 pub fn normalize_stats(parsed: &StructArray, schema: &Schema, columns: &[ColumnPath]) -> Result<StructArray> {
     let fields = stats_fields(schema, columns)?;
     let stats = as_struct(Some(&(Arc::new(parsed.clone()) as ArrayRef)), &fields, parsed.len())?;
     Ok(with_default_tight_bounds(&stats, parsed.len()))
 }
 
-/// The struct of `fields` that `array` has; NULLs inside for what it does not have.
+/// Returns `array` as a struct of `fields`, with NULL for fields that it does not have.
 fn as_struct(array: Option<&ArrayRef>, fields: &Fields, rows: usize) -> Result<StructArray> {
     let found = array.and_then(|array| array.as_struct_opt());
     let child = |field: &arrow::datatypes::FieldRef| -> Result<ArrayRef> {
@@ -49,7 +49,7 @@ fn as_struct(array: Option<&ArrayRef>, fields: &Fields, rows: usize) -> Result<S
         .map_err(|error| Error::schema_mismatch("statistics do not fit their type").with_source(error))
 }
 
-/// The field `name` of `parent`, NULL wherever `parent` is.
+/// Returns the field `name` of `parent`, with NULL wherever `parent` is NULL.
 fn visible(parent: &StructArray, name: &str) -> Option<ArrayRef> {
     let child = parent.column_by_name(name)?;
     if parent.null_count() == 0 {
@@ -62,10 +62,12 @@ fn visible(parent: &StructArray, name: &str) -> Option<ArrayRef> {
 /// Converts bounds to type `to`, with NULL for values that do not fit; returns `None` if their order or values could
 /// change.
 ///
-/// Timestamps of a finer unit are floored to microseconds, which a minimum may be and a maximum is widened for.
+/// Timestamps of a finer unit are rounded down to microseconds. This keeps a minimum a lower bound, and maxima are
+/// widened to the end of their millisecond later.
 pub(crate) fn lossless(array: &ArrayRef, to: &DataType) -> Option<ArrayRef> {
     let is_trusted = match (array.data_type(), to) {
-        // INT96 and old writers have no zone: their times are UTC for a column with one. The reverse is not true.
+        // INT96 values and those of old writers have no zone and are in UTC, so they fit a column with a zone. An
+        // instant does not fit a column without one.
         (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => false,
         // Strings stored as bytes may have been compared as signed bytes.
         (from, DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) => from.is_string(),

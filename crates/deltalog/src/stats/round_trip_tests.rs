@@ -1,9 +1,11 @@
-//! Statistics of files that were really written, and texts of every kind.
+//! Statistics collected from Parquet files and decoded again, and malformed texts.
 
 use super::{CollectOptions, IndexedColumns, StatsBounds, collect_stats, decode_stats, leaf_columns};
 use crate::predicate::{ColumnPath, FileBounds, ParseMode, filter_mask, parse, prune};
 use arrow::array::*;
-use arrow::datatypes::{DataType, Field, Fields, Schema, TimeUnit};
+use arrow::datatypes::{
+    ArrowPrimitiveType, DataType, Decimal128Type, Field, Fields, Float32Type, Int64Type, Schema, TimeUnit,
+};
 use parquet::arrow::ArrowWriter;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use parquet::file::metadata::ParquetMetaData;
@@ -11,8 +13,9 @@ use parquet::file::properties::WriterProperties;
 use proptest::prelude::*;
 use std::sync::Arc;
 
-fn written(batch: &RecordBatch, rows_a_group: usize) -> ParquetMetaData {
-    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(rows_a_group)).build();
+/// Writes `batch` to a Parquet file and returns its footer.
+fn written(batch: &RecordBatch, rows_per_group: usize) -> ParquetMetaData {
+    let properties = WriterProperties::builder().set_max_row_group_row_count(Some(rows_per_group)).build();
     let mut file = Vec::new();
     let mut writer = ArrowWriter::try_new(&mut file, batch.schema(), Some(properties)).unwrap();
     writer.write(batch).unwrap();
@@ -77,7 +80,7 @@ fn batch(rows: &[Row]) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, a)| (n, a, true))).unwrap()
 }
 
-/// For each column whether all rows are within what is known of them.
+/// Asserts for each column that all rows are within its bounds and that its NULL count is right.
 fn assert_bounds_hold(bounds: &StatsBounds, batch: &RecordBatch) -> Result<(), TestCaseError> {
     for (path, data_type) in leaf_columns(&batch.schema()) {
         let column = match path.parts() {
@@ -115,47 +118,56 @@ fn assert_bounds_hold(bounds: &StatsBounds, batch: &RecordBatch) -> Result<(), T
     Ok(())
 }
 
-/// Compares a row of `column` with the first of a bound.
+/// Returns a function that compares a row of `column` with the first row of a bound.
 fn make_comparator_of(column: &ArrayRef) -> impl Fn(&ArrayRef, usize) -> std::cmp::Ordering {
     let column = column.clone();
     move |bound, row| arrow::array::make_comparator(&column, bound, Default::default()).unwrap()(row, 0)
+}
+
+/// Returns the first value of `array`, or `None` if it is NULL.
+fn first<T: ArrowPrimitiveType>(array: &ArrayRef) -> Option<T::Native> {
+    array.as_primitive::<T>().iter().next().flatten()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn what_is_collected_holds(rows in rows(), rows_a_group in 1usize..6) {
+    fn collected_statistics_are_bounds(rows in rows(), rows_per_group in 1usize..6) {
         let batch = batch(&rows);
         let without_nan = rows.iter().all(|r| !r.3.is_some_and(f32::is_nan));
-        let text = collect_stats(&written(&batch, rows_a_group), &batch.schema(), &all(without_nan)).unwrap();
+        let text = collect_stats(&written(&batch, rows_per_group), &batch.schema(), &all(without_nan)).unwrap();
         serde_json::from_str::<serde_json::Value>(&text).unwrap();
         let columns = paths(&batch.schema());
         let stats = decode_stats([Some(text.as_str())], &batch.schema(), &columns).unwrap();
         let bounds = StatsBounds::new(stats.clone(), None).unwrap();
         prop_assert_eq!(bounds.num_records().unwrap().value(0), rows.len() as i64);
         assert_bounds_hold(&bounds, &batch)?;
-        // Tight where nothing is cut off.
+        // Bounds are tight where nothing is truncated.
         let min = bounds.min(&ColumnPath::new(["i64"])).unwrap();
-        prop_assert_eq!(min.as_primitive::<arrow::datatypes::Int64Type>().iter().next().flatten(), rows.iter().filter_map(|r| r.1).min());
-        // The bounds of decimals are wider than their text, which other writers may have rounded.
+        let expected = rows.iter().filter_map(|r| r.1).min();
+        prop_assert_eq!(first::<Int64Type>(&min), expected);
+        // The bounds of decimals are wider than their text, because other writers may have rounded it.
         let max = stats.column_by_name("maxValues").unwrap().as_struct().column_by_name("d38").unwrap();
         let expected = rows.iter().filter_map(|r| r.2).max().map(|v| i128::from(v) * 10i128.pow(20));
-        prop_assert_eq!(max.as_primitive::<arrow::datatypes::Decimal128Type>().iter().next().flatten(), expected);
+        prop_assert_eq!(first::<Decimal128Type>(max), expected);
         let max = bounds.max(&ColumnPath::new(["f32"])).unwrap();
         let expected = rows.iter().filter_map(|r| r.3).reduce(f32::max).filter(|_| without_nan);
-        prop_assert_eq!(max.as_primitive::<arrow::datatypes::Float32Type>().iter().next().flatten(), expected);
+        prop_assert_eq!(first::<Float32Type>(&max), expected);
         let min = bounds.min(&ColumnPath::new(["s"])).unwrap();
-        let expected = rows.iter().filter_map(|r| r.4.as_ref()).min().map(|s| s.chars().take(32).collect::<String>());
+        let least = rows.iter().filter_map(|r| r.4.as_ref()).min();
+        let expected = least.map(|s| s.chars().take(32).collect::<String>());
         let min = min.as_string::<i32>().iter().next().flatten();
         prop_assert_eq!(min.is_some(), expected.is_some());
-        // The Parquet writer itself cuts off after 64 bytes.
-        let is_tight = |min: &str, least: &str| min == least || (least.starts_with(min) && least.len() > 64 && min.len() > 60);
+        // The Parquet writer itself truncates after 64 bytes.
+        let is_tight = |min: &str, least: &str| {
+            min == least || (least.starts_with(min) && least.len() > 64 && min.len() > 60)
+        };
         prop_assert!(min.zip(expected.as_deref()).is_none_or(|(min, least)| is_tight(min, least)));
     }
 
     #[test]
-    fn no_text_is_harmful(text in r#"(\{|\}|"numRecords"|"minValues"|"a"|:|,|1|-|"|\[|null|\PC){0,20}"#) {
+    fn no_text_causes_an_error(text in r#"(\{|\}|"numRecords"|"minValues"|"a"|:|,|1|-|"|\[|null|\PC){0,20}"#) {
         let schema = Schema::new(vec![Field::new("a", DataType::Decimal128(5, 2), true)]);
         prop_assert_eq!(decode_stats([Some(text.as_str())], &schema, &paths(&schema)).unwrap().len(), 1);
     }
@@ -172,7 +184,7 @@ fn decoded(data_type: DataType, json: &str) -> ArrayRef {
 }
 
 #[test]
-fn values_that_do_not_parse_lose_the_statistic_only() {
+fn a_value_that_does_not_parse_loses_only_its_own_statistic() {
     let utc = || DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let ntz = || DataType::Timestamp(TimeUnit::Microsecond, None);
     let decimal = || DataType::Decimal128(10, 2);
@@ -207,7 +219,7 @@ fn values_that_do_not_parse_lose_the_statistic_only() {
 }
 
 #[test]
-fn tight_bounds_are_true_unless_said_otherwise() {
+fn tight_bounds_is_true_by_default() {
     let schema = Schema::new(vec![Field::new("a", DataType::Int32, true)]);
     let texts = [
         Some(r#"{"numRecords":1}"#),
@@ -224,7 +236,7 @@ fn tight_bounds_are_true_unless_said_otherwise() {
 }
 
 #[test]
-fn partition_values_and_cut_off_timestamps_bound() {
+fn pruning_uses_partition_values_and_truncated_timestamps() {
     let utc = DataType::Timestamp(TimeUnit::Microsecond, Some("UTC".into()));
     let schema = Schema::new(vec![Field::new("p", DataType::Utf8, true), Field::new("t", utc, true)]);
     let stats = r#"{"numRecords":2,"maxValues":{"t":"1970-01-01T00:00:01.000Z"}}"#;
@@ -247,7 +259,7 @@ fn partition_values_and_cut_off_timestamps_bound() {
 }
 
 #[test]
-fn only_the_indexed_columns_have_statistics() {
+fn only_indexed_columns_have_statistics() {
     let batch = batch(&[(Some(1), Some(2), Some(3), Some(4.0), Some("x".into()), Some(true), Some(1_500))]);
     let of = |columns| {
         let options = CollectOptions { columns, without_nan: true };

@@ -1,20 +1,19 @@
-//! Pulls a few values out of a JSON text without parsing the rest.
+//! Extracts a few values from a JSON text without parsing the rest.
 //!
 //! ```text
 //! {"numRecords":2,"minValues":{"a":1,"b":{"c":"x"}}}
 //!               └ a value, as text      └ a value, as text
 //! ```
 //!
-//! - One pass over the bytes; what nobody asked for is passed over by counting brackets outside of strings.
-//! - The text is followed to its end: one that is cut off, or goes on after its last bracket, is refused,
-//!   however much of it was read before.
-//! - What is between the brackets of a value that is passed over is not checked. Whether a value that is
-//!   handed out means something is for the caller to say.
-//! - No recursion, so no text exhausts the stack.
+//! - The bytes are read in one pass; values that were not requested are skipped by counting brackets outside
+//!   of strings.
+//! - A text that is truncated, or continues after its closing bracket, is refused.
+//! - The content of a skipped value is not checked. The caller decides whether a returned value is valid.
+//! - Nothing recurses, so no text can exhaust the stack.
 
 use std::borrow::Cow;
 
-/// A place in a JSON text.
+/// A position in a JSON text.
 pub(super) struct Scanner<'t> {
     text: &'t str,
     at: usize,
@@ -44,25 +43,25 @@ impl<'t> Scanner<'t> {
         Some(())
     }
 
-    /// Whether nothing but white space is left.
+    /// Returns whether only white space is left.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.skip_space();
         self.at == self.text.len()
     }
 
-    /// Whether an object begins here.
+    /// Returns whether an object begins here.
     pub(super) fn is_object(&self) -> bool {
         self.peek() == Some(b'{')
     }
 
-    /// Goes to the first value of the object that begins here, and returns its key.
+    /// Advances to the first value of the object that begins here, and returns its key.
     pub(super) fn enter(&mut self) -> Option<Member<'t>> {
         self.take(b'{')?;
         self.skip_space();
         if self.take(b'}').is_some() { Some(Member::End) } else { self.key() }
     }
 
-    /// Goes from the end of a value to the next value of the same object, and returns its key.
+    /// Advances from the end of a value to the next value of the same object, and returns its key.
     pub(super) fn next(&mut self) -> Option<Member<'t>> {
         self.skip_space();
         if self.take(b'}').is_some() {
@@ -90,7 +89,7 @@ impl<'t> Scanner<'t> {
         Some(Member::Value(key))
     }
 
-    /// Goes to the end of the value that begins here, and returns its text.
+    /// Advances to the end of the value that begins here, and returns its text.
     pub(super) fn value(&mut self) -> Option<&'t str> {
         let start = self.at;
         match self.peek()? {
@@ -106,7 +105,7 @@ impl<'t> Scanner<'t> {
         self.text.get(start..self.at)
     }
 
-    /// Past the string that begins here.
+    /// Advances past the string that begins here.
     fn string(&mut self) -> Option<()> {
         let bytes = self.text.as_bytes();
         self.at += 1;
@@ -120,7 +119,7 @@ impl<'t> Scanner<'t> {
         }
     }
 
-    /// Past the object or array that begins here.
+    /// Advances past the object or array that begins here.
     fn brackets(&mut self) -> Option<()> {
         let bytes = self.text.as_bytes();
         let mut open = 0usize;
@@ -142,8 +141,10 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// The first place from `at` on whose byte `marks` marks; `marks` takes eight bytes at once and sets the
-/// highest bit of those it looks for, and may set others after the first.
+/// Returns the first position from `at` on whose byte is marked by `marks`.
+///
+/// `marks` takes eight bytes at once and sets the highest bit of those it looks for. It may also set bits of
+/// other bytes after the first match.
 fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize> {
     while let Some(word) = bytes.get(at..at + 8).and_then(|eight| eight.try_into().ok()) {
         let found = marks(u64::from_le_bytes(word));
@@ -153,7 +154,7 @@ fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize
         at += 8;
     }
     let rest = bytes.get(at..)?;
-    // Bytes that no one looks for.
+    // No caller looks for this byte.
     let mut word = [b'0'; 8];
     word.get_mut(..rest.len())?.copy_from_slice(rest);
     let found = marks(u64::from_le_bytes(word));
@@ -163,7 +164,7 @@ fn find(bytes: &[u8], mut at: usize, marks: impl Fn(u64) -> u64) -> Option<usize
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHEST: u64 = 0x8080_8080_8080_8080;
 
-/// Marks the bytes that are one of `wanted`.
+/// Marks the bytes that are equal to one of `wanted`.
 fn either<const N: usize>(word: u64, wanted: [u8; N]) -> u64 {
     wanted.into_iter().fold(0, |marks, byte| {
         let zero_where_equal = word ^ (ONES * u64::from(byte));
@@ -171,16 +172,16 @@ fn either<const N: usize>(word: u64, wanted: [u8; N]) -> u64 {
     })
 }
 
-/// Marks blanks, line ends and the other bytes up to a blank.
+/// Marks all bytes up to and including the space character: white space and control characters.
 fn blanks(word: u64) -> u64 {
     word.wrapping_sub(ONES * 0x21) & !word & HIGHEST
 }
 
-/// What comes next in an object.
+/// The next element of an object.
 pub(super) enum Member<'t> {
     /// A value, with its key.
     Value(Cow<'t, str>),
-    /// The object's end.
+    /// The end of the object.
     End,
 }
 
@@ -190,7 +191,7 @@ mod tests {
     use proptest::prelude::*;
     use serde_json::Value;
 
-    /// The members of an object as texts.
+    /// Returns the members of an object as texts, or `None` if the text is refused.
     fn members(text: &str) -> Option<Vec<(String, String)>> {
         let mut scanner = Scanner::new(text);
         let mut found = Vec::new();
@@ -222,21 +223,26 @@ mod tests {
 
     proptest! {
         #[test]
-        fn members_are_those_of_a_full_parser(value in json(), pretty: bool) {
-            let text = if pretty { serde_json::to_string_pretty(&value) } else { serde_json::to_string(&value) }.unwrap();
+        fn members_match_those_of_a_full_parser(value in json(), pretty: bool) {
+            let to_text = if pretty { serde_json::to_string_pretty } else { serde_json::to_string };
+            let text = to_text(&value).unwrap();
             match value.as_object() {
                 None => prop_assert!(members(&text).is_none()),
                 Some(object) => {
-                    let found: Vec<(String, Value)> =
-                        members(&text).unwrap().into_iter().map(|(key, text)| (key, serde_json::from_str(&text).unwrap())).collect();
-                    let expected: Vec<(String, Value)> = object.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+                    let found: Vec<(String, Value)> = members(&text)
+                        .unwrap()
+                        .into_iter()
+                        .map(|(key, text)| (key, serde_json::from_str(&text).unwrap()))
+                        .collect();
+                    let expected: Vec<(String, Value)> =
+                        object.iter().map(|(key, value)| (key.clone(), value.clone())).collect();
                     prop_assert_eq!(found, expected);
                 }
             }
         }
 
         #[test]
-        fn a_text_that_is_cut_off_is_refused(value in json(), cut: prop::sample::Index) {
+        fn a_truncated_text_is_refused(value in json(), cut: prop::sample::Index) {
             let text = value.to_string();
             prop_assume!(value.is_object());
             let end = text.floor_char_boundary(cut.index(text.len()));
@@ -244,13 +250,13 @@ mod tests {
         }
 
         #[test]
-        fn no_text_breaks_the_scanner(text in r#"([{}\[\]",:\\ 1a]|\PC){0,40}"#) {
+        fn no_text_makes_the_scanner_panic(text in r#"([{}\[\]",:\\ 1a]|\PC){0,40}"#) {
             let _ = members(&text);
         }
     }
 
     #[test]
-    fn what_is_no_object_is_refused() {
+    fn a_text_that_is_not_an_object_is_refused() {
         for text in [
             "",
             "{",
