@@ -1,33 +1,34 @@
-//! The bytes of a vector, in the log as in files. (PROTOCOL, "Deletion Vector Format".)
+//! The serialized form of a vector, both in the log and in files. (PROTOCOL, "Deletion Vector Format".)
 //!
 //! ```text
 //! portable   u32 magic 1681511377 │ u64 buckets │ u32 key, 32-bit Roaring bitmap │ u32 key, 32-bit Roaring bitmap │ …
 //! native     u32 magic 1681511376 │ u32 buckets │ u32 size, 32-bit Roaring bitmap │ u32 size, 32-bit Roaring bitmap │ …
 //! ```
 //!
-//! - The protocol describes the portable format, which is little endian. Its example of a vector within the
-//!   log ("JSON Example 3 — Inline") is in the native one, which is older, big endian there, and has no keys:
-//!   they count from zero.
-//! - Keys, the upper halves of row numbers, ascend and have no sign bit; some writers have a bucket for every
-//!   key, empty ones too.
-//! - The bytes are used up to the last.
-//! - Memory is bounded by the bytes: a bitmap is taken container by container, each of which is in the bytes
-//!   in full or as runs.
+//! - The protocol describes the portable format, which is little endian. Its example of an inline vector
+//!   ("JSON Example 3 — Inline") uses the native format. That format is older, is big endian in the example,
+//!   and has implicit keys that count from zero.
+//! - Keys are the upper halves of row numbers. They ascend and have no sign bit. Some writers write a bucket
+//!   for every key, including empty ones.
+//! - Trailing bytes are an error.
+//! - Memory is bounded by the number of bytes: a bitmap is read container by container, and each container is
+//!   stored in full or as runs.
 
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 use crate::error::{Error, Result};
 
-/// "Indicates that the following bytes are serialized in this exact format."
+/// The magic number of the portable format.
 const PORTABLE: u32 = 1_681_511_377;
+/// The magic number of the native format.
 const NATIVE: u32 = 1_681_511_376;
-/// A key, and a bitmap without containers.
-const LEAST_BUCKET: usize = 4 + 8;
+/// The size of the smallest bucket in bytes: a key, and a bitmap without containers.
+const MIN_BUCKET_BYTES: usize = 4 + 8;
 
-/// The rows that `bytes` stand for, of which there must be `cardinality`.
+/// Decodes `bytes` to a set of rows, which must have `cardinality` elements.
 ///
 /// # Errors
-/// `CorruptData`.
+/// `CorruptData` if the bytes are malformed or the cardinality differs.
 pub(super) fn decode(mut bytes: &[u8], cardinality: i64) -> Result<RoaringTreemap> {
     let magic = take(&mut bytes)?;
     let buckets = match (u32::from_le_bytes(magic), u32::from_be_bytes(magic)) {
@@ -44,14 +45,14 @@ pub(super) fn decode(mut bytes: &[u8], cardinality: i64) -> Result<RoaringTreema
     match u64::try_from(cardinality) {
         Ok(expected) if expected == rows.len() => Ok(rows),
         _ => Err(Error::corrupt_data(format!(
-            "the deletion vector holds {} rows, its descriptor says {cardinality}",
+            "the deletion vector holds {} rows, but its descriptor says {cardinality}",
             rows.len()
         ))),
     }
 }
 
 fn portable(mut bytes: &[u8]) -> Result<Vec<(u32, RoaringBitmap)>> {
-    let count = plausible(u64::from_le_bytes(take(&mut bytes)?), bytes)?;
+    let count = checked_count(u64::from_le_bytes(take(&mut bytes)?), bytes)?;
     let mut buckets: Vec<(u32, RoaringBitmap)> = Vec::new();
     for _ in 0..count {
         let key = u32::from_le_bytes(take(&mut bytes)?);
@@ -60,25 +61,25 @@ fn portable(mut bytes: &[u8]) -> Result<Vec<(u32, RoaringBitmap)>> {
         }
         buckets.push((key, bitmap(&mut bytes)?));
     }
-    at_end(bytes).map(|()| buckets)
+    ensure_empty(bytes).map(|()| buckets)
 }
 
 fn native(mut bytes: &[u8], number: fn([u8; 4]) -> u32) -> Result<Vec<(u32, RoaringBitmap)>> {
-    let count = plausible(number(take(&mut bytes)?).into(), bytes)?;
+    let count = checked_count(number(take(&mut bytes)?).into(), bytes)?;
     let mut buckets = Vec::new();
     for key in 0..count {
         let size = usize::try_from(number(take(&mut bytes)?)).unwrap_or(usize::MAX);
-        let (mut bucket, rest) = bytes.split_at_checked(size).ok_or_else(breaks_off)?;
+        let (mut bucket, rest) = bytes.split_at_checked(size).ok_or_else(truncated)?;
         buckets.push((key, bitmap(&mut bucket)?));
-        at_end(bucket)?;
+        ensure_empty(bucket)?;
         bytes = rest;
     }
-    at_end(bytes).map(|()| buckets)
+    ensure_empty(bytes).map(|()| buckets)
 }
 
-/// `count`, if so many buckets can be in `bytes`.
-fn plausible(count: u64, bytes: &[u8]) -> Result<u32> {
-    u32::try_from(count).ok().filter(|_| count <= (bytes.len() / LEAST_BUCKET) as u64).ok_or_else(|| {
+/// Returns `count` if that many buckets fit in `bytes`.
+fn checked_count(count: u64, bytes: &[u8]) -> Result<u32> {
+    u32::try_from(count).ok().filter(|_| count <= (bytes.len() / MIN_BUCKET_BYTES) as u64).ok_or_else(|| {
         Error::corrupt_data(format!("the deletion vector claims {count} buckets in {} bytes", bytes.len()))
     })
 }
@@ -89,20 +90,20 @@ fn bitmap(bytes: &mut &[u8]) -> Result<RoaringBitmap> {
     })
 }
 
-fn at_end(bytes: &[u8]) -> Result<()> {
+fn ensure_empty(bytes: &[u8]) -> Result<()> {
     match bytes {
         [] => Ok(()),
-        _ => Err(Error::corrupt_data(format!("the deletion vector has {} bytes too many", bytes.len()))),
+        _ => Err(Error::corrupt_data(format!("the deletion vector has {} trailing bytes", bytes.len()))),
     }
 }
 
-/// The next `N` bytes.
+/// Removes the next `N` bytes from `bytes` and returns them.
 fn take<const N: usize>(bytes: &mut &[u8]) -> Result<[u8; N]> {
-    let (taken, rest) = bytes.split_first_chunk().ok_or_else(breaks_off)?;
+    let (taken, rest) = bytes.split_first_chunk().ok_or_else(truncated)?;
     *bytes = rest;
     Ok(*taken)
 }
 
-fn breaks_off() -> Error {
-    Error::corrupt_data("the deletion vector breaks off")
+fn truncated() -> Error {
+    Error::corrupt_data("the deletion vector is truncated")
 }

@@ -6,12 +6,12 @@
 //!     └───────inline──> Z85 text ──z85──────────────────────────────────┴──blob──> magic, 64-bit Roaring ──> rows
 //! ```
 //!
-//! - Row numbers are those of the data file, from zero, deleted rows counted: a vector says nothing without
-//!   the file it belongs to.
-//! - What a vector claims is checked before memory is taken for it: its place in its file, its size, its
+//! - Row numbers are positions in the data file, counted from zero and including deleted rows. A vector is
+//!   therefore only valid for one data file.
+//! - A vector is checked before memory is allocated for its content: its position in its file, its size, its
 //!   checksum, the order of its keys, its cardinality, and that the data file has the rows. A vector that
-//!   fails is an error and never an empty vector.
-//! - Of a file with many vectors, only the bytes of those that were asked for are read.
+//!   fails a check is an error, never an empty vector.
+//! - Only the bytes of the requested vectors are read, even if their file holds many others.
 
 mod blob;
 mod place;
@@ -34,27 +34,28 @@ pub struct DeletionVector {
 }
 
 impl DeletionVector {
-    /// How many rows are deleted.
+    /// Returns the number of deleted rows.
     pub fn cardinality(&self) -> u64 {
         self.rows.len()
     }
 
-    /// Whether the row `row` of the data file, counted from zero, is deleted.
+    /// Returns whether row `row` of the data file, counted from zero, is deleted.
     pub fn contains(&self, row: u64) -> bool {
         self.rows.contains(row)
     }
 
-    /// The deleted rows, ascending.
+    /// Returns the deleted rows in ascending order.
     pub fn rows(&self) -> impl Iterator<Item = u64> {
         self.rows.iter()
     }
 
-    /// The deleted rows among `rows` as ranges, ascending, none of them empty. Two of them may be neighbours.
+    /// Returns the deleted rows among `rows` as non-empty ranges in ascending order. Two ranges may be
+    /// adjacent.
     pub fn ranges(&self, rows: Range<u64>) -> impl Iterator<Item = RangeInclusive<u64>> {
         self.rows
             .bitmaps()
             .filter_map(move |(key, bucket)| {
-                // A bucket holds the 2^32 rows that begin here.
+                // A bucket covers 2^32 rows; this is the first of them.
                 let first = u64::from(key) << u32::BITS;
                 let start = u32::try_from(rows.start.saturating_sub(first)).ok()?;
                 let last = rows.end.checked_sub(1)?.checked_sub(first)?;
@@ -70,7 +71,7 @@ impl DeletionVector {
             .flatten()
     }
 
-    /// How many of `rows` are deleted.
+    /// Returns the number of deleted rows among `rows`.
     pub fn count(&self, rows: Range<u64>) -> u64 {
         match rows.is_empty() {
             true => 0,
@@ -78,15 +79,15 @@ impl DeletionVector {
         }
     }
 
-    /// The deleted rows as a bitmap.
+    /// Returns the deleted rows as a bitmap.
     pub fn bitmap(&self) -> &RoaringTreemap {
         &self.rows
     }
 
-    /// Refuses a vector that names a row which a data file of `rows` rows does not have.
+    /// Checks that the vector names only rows that a data file of `rows` rows has.
     ///
     /// # Errors
-    /// `CorruptData`.
+    /// `CorruptData` if it names another row.
     pub fn ensure_within(&self, rows: u64) -> Result<()> {
         match self.rows.max() {
             Some(largest) if largest >= rows => Err(Error::corrupt_data(format!(

@@ -1,48 +1,47 @@
-//! Where a descriptor says that its vector is. (PROTOCOL, "Deletion Vector Descriptor Schema", "Derived
-//! Fields".)
+//! The location of a vector, as given by its descriptor. (PROTOCOL, "Deletion Vector Descriptor Schema",
+//! "Derived Fields".)
 
 use uuid::Uuid;
 
 use super::z85;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage, LogPath, PathResolver, path};
+use crate::storage::MISSING_FILE_HINT;
 
-/// Characters of a UUID in Z85.
+/// The length of a UUID in Z85, in characters.
 const UUID_CHARACTERS: usize = 20;
 
-/// Where a vector is.
+/// The location of a vector.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VectorPlace {
-    /// The bytes themselves, as "Deletion Vector Format" has them.
+    /// In the log itself, as bytes in the "Deletion Vector Format".
     Inline(Vec<u8>),
     /// In a file of vectors.
     File {
-        /// The file, which is one that the table may name.
+        /// The file, which has been checked to be one that the table may refer to.
         path: LogPath,
-        /// Where in it the vector begins, with its size.
+        /// The offset of the vector in the file, at which its size is stored.
         offset: u64,
-        /// The size that is to stand there.
+        /// The size of the vector in bytes, according to the descriptor.
         size: usize,
     },
 }
 
 impl VectorPlace {
-    /// Where `descriptor` says that its vector is. Nothing is read.
+    /// Returns the location of the vector of `descriptor`, without reading anything.
     ///
     /// # Errors
-    /// `CorruptLog` for a descriptor that the protocol does not allow, `Unsupported` for a file outside of
-    /// the roots that the user allowed.
+    /// `CorruptLog` for a descriptor that the protocol does not allow, `Unsupported` for a file outside the
+    /// roots that the user allowed.
     pub fn of(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<Self> {
         find(descriptor, resolver).map_err(|error| unreadable(error, descriptor.unique_id()))
     }
 }
 
-/// What is said of a vector that cannot be read; names it.
+/// Returns the error for a vector that cannot be read because of `error`; its message names the vector.
 pub(super) fn unreadable(error: Error, name: impl std::fmt::Display) -> Error {
     let hint = match error.kind() {
-        ErrorKind::FileNotFound => Some(
-            "the table's log names the vector, but its file is gone: vacuumed, if this is an old version, else deleted by hand; read a newer version, or restore the file",
-        ),
+        ErrorKind::FileNotFound => Some(MISSING_FILE_HINT),
         ErrorKind::CorruptData | ErrorKind::CorruptLog => {
             Some("restore the vector's file, or read a version before it was written")
         }
@@ -57,7 +56,7 @@ pub(super) fn unreadable(error: Error, name: impl std::fmt::Display) -> Error {
 
 fn find(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Result<VectorPlace> {
     let size = usize::try_from(descriptor.size_in_bytes).map_err(|_| {
-        Error::corrupt_log(format!("a deletion vector of {} bytes", descriptor.size_in_bytes))
+        Error::corrupt_log(format!("the deletion vector has an invalid size: {}", descriptor.size_in_bytes))
     })?;
     let text = descriptor.path_or_inline_dv.as_str();
     let path = match descriptor.storage_type {
@@ -65,23 +64,23 @@ fn find(descriptor: &DeletionVectorDescriptor, resolver: &PathResolver) -> Resul
         DeletionVectorStorage::AbsolutePath => resolver.resolve(text)?,
         DeletionVectorStorage::UuidRelativePath => resolver.resolve(&uuid_path(text)?)?,
     };
-    let wrong = |what: &str| Error::corrupt_log(format!("a deletion vector in the file {path} {what}"));
-    let offset = descriptor.offset.ok_or_else(|| wrong("without an offset"))?;
-    // At 0 stands the version of the file's format.
-    let begins = u64::try_from(offset).ok().filter(|offset| *offset > 0);
-    let offset = begins.ok_or_else(|| wrong(&format!("at the offset {offset}")))?;
+    let wrong = |what: &str| Error::corrupt_log(format!("the deletion vector in the file {path} {what}"));
+    let offset = descriptor.offset.ok_or_else(|| wrong("has no offset"))?;
+    // Byte 0 holds the version of the file format.
+    let valid = u64::try_from(offset).ok().filter(|offset| *offset > 0);
+    let offset = valid.ok_or_else(|| wrong(&format!("has the invalid offset {offset}")))?;
     Ok(VectorPlace::File { path, offset, size })
 }
 
 fn inline(descriptor: &DeletionVectorDescriptor, text: &str, size: usize) -> Result<Vec<u8>> {
     if descriptor.offset.is_some() {
-        return Err(Error::corrupt_log("a deletion vector within the log with an offset"));
+        return Err(Error::corrupt_log("the inline deletion vector has an offset"));
     }
     let mut bytes = z85::decode(text)?;
-    // Z85 has bytes by fours; what is missing to them is filled up.
+    // Z85 encodes groups of four bytes; the last group may be padded.
     if bytes.len() < size || bytes.len() - size > 3 {
         return Err(Error::corrupt_log(format!(
-            "a deletion vector of {} bytes that should have {size}",
+            "the inline deletion vector has {} bytes, but its descriptor says {size}",
             bytes.len()
         )));
     }
@@ -89,14 +88,15 @@ fn inline(descriptor: &DeletionVectorDescriptor, text: &str, size: usize) -> Res
     Ok(bytes)
 }
 
-/// The path, relative to the table and encoded as the log has it, of the file that is named after a UUID.
+/// Returns the path of the file that `text` names by a UUID: relative to the table, and percent-encoded as
+/// paths in the log are.
 fn uuid_path(text: &str) -> Result<String> {
-    let no_uuid = || Error::corrupt_log("a deletion vector's file is not named after a UUID");
+    let no_uuid = || Error::corrupt_log("the file name of the deletion vector is not an encoded UUID");
     let (prefix, uuid) = text
         .split_at_checked(text.len().checked_sub(UUID_CHARACTERS).ok_or_else(no_uuid)?)
         .ok_or_else(no_uuid)?;
     let uuid: [u8; 16] = z85::decode(uuid)?.try_into().map_err(|_| no_uuid())?;
     let name = format!("deletion_vector_{}.bin", Uuid::from_bytes(uuid).hyphenated());
-    // The prefix is not encoded, and is decoded as part of the path.
+    // The prefix is plain text, and the path is decoded as a whole later.
     Ok(if prefix.is_empty() { name } else { format!("{}/{name}", path::encode(prefix)) })
 }

@@ -1,11 +1,11 @@
-//! Vectors read from their files. (PROTOCOL, "Deletion Vector File Storage Format".)
+//! Reading vectors from their files. (PROTOCOL, "Deletion Vector File Storage Format".)
 //!
 //! ```text
 //! u8 version 1 │ u32 size, the vector, u32 CRC-32 │ u32 size, the vector, u32 CRC-32 │ …
 //!              └ offset 1                          └ offset of the second
 //! ```
 //!
-//! Big endian, outside of the vectors.
+//! Numbers outside the vectors are big endian.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -19,39 +19,39 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{DeletionVectorDescriptor, LogPath, PathResolver};
 use crate::storage::{FileReader, Storage};
 
-/// "The format version of this file."
+/// The supported version of the file format.
 const VERSION: u8 = 1;
-/// How many files are kept open: data files that follow each other tend to have their vectors in one file.
+/// The number of files that are kept open. Consecutive data files often have their vectors in the same file.
 const OPEN_FILES: usize = 4;
-/// Of the size before a vector, and of the checksum after it.
+/// The length of the size before a vector, and of the checksum after it, in bytes.
 const FRAME: usize = 4;
 
-/// Reads the deletion vectors of a table. Threads may share it.
+/// A reader of the deletion vectors of a table, which threads may share.
 #[derive(Debug)]
 pub struct DeletionVectors {
     storage: Storage,
     resolver: PathResolver,
-    /// The files used last, whose version is known, the newest at the end.
+    /// The most recently used files, newest last. Their format version has been checked.
     open: Mutex<Vec<(LogPath, FileReader)>>,
 }
 
 impl DeletionVectors {
-    /// A reader of the vectors of the table at `storage`, whose paths `resolver` decodes.
+    /// Creates a reader of the vectors of the table at `storage`, whose paths `resolver` decodes.
     pub fn new(storage: Storage, resolver: PathResolver) -> Self {
         Self { storage, resolver, open: Mutex::default() }
     }
 
-    /// The vector that `descriptor` speaks of. If it is known that the data file has `rows` rows, the vector
-    /// must not name others.
+    /// Reads the vector of `descriptor`. If the number of rows of the data file is known, the vector must not
+    /// name rows beyond it.
     ///
     /// # Errors
-    /// `CorruptLog` for a malformed descriptor, `CorruptData` for a vector that is not what the descriptor
-    /// says or the protocol allows, `FileNotFound`, `Unsupported` for a file in another store, `Unavailable`,
-    /// `PermissionDenied`. The message names the vector; the caller knows the data file.
+    /// `CorruptLog` for a malformed descriptor, `CorruptData` for a vector that differs from its descriptor or
+    /// violates the protocol, `FileNotFound`, `Unsupported` for a file in another store, `Unavailable`,
+    /// `PermissionDenied`. The message names the vector; the caller adds the data file.
     pub fn read(&self, descriptor: &DeletionVectorDescriptor, rows: Option<u64>) -> Result<DeletionVector> {
         let place = VectorPlace::of(descriptor, &self.resolver)?;
         let name = match &place {
-            VectorPlace::Inline(_) => "within the log".to_owned(),
+            VectorPlace::Inline(_) => "in the log".to_owned(),
             VectorPlace::File { path, offset, .. } => format!("'{path}' at {offset}"),
         };
         let bytes = match place {
@@ -67,7 +67,7 @@ impl DeletionVectors {
         vector.map_err(|error| unreadable(error, name))
     }
 
-    /// The file at `path`, opened now or lately.
+    /// Returns the file at `path`, which may still be open from an earlier call.
     fn file(&self, path: &LogPath) -> Result<FileReader> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(index) = open.iter().position(|(known, _)| known == path) {
@@ -76,14 +76,14 @@ impl DeletionVectors {
             open.push(known);
             return Ok(file);
         }
-        // Two threads may open the same file; that costs a request and not the wait of all others.
+        // Two threads may open the same file. That costs one more request, but no other thread has to wait.
         drop(open);
         let file = self.storage.open_log_path(path)?;
         match read(&file, 0, 1)?.first() {
             Some(&VERSION) => {}
             Some(version) => {
                 return Err(Error::unsupported(format!(
-                    "the file has the version {version} of the format of deletion vectors"
+                    "the file has version {version} of the deletion vector format"
                 )));
             }
             None => return Err(Error::corrupt_data("the file is empty")),
@@ -97,19 +97,19 @@ impl DeletionVectors {
     }
 }
 
-/// The bytes of the vector at `offset`, taken out of their frame.
+/// Returns the bytes of the vector at `offset`, without its size and checksum, which are checked.
 fn vector_bytes(file: &FileReader, offset: u64, size: usize) -> Result<Bytes> {
     let framed = size
         .checked_add(2 * FRAME)
-        .ok_or_else(|| Error::corrupt_log("the descriptor's size is beyond any file"))?;
+        .ok_or_else(|| Error::corrupt_log("the size in the descriptor is too large"))?;
     let bytes = read(file, offset, framed)?;
-    let breaks_off = || Error::corrupt_data("the vector breaks off");
-    let (before, rest) = bytes.split_first_chunk::<FRAME>().ok_or_else(breaks_off)?;
-    let (vector, after) = rest.split_last_chunk::<FRAME>().ok_or_else(breaks_off)?;
+    let truncated = || Error::corrupt_data("the vector is truncated");
+    let (before, rest) = bytes.split_first_chunk::<FRAME>().ok_or_else(truncated)?;
+    let (vector, after) = rest.split_last_chunk::<FRAME>().ok_or_else(truncated)?;
     let stored_size = u32::from_be_bytes(*before);
     if usize::try_from(stored_size).ok() != Some(size) {
         return Err(Error::corrupt_data(format!(
-            "the vector has {stored_size} bytes, its descriptor says {size}"
+            "the vector has {stored_size} bytes, but its descriptor says {size}"
         )));
     }
     let mut crc = Crc::new();
@@ -120,11 +120,11 @@ fn vector_bytes(file: &FileReader, offset: u64, size: usize) -> Result<Bytes> {
     }
 }
 
-/// `length` bytes at `start`, which are there before memory is taken for them.
+/// Reads `length` bytes at `start`. The size of the file is checked before memory is allocated.
 fn read(file: &FileReader, start: u64, length: usize) -> Result<Bytes> {
     if start.checked_add(length as u64).is_none_or(|end| end > file.size()) {
         return Err(Error::corrupt_data(format!(
-            "{length} bytes at {start} are asked of a file that has {}",
+            "cannot read {length} bytes at offset {start}: the file has only {} bytes",
             file.size()
         )));
     }

@@ -1,4 +1,4 @@
-//! Deletion vectors for tests, written as the protocol's "Deletion Vector File Storage Format" says.
+//! Deletion vectors for tests. (PROTOCOL, "Deletion Vector File Storage Format".)
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage};
 
-/// The bytes of a file of vectors, with the place of each.
+/// Returns the bytes of a file of vectors, and the offset of each vector.
 pub(crate) fn vector_file(vectors: &[Vec<u8>]) -> (Vec<u8>, Vec<i32>) {
     let (mut bytes, mut offsets) = (vec![1], Vec::new());
     for vector in vectors {
@@ -22,7 +22,7 @@ pub(crate) fn vector_file(vectors: &[Vec<u8>]) -> (Vec<u8>, Vec<i32>) {
     (bytes, offsets)
 }
 
-/// Writes vectors that delete `rows` into one new file of `directory`.
+/// Writes one vector per element of `rows` to a new file in `directory`, and returns their descriptors.
 pub(crate) fn write_vectors<'a, R>(directory: &Path, rows: &'a [R]) -> Vec<DeletionVectorDescriptor>
 where
     &'a R: IntoIterator<Item = &'a u64>,

@@ -1,4 +1,4 @@
-//! The protocol's own examples, vectors of other writers' making, and what must be refused.
+//! The examples of the protocol, vectors in the forms of other writers, and malformed vectors.
 
 use std::fs;
 
@@ -21,7 +21,7 @@ fn resolver(table: &str) -> PathResolver {
     PathResolver::new(&Url::parse(table).unwrap()).unwrap()
 }
 
-/// The bytes of a vector: `buckets` in the order given, with the keys given.
+/// Serializes a vector with `buckets` in the given order, under the given keys.
 fn serialized(magic: u32, buckets: &[(u32, RoaringBitmap)]) -> Vec<u8> {
     let mut bytes = magic.to_le_bytes().to_vec();
     bytes.extend((buckets.len() as u64).to_le_bytes());
@@ -39,14 +39,18 @@ fn vector_of(rows: &RoaringTreemap) -> Vec<u8> {
 }
 
 /// PROTOCOL, "JSON Example 1 — On Disk with Relative Path (with Random Prefix)".
-const RELATIVE: &str = r#"{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","offset":4,"sizeInBytes":40,"cardinality":6}"#;
+const RELATIVE: &str = r#"{"storageType":"u","pathOrInlineDv":"ab^-aqEH.-t@S}K{vb[*k^","offset":4,
+    "sizeInBytes":40,"cardinality":6}"#;
 /// PROTOCOL, "JSON Example 2 — On Disk with Absolute Path".
-const ABSOLUTE: &str = r#"{"storageType":"p","pathOrInlineDv":"s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin","offset":4,"sizeInBytes":40,"cardinality":6}"#;
+const ABSOLUTE: &str = r#"{"storageType":"p",
+    "pathOrInlineDv":"s3://mytable/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin","offset":4,
+    "sizeInBytes":40,"cardinality":6}"#;
 /// PROTOCOL, "JSON Example 3 — Inline".
-const INLINE: &str = r#"{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L","sizeInBytes":40,"cardinality":6}"#;
+const INLINE: &str = r#"{"storageType":"i","pathOrInlineDv":"wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+    "sizeInBytes":40,"cardinality":6}"#;
 
 #[test]
-fn the_protocols_examples_of_paths() {
+fn examples_of_paths_in_the_protocol() {
     let relative =
         |path: &str| VectorPlace::File { path: LogPath::Relative(path.to_owned()), offset: 4, size: 40 };
     let table = resolver("s3://mytable/");
@@ -67,7 +71,7 @@ fn the_protocols_examples_of_paths() {
 }
 
 #[test]
-fn the_protocols_inline_example() {
+fn inline_example_of_the_protocol() {
     let vectors = DeletionVectors::new(Storage::open("/nowhere", []).unwrap(), resolver("file:///nowhere"));
     let vector = vectors.read(&descriptor(INLINE), Some(30)).unwrap();
     assert_eq!(vector.rows().collect::<Vec<_>>(), [3, 4, 7, 11, 18, 29]);
@@ -79,10 +83,10 @@ fn the_protocols_inline_example() {
     assert!(error.kind() == ErrorKind::CorruptData && error.to_string().contains("row 29"), "{error}");
 }
 
-/// The Rust crate `z85`, which the Rust kernel uses, marks each byte that the last block lacks with a `#`.
-/// Other writers fill the block up with zeros after the last byte.
+/// The Rust crate `z85`, which the Rust kernel uses, pads the last block with one `#` per missing byte. Other
+/// writers append zeros.
 #[test]
-fn inline_vectors_of_any_length_are_read_in_both_forms() {
+fn inline_vectors_with_either_padding_are_read() {
     let vectors = DeletionVectors::new(Storage::open("/nowhere", []).unwrap(), resolver("file:///nowhere"));
     let rows = RoaringTreemap::from_iter([1, 3]);
     let bytes = vector_of(&rows.iter().chain([700]).collect());
@@ -103,9 +107,9 @@ fn inline_vectors_of_any_length_are_read_in_both_forms() {
     }
 }
 
-/// PROTOCOL, "Deletion Vector Descriptor Schema"; paths as "Add File and Remove File" has them.
+/// PROTOCOL, "Deletion Vector Descriptor Schema", and for paths "Add File and Remove File".
 #[test]
-fn descriptors_that_must_not_be_are_refused() {
+fn invalid_descriptors_are_refused() {
     let refused = |change: &dyn Fn(&mut DeletionVectorDescriptor), of: &str| -> Error {
         let mut descriptor = descriptor(of);
         change(&mut descriptor);
@@ -154,7 +158,7 @@ fn descriptors_that_must_not_be_are_refused() {
     assert_eq!(DeletionVectorStorage::parse("ui"), None);
 }
 
-/// A prefix is text and not a part of a URI: what looks like an escape is none.
+/// A prefix is plain text and not part of a URI, so percent signs in it are not escapes.
 #[test]
 fn a_prefix_is_not_decoded() {
     let prefixed = DeletionVectorDescriptor {
@@ -164,19 +168,19 @@ fn a_prefix_is_not_decoded() {
     let VectorPlace::File { path: LogPath::Relative(path), .. } =
         VectorPlace::of(&prefixed, &resolver("file:///t")).unwrap()
     else {
-        panic!("no file")
+        panic!("not a relative file")
     };
     assert_eq!(path, "a%20b/deletion_vector_d2c639aa-8816-431a-aaf6-d3fe2512ff61.bin");
 }
 
 /// PROTOCOL, "Deletion Vector Format".
 #[test]
-fn bytes_that_are_no_vector_are_refused() {
+fn malformed_vectors_are_refused() {
     let (low, high): (RoaringBitmap, RoaringBitmap) = ((5..10).collect(), [7].into_iter().collect());
     let rows = |bytes: &[u8], cardinality| blob::decode(bytes, cardinality).map_err(|error| error.kind());
     let good = serialized(MAGIC, &[(0, low.clone()), (3, high.clone())]);
     assert_eq!(rows(&good, 6).unwrap().iter().collect::<Vec<_>>(), [5, 6, 7, 8, 9, (3 << 32) + 7]);
-    // Some writers have a bucket for each key up to the last.
+    // Some writers write a bucket for each key up to the last.
     let padded =
         serialized(MAGIC, &[(0, RoaringBitmap::new()), (1, high.clone()), (2, RoaringBitmap::new())]);
     assert_eq!(rows(&padded, 1).unwrap().iter().collect::<Vec<_>>(), [(1 << 32) + 7]);
@@ -196,14 +200,14 @@ fn bytes_that_are_no_vector_are_refused() {
         assert_eq!(rows(&good[..length], 6), Err(ErrorKind::CorruptData), "{length}");
     }
     assert_eq!(rows(&[good.as_slice(), &[0]].concat(), 6), Err(ErrorKind::CorruptData));
-    // A count of buckets that no memory holds.
+    // More buckets than fit in memory.
     assert_eq!(
         rows(&[&MAGIC.to_le_bytes()[..], &u64::MAX.to_le_bytes()].concat(), 0),
         Err(ErrorKind::CorruptData)
     );
 }
 
-/// The format of the protocol's inline example, in either byte order.
+/// Serializes `rows` in the format of the inline example of the protocol.
 fn native(rows: &RoaringTreemap, number: fn(u32) -> [u8; 4]) -> Vec<u8> {
     let buckets = rows.bitmaps().next_back().map_or(0, |(key, _)| key + 1);
     let mut bytes = [number(MAGIC - 1), number(buckets)].concat();
@@ -220,7 +224,7 @@ fn native(rows: &RoaringTreemap, number: fn(u32) -> [u8; 4]) -> Vec<u8> {
 }
 
 #[test]
-fn the_native_format_in_either_byte_order() {
+fn the_native_format_is_read_in_either_byte_order() {
     let rows = RoaringTreemap::from_iter([1, 2, 70_000, (2 << 32) + 9]);
     for number in [u32::to_le_bytes, u32::to_be_bytes] {
         let bytes = native(&rows, number);
@@ -259,7 +263,9 @@ proptest! {
     }
 
     #[test]
-    fn ranges_are_the_rows_between_two(rows in rows(), a in 0..1u64 << 33, b in 0..1u64 << 33) {
+    fn ranges_and_count_cover_the_deleted_rows_of_an_interval(
+        rows in rows(), a in 0..1u64 << 33, b in 0..1u64 << 33
+    ) {
         let between = a.min(b)..a.max(b);
         let vector = DeletionVector::from(rows.clone());
         let mut found = RoaringTreemap::new();
@@ -276,11 +282,15 @@ proptest! {
         prop_assert_eq!(found, expected);
     }
 
-    /// Whatever text and numbers the log says: no panic, and nothing outside of the table.
+    /// No descriptor causes a panic or leads outside the table.
     #[test]
-    fn any_descriptor_is_an_error_or_a_place(
-        storage in prop::sample::select(vec!["u", "p", "i"]), text in prop_oneof![any::<String>(), "[0-9a-zA-Z./%:-]{0,44}"],
-        offset: Option<i32>, size: i32, cardinality: i64, bytes in prop::collection::vec(any::<u8>(), 0..64),
+    fn any_descriptor_is_an_error_or_a_place_in_the_table(
+        storage in prop::sample::select(vec!["u", "p", "i"]),
+        text in prop_oneof![any::<String>(), "[0-9a-zA-Z./%:-]{0,44}"],
+        offset: Option<i32>,
+        size: i32,
+        cardinality: i64,
+        bytes in prop::collection::vec(any::<u8>(), 0..64),
     ) {
         let any = DeletionVectorDescriptor {
             storage_type: DeletionVectorStorage::parse(storage).unwrap(),
@@ -291,7 +301,7 @@ proptest! {
         };
         match VectorPlace::of(&any, &resolver("s3://mytable/")) {
             Ok(VectorPlace::File { path, offset: at, size: length }) => {
-                let LogPath::Relative(path) = path else { panic!("outside of the table") };
+                let LogPath::Relative(path) = path else { panic!("outside the table") };
                 prop_assert!(!path.split('/').any(|segment| segment == ".."));
                 prop_assert!(i64::try_from(at).ok() == offset.map(i64::from) && length == size as usize);
             }
@@ -302,9 +312,11 @@ proptest! {
         let _ = blob::decode(&[&MAGIC.to_le_bytes()[..], &bytes].concat(), cardinality);
     }
 
-    /// Whatever the bytes: an error, or the number of rows that was promised.
     #[test]
-    fn damage_is_an_error_or_another_vector_of_the_same_size(rows in rows(), damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
+    fn damage_is_an_error_or_another_vector_of_the_same_cardinality(
+        rows in rows(),
+        damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
+    ) {
         let mut bytes = vector_of(&rows);
         for (at, byte) in damage {
             *at.get_mut(&mut bytes) = byte;
@@ -317,7 +329,7 @@ proptest! {
 
 /// PROTOCOL, "Deletion Vector File Storage Format".
 #[test]
-fn files_of_several_vectors_and_no_damage_that_goes_unnoticed() {
+fn files_with_several_vectors_are_read_and_any_damage_is_detected() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     let paths = PathResolver::new(storage.root()).unwrap();

@@ -3,24 +3,24 @@
 //!
 //! Five characters encode four bytes, the most significant first.
 //!
-//! The specification leaves bytes whose number is not a multiple of four to the application, and writers of
-//! deletion vectors differ there:
+//! The specification leaves lengths that are not a multiple of four to the application, and writers of
+//! deletion vectors differ:
 //!
 //! ```text
-//! bytes 03 00   "0@@r3"   filled up with zeros after the last byte; the descriptor's size tells how many
-//!               "##093"   the crate `z85` of Rust: filled up before the first byte, one `#` per missing byte
+//! bytes 03 00   "0@@r3"   zeros are appended; the size in the descriptor tells how many
+//!               "##093"   Rust crate `z85`: padding is prepended, written as one `#` per missing byte
 //! ```
 //!
-//! The two cannot be confused: five characters of which the first is `#` exceed 2^32.
+//! The two forms cannot be confused: a block of five characters that begins with `#` exceeds 2^32.
 
 use crate::error::{Error, Result};
 
 const ALPHABET: &[u8; 85] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ.-:+=^!/*?&<>()[]{}@%$#";
-/// Stands for a missing byte at the start of a last block.
+/// The padding character for a missing byte at the start of the last block.
 const MISSING: u8 = b'#';
 
-/// The value of each character, or [`NONE`].
+/// The value of each character, or [`NONE`] for characters outside the alphabet.
 const VALUES: [u8; 256] = {
     let mut values = [NONE; 256];
     let mut value = 0;
@@ -32,15 +32,18 @@ const VALUES: [u8; 256] = {
 };
 const NONE: u8 = u8::MAX;
 
-/// Decodes `text`: four bytes per five characters, fewer for a last block in the form of the crate `z85`.
+/// Decodes `text`: four bytes per five characters, or fewer for a last block that is padded as in the crate
+/// `z85`.
 ///
 /// # Errors
-/// `CorruptLog` for a character outside of the alphabet, a length that is not a multiple of five, and a block
+/// `CorruptLog` for a character outside the alphabet, a length that is not a multiple of five, and a block
 /// whose value does not fit in its bytes.
 pub(super) fn decode(text: &str) -> Result<Vec<u8>> {
     let (blocks, []) = text.as_bytes().as_chunks::<5>() else {
         let length = text.len();
-        return Err(Error::corrupt_log(format!("a Z85 text of {length} characters, not a multiple of five")));
+        return Err(Error::corrupt_log(format!(
+            "the Z85 text has {length} characters, which is not a multiple of five"
+        )));
     };
     let mut bytes = Vec::with_capacity(blocks.len() * 4);
     for (index, block) in blocks.iter().enumerate() {
@@ -50,7 +53,7 @@ pub(super) fn decode(text: &str) -> Result<Vec<u8>> {
         };
         let value = block.iter().skip(missing).try_fold(0u64, |value, character| {
             match VALUES[usize::from(*character)] {
-                NONE => Err(Error::corrupt_log("a Z85 text with a character outside of its alphabet")),
+                NONE => Err(Error::corrupt_log("the Z85 text has a character outside its alphabet")),
                 digit => Ok(value * 85 + u64::from(digit)),
             }
         })?;
@@ -59,7 +62,7 @@ pub(super) fn decode(text: &str) -> Result<Vec<u8>> {
             Some((above, block)) if above.iter().all(|byte| *byte == 0) => bytes.extend(block),
             _ => {
                 return Err(Error::corrupt_log(
-                    "a Z85 text with a block whose value does not fit in its bytes",
+                    "the Z85 text has a block whose value does not fit in its bytes",
                 ));
             }
         }
@@ -75,7 +78,7 @@ pub(super) mod testing {
         [4, 3, 2, 1, 0].map(|power| char::from(ALPHABET[(value / 85u32.pow(power) % 85) as usize]))
     }
 
-    /// Encodes `bytes`, a last block that lacks bytes in the form of the crate `z85`.
+    /// Encodes `bytes`, padding the last block as the crate `z85` does.
     pub(in super::super) fn encode(bytes: &[u8]) -> String {
         let (blocks, last) = bytes.as_chunks::<4>();
         let mut text: String = blocks.iter().flat_map(|bytes| block(u32::from_be_bytes(*bytes))).collect();
@@ -112,12 +115,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_z85_is_refused() {
+    fn text_that_is_not_z85_is_refused() {
         for text in ["0", "HelloWorl", "Hell World", "\"0000", "0000~", "é000", "#####", "%nSc1"] {
             assert!(decode(text).is_err(), "{text}");
         }
         assert_eq!(decode("%nSc0").unwrap(), [0xFF; 4]);
-        // Missing bytes before the last block, and values that exceed the bytes that are left.
+        // Padding before the last block, and values that do not fit in the remaining bytes.
         for text in ["##093Hello", "###31", "####0", "##963", "#####Hello"] {
             assert!(decode(text).is_err(), "{text}");
         }
@@ -130,7 +133,9 @@ mod tests {
         }
 
         #[test]
-        fn encode_undoes_decode(text in "[0-9a-zA-Z.:+=^!/*?&<>()\\[\\]{}@%$#-]{0,40}|([0-9a-z]{5}){0,3}#{1,3}0[0-9a-z]{1,3}") {
+        fn encode_undoes_decode(
+            text in "[0-9a-zA-Z.:+=^!/*?&<>()\\[\\]{}@%$#-]{0,40}|([0-9a-z]{5}){0,3}#{1,3}0[0-9a-z]{1,3}"
+        ) {
             if let Ok(bytes) = decode(&text) {
                 prop_assert_eq!(encode(&bytes), text);
             }

@@ -19,8 +19,9 @@ from deltalog.spark.jvm.compile import PACKAGE
 _CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _FAULT = f"{PACKAGE}.FileFault"
 _DEEPEST_CAUSE = 20
+# The same text as in Rust (`MISSING_FILE_HINT`) and in `VectorPlace.java`.
 _HINT = (
-    "the table's log lists this data file, but it was deleted, by VACUUM if this is an old version or by hand; "
+    "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
     "read a newer version, or restore the file"
 )
 

@@ -259,10 +259,7 @@ impl Opener {
 
     fn open_path(&self, path: &LogPath) -> Result<crate::storage::FileReader> {
         self.scan.storage.open_log_path(path).map_err(|error| match error.kind() {
-            ErrorKind::FileNotFound => error.with_hint(
-                "the log refers to this data file, but it was vacuumed (if this is an old version) or deleted \
-                 by hand: read a newer version, or restore the file",
-            ),
+            ErrorKind::FileNotFound => error.with_hint(crate::storage::MISSING_FILE_HINT),
             _ => error,
         })
     }

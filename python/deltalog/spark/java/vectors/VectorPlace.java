@@ -62,7 +62,7 @@ public class VectorPlace implements Serializable {
       kind = FileFault.UNAVAILABLE;
       cause = e;
     }
-    String place = inline == null ? "'" + path + "' at " + offset : "within the log";
+    String place = inline == null ? "'" + path + "' at " + offset : "in the log";
     throw new FileFault(kind, "the deletion vector " + place + " cannot be read: " + cause.getMessage(), hint(kind), dataFile, cause);
   }
 
@@ -75,12 +75,12 @@ public class VectorPlace implements Serializable {
         throw new MalformedVector("the file is empty");
       }
       if (version != VERSION) {
-        throw new UnsupportedOperationException("the file has the version " + version + " of the format of deletion vectors");
+        throw new UnsupportedOperationException("the file has version " + version + " of the deletion vector format");
       }
       in.seek(offset);
       int stored = in.readInt();
       if (stored != size) {
-        throw new MalformedVector("the vector has " + (stored & 0xffffffffL) + " bytes, its descriptor says " + size);
+        throw new MalformedVector("the vector has " + (stored & 0xffffffffL) + " bytes, but its descriptor says " + size);
       }
       byte[] vector = in.readNBytes(size);
       int checksum = in.readInt();
@@ -91,7 +91,7 @@ public class VectorPlace implements Serializable {
       }
       return vector;
     } catch (java.io.EOFException e) {
-      throw new MalformedVector("the vector breaks off");
+      throw new MalformedVector("the vector is truncated");
     } finally {
       in.close();
     }
@@ -99,8 +99,8 @@ public class VectorPlace implements Serializable {
 
   private static String hint(String kind) {
     if (kind.equals(FileFault.MISSING)) {
-      return "the table's log names the vector, but its file is gone: vacuumed, if this is an old version, else deleted by hand; read a newer "
-          + "version, or restore the file";
+      return "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
+          + "read a newer version, or restore the file";
     }
     return kind.equals(FileFault.CORRUPT) ? "restore the vector's file, or read a version before it was written" : null;
   }
