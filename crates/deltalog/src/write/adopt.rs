@@ -1,13 +1,13 @@
-//! Files that an engine's Parquet writer put below a directory of the table, as `add` actions.
+//! `add` actions for the files that an engine's Parquet writer put below a directory of the table.
 //!
 //! ```text
-//! <directory>/_SUCCESS                            passed over, as every name that begins with `_` or `.`
+//! <directory>/_SUCCESS                            ignored, like every name that begins with `_` or `.`
 //! <directory>/a=1/b=x%3Ay/part-00000-….parquet    a file of the partition a = 1, b = x:y
 //! ```
 //!
-//! - The engine writes each partition value as the log's text for it, so that the directory's name only has
-//!   to be unescaped.
-//! - Footers are read, data pages are not: nobody looks whether there is a NaN.
+//! - The engine serializes partition values as the log does, so the names of directories only have to be
+//!   unescaped.
+//! - Only footers are read, not data pages, so it is unknown whether a file contains NaN.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,29 +23,29 @@ use crate::protocol::{Add, PartitionValues, path};
 use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
 use crate::storage::{FileMeta, Storage};
 
-/// What [`adopt`] has to know about the table.
+/// The options of [`adopt`].
 #[derive(Debug, Clone)]
 pub struct AdoptOptions {
     /// The table's schema, with or without its partition columns.
     pub schema: SchemaRef,
-    /// The partition columns by the names of the directories.
+    /// The partition columns, as the directories name them.
     pub partition_columns: Vec<String>,
-    /// The columns that statistics are kept of.
+    /// The columns for which statistics are collected.
     pub indexed: IndexedColumns,
-    /// How many footers are read at once; at least one.
+    /// The number of footers that are read at once; at least one.
     pub threads: usize,
 }
 
-/// What [`adopt`] found.
+/// The files that [`adopt`] found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Adopted {
-    /// The files with rows, in the order of their paths.
+    /// The files with rows, ordered by path.
     pub adds: Vec<Add>,
-    /// Decoded paths, relative to the table's root, of the files without rows: the caller may delete them.
+    /// The decoded paths of the files without rows, relative to the table's root. The caller may delete them.
     pub empty: Vec<String>,
 }
 
-/// What an engine says that it wrote, to be compared with what [`adopt`] found.
+/// What an engine reports to have written, to be compared with what [`adopt`] found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Written {
     /// The number of rows.
@@ -55,11 +55,11 @@ pub struct Written {
 }
 
 impl Written {
-    /// Checks that `adds` are all that the engine wrote.
+    /// Checks that `adds` hold exactly what the engine wrote.
     ///
     /// # Errors
-    /// `FileNotFound` if rows are missing, `CorruptData` if there are more than were written, `Unsupported`
-    /// if partitions share a directory.
+    /// `FileNotFound` if rows are missing, `CorruptData` if there are more rows than were written,
+    /// `Unsupported` if several partitions share a directory.
     pub fn check(self, adds: &[Add]) -> Result<()> {
         let rows = adds.iter().map(rows_of).sum::<Result<u64>>()?;
         if rows != self.rows {
@@ -67,22 +67,25 @@ impl Written {
             return Err(Error::new(
                 kind,
                 format!(
-                    "the engine says that it wrote {} rows, but the files in the table's directory hold {rows}; nothing was \
-                     committed",
+                    "the engine reports that it wrote {} rows, but the files in the table's directory hold \
+                     {rows}; nothing was committed",
                     self.rows
                 ),
             )
-            .with_hint("let all executors write to one file system: the table's path must be the same place for them and the driver"));
+            .with_hint(
+                "make sure that the table's path is the same place for the driver and all executors, such as a \
+                 directory of a shared file system",
+            ));
         }
         let directories = adds.iter().map(|add| &add.partition_values).collect::<BTreeSet<_>>().len() as u64;
         match self.partitions {
             Some(partitions) if partitions != directories => Err(Error::unsupported(format!(
-                "the engine wrote {partitions} partitions into {directories} directories, so the partition values of some rows \
-                 are lost; nothing was committed"
+                "the engine wrote {partitions} partitions to {directories} directories, so the partition values \
+                 of some rows are lost; nothing was committed"
             ))
             .with_hint(
-                "a file system that does not distinguish upper and lower case cannot hold partition values that differ in case \
-                 only, and no file system can hold both null and '__HIVE_DEFAULT_PARTITION__'",
+                "use a case-sensitive file system for partition values that differ only in case, and do not use \
+                 '__HIVE_DEFAULT_PARTITION__' as a value, because it stands for NULL",
             )),
             _ => Ok(()),
         }
@@ -97,18 +100,18 @@ fn rows_of(add: &Add) -> Result<u64> {
     }
     let stats = add.stats.as_deref().unwrap_or_default();
     let count: Count = serde_json::from_str(stats).map_err(|error| {
-        Error::corrupt_data("the statistics of the file have no number of rows")
+        Error::corrupt_data("the statistics of the file do not have a number of rows")
             .at_path(&add.path)
             .with_source(error)
     })?;
     Ok(count.num_records)
 }
 
-/// The data files below `directory`, a decoded path relative to the table's root.
+/// Returns the data files below `directory`, a decoded path relative to the table's root.
 ///
 /// # Errors
-/// `CorruptData` for a file that is not below a directory for each partition column, or is no Parquet file;
-/// what the store says otherwise.
+/// `CorruptData` for a file whose directories do not name each partition column, and for a file that is not
+/// Parquet; also errors of the store.
 pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Result<Adopted> {
     let located = |error: Error| error.in_table(storage.url());
     let directory = directory.trim_end_matches('/');
@@ -117,11 +120,11 @@ pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Resu
         files.into_iter().filter(|file| !is_hidden(&file.name, &options.partition_columns)).collect();
     let file_schema = without_partitions(options);
     let stats = CollectOptions { columns: options.indexed.clone(), without_nan: false };
-    let place = |file: &FileMeta| {
+    let path_of = |file: &FileMeta| {
         if directory.is_empty() { file.name.clone() } else { format!("{directory}/{}", file.name) }
     };
     let read = |file: &FileMeta| {
-        let path = place(file);
+        let path = path_of(file);
         read_file(storage, &path, file, &file_schema, &stats, &options.partition_columns)
             .map_err(|error| located(error.at_path(&path)))
     };
@@ -129,7 +132,7 @@ pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Resu
     for (file, add) in files.iter().zip(parallel::each(&files, options.threads, read)?) {
         match add {
             Some(add) => adopted.adds.push(add),
-            None => adopted.empty.push(place(file)),
+            None => adopted.empty.push(path_of(file)),
         }
     }
     Ok(adopted)
@@ -154,7 +157,7 @@ fn without_partitions(options: &AdoptOptions) -> Schema {
     Schema::new(fields.cloned().collect::<Vec<_>>())
 }
 
-/// The action that adds a file, or `None` if it has no rows.
+/// Returns the action that adds a file, or `None` if it has no rows.
 fn read_file(
     storage: &Storage,
     path: &str,
@@ -186,29 +189,29 @@ fn read_file(
     }))
 }
 
-/// The values that the directories above a file name, one for each partition column.
+/// Returns the value of each partition column, from the names of the directories above a file.
 fn partition_values(name: &str, partition_columns: &[String]) -> Result<PartitionValues> {
     let mut named: BTreeMap<String, (String, Option<String>)> = BTreeMap::new();
     let directories = name.rsplit_once('/').map_or("", |(directories, _)| directories);
     for directory in directories.split('/').filter(|directory| !directory.is_empty()) {
         let (column, value) = hive::parse_directory(directory)
-            .ok_or_else(|| Error::corrupt_data(format!("the directory '{directory}' is no partition's")))?;
+            .ok_or_else(|| Error::corrupt_data(format!("the directory '{directory}' is not named column=value")))?;
         if named.insert(column.to_lowercase(), (column, value)).is_some() {
             return Err(Error::corrupt_data(format!(
-                "the directory '{directory}' is inside another one of the same column"
+                "the directory '{directory}' is inside another directory of the same column"
             )));
         }
     }
     let value = |column: &String| match named.remove(&column.to_lowercase()) {
         Some((_, value)) => Ok((column.clone(), value)),
         None => {
-            Err(Error::corrupt_data(format!("the file is in no directory of partition column '{column}'")))
+            Err(Error::corrupt_data(format!("no directory names a value of the partition column '{column}'")))
         }
     };
     let values = partition_columns.iter().map(value).collect::<Result<PartitionValues>>()?;
     match named.into_values().next() {
         Some((column, _)) => Err(Error::corrupt_data(format!(
-            "the file is in a directory of '{column}', which is no partition column"
+            "the file is in a directory of '{column}', which is not a partition column"
         ))),
         None => Ok(values),
     }

@@ -1,4 +1,4 @@
-//! A directory as Spark's Parquet writer leaves it, become actions.
+//! Adopting directories in the form that Spark's Parquet writer leaves.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -15,6 +15,7 @@ use crate::protocol::path;
 use crate::stats::IndexedColumns;
 use crate::{Error, ErrorKind, Storage};
 
+/// Writes a Parquet file of `rows` rows.
 fn put(root: &TempDir, name: &str, rows: i64) {
     let path = root.path().join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -57,7 +58,7 @@ fn directories_of_partition_columns_are_never_hidden() {
 }
 
 #[test]
-fn a_partitioned_directory() {
+fn a_partitioned_directory_is_adopted() {
     let root = tempfile::tempdir().unwrap();
     let names = [
         ("0c5f/a=1/b=x%3Ay/part-00000-1.c000.snappy.parquet", 3),
@@ -114,13 +115,13 @@ fn many_files_keep_their_order() {
 }
 
 #[test]
-fn nothing_there_is_nothing_to_add() {
+fn a_missing_directory_has_nothing_to_add() {
     let root = tempfile::tempdir().unwrap();
     assert_eq!(adopted(&root, &["a"]).unwrap(), Adopted::default());
 }
 
 #[test]
-fn files_that_are_not_where_or_what_they_should_be() {
+fn misplaced_and_malformed_files_are_refused() {
     let cases: [(&str, &[&str], &str); 5] = [
         ("0c5f/part.parquet", &["a"], "'a'"),
         ("0c5f/a=1/part.parquet", &["a", "B"], "'B'"),
@@ -137,10 +138,10 @@ fn files_that_are_not_where_or_what_they_should_be() {
     }
     let root = tempfile::tempdir().unwrap();
     put(&root, "0c5f/good.parquet", 1);
-    let cut = |path: &Path| {
+    let truncate_to = |path: &Path| {
         fs::write(path, &fs::read(root.path().join("0c5f/good.parquet")).unwrap()[..50]).unwrap()
     };
-    cut(&root.path().join("0c5f/torn.parquet"));
+    truncate_to(&root.path().join("0c5f/torn.parquet"));
     let error = adopted(&root, &[]).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::CorruptData, Some("0c5f/torn.parquet")));
     fs::write(root.path().join("0c5f/torn.parquet"), "").unwrap();
@@ -148,7 +149,7 @@ fn files_that_are_not_where_or_what_they_should_be() {
 }
 
 #[test]
-fn files_hold_what_the_engine_says_it_wrote() {
+fn adopted_files_must_hold_what_the_engine_reports() {
     let root = TempDir::new().unwrap();
     put(&root, "0c5f/a=1/B=x/part-0.parquet", 3);
     put(&root, "0c5f/a=1/B=y/part-0.parquet", 2);

@@ -1,14 +1,14 @@
-//! One Parquet file in the making.
+//! A Parquet file that is being written.
 //!
 //! ```text
 //! push ─► pending batches ─► encoder (pages of one row group, in memory) ─► row groups in the file ─► footer
 //!            1 MiB             spilled when the writer's budget is used up
 //! ```
 //!
-//! - The file is created when its first batch is encoded; before, it is only rows in memory: a partition of
-//!   few rows costs no more than those.
-//! - Standard Parquet that needs no Arrow schema to be read: `list.element`, `key_value.key/value`,
-//!   microseconds, statistics, Snappy.
+//! - The file is created when its first batch is encoded. Until then it is only rows in memory, so a partition
+//!   with few rows costs little.
+//! - The file is standard Parquet that can be read without an Arrow schema: `list.element`,
+//!   `key_value.key/value`, microseconds, statistics, Snappy.
 
 use std::io::{self, Write};
 
@@ -27,21 +27,23 @@ use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileWriter, Storage};
 
-/// Bytes of rows that are worth an encoder.
+/// The number of pending bytes at which rows are encoded.
 const ENCODE_AT: usize = 1 << 20;
 
-/// Batches that wait at most: small ones are merged, since each of their arrays costs more than its rows.
+/// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays
+/// takes more memory than its rows.
 const MAX_PENDING: usize = 64;
 
-/// About what an array takes in memory besides its values.
+/// The approximate memory of an array besides its values, in bytes.
 const ARRAY_OVERHEAD: usize = 256;
 
-/// What an open file holds besides its encoder: the buffer in front of the operating system.
+/// The memory of an open file besides its encoder: its write buffer, in bytes.
 const FILE_BUFFER: usize = 1 << 20;
 
-/// Encoded bytes after which a row group ends.
+/// The number of encoded bytes after which a row group ends.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 
+/// A file that is being written.
 pub(super) struct DataFile {
     path: String,
     key: PartitionKey,
@@ -62,7 +64,7 @@ pub(super) struct ClosedFile {
     pub(super) has_nan: bool,
 }
 
-/// The file under an encoder, which can be taken out after the footer.
+/// The file that an encoder writes to, which can be taken out after the footer is written.
 struct Sink(Option<FileWriter>);
 
 impl DataFile {
@@ -79,39 +81,39 @@ impl DataFile {
         }
     }
 
-    /// Decoded path relative to the table's root.
+    /// Returns the decoded path relative to the table's root.
     pub(super) fn path(&self) -> &str {
         &self.path
     }
 
-    /// Whether there is a file, with an operating system's handle.
+    /// Returns whether the file is open and holds a handle of the operating system.
     pub(super) fn is_open(&self) -> bool {
         self.encoder.is_some()
     }
 
-    /// Whether the file has been created, and so has to be deleted if the write is given up.
+    /// Returns whether the file has been created, and must therefore be deleted if the write is aborted.
     pub(super) fn is_created(&self) -> bool {
         self.is_created
     }
 
-    /// Bytes of memory that this file holds.
+    /// Returns the memory that this file holds, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.spillable() + if self.is_open() { FILE_BUFFER } else { 0 }
     }
 
-    /// Bytes of memory that [`DataFile::spill`] frees.
+    /// Returns the memory that [`DataFile::spill`] frees, in bytes.
     pub(super) fn spillable(&self) -> usize {
         self.pending_bytes + self.encoder.as_ref().map_or(0, ArrowWriter::memory_size)
     }
 
-    /// About how large the file would be if it were closed now.
+    /// Estimates the size of the file in bytes if it were closed now.
     pub(super) fn expected_size(&self) -> u64 {
         let encoded =
             self.encoder.as_ref().map_or(0, |encoder| encoder.bytes_written() + encoder.in_progress_size());
         encoded as u64
     }
 
-    /// Takes rows; nothing is encoded yet.
+    /// Adds rows without encoding them.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.has_nan = self.has_nan || batch.columns().iter().any(has_nan);
         self.pending_bytes += bytes(&batch) + ARRAY_OVERHEAD * batch.num_columns();
@@ -124,7 +126,7 @@ impl DataFile {
         Ok(())
     }
 
-    /// The rows that wait, as one batch.
+    /// Removes the pending rows and returns them as one batch.
     fn take_pending(&mut self) -> Result<RecordBatch> {
         self.pending_bytes = 0;
         match <[RecordBatch; 1]>::try_from(std::mem::take(&mut self.pending)) {
@@ -135,12 +137,12 @@ impl DataFile {
         }
     }
 
-    /// Whether enough rows wait to be encoded.
-    pub(super) fn is_ripe(&self) -> bool {
+    /// Returns whether there are enough pending rows to encode.
+    pub(super) fn should_encode(&self) -> bool {
         self.pending_bytes >= ENCODE_AT
     }
 
-    /// Encodes the rows that wait, creating the file if it is not there.
+    /// Encodes the pending rows, creating the file if necessary.
     pub(super) fn encode(&mut self, storage: &Storage) -> Result<()> {
         if self.pending.is_empty() {
             return Ok(());
@@ -159,18 +161,19 @@ impl DataFile {
         Ok(())
     }
 
-    /// Moves all that is in memory to the file, as a row group.
+    /// Writes everything in memory to the file, as a row group.
     pub(super) fn spill(&mut self, storage: &Storage) -> Result<()> {
         self.encode(storage)?;
         self.encoder.as_mut().map_or(Ok(()), ArrowWriter::flush).map_err(|error| failed(&self.path, error))
     }
 
-    /// Completes the file, whose rows must all be encoded. `None` if it has none, and so was never created.
+    /// Completes the file, whose rows must all be encoded. Returns `None` if it has no rows and was never
+    /// created.
     pub(super) fn close(self) -> Result<Option<ClosedFile>> {
         let Some(mut encoder) = self.encoder else { return Ok(None) };
         let metadata = encoder.finish().map_err(|error| failed(&self.path, error))?;
-        let gone = || failed(&self.path, ParquetError::General("the file is not there any more".into()));
-        let size = encoder.inner_mut().0.take().ok_or_else(gone)?.finish()?;
+        let taken = || failed(&self.path, ParquetError::General("the file has been completed".into()));
+        let size = encoder.inner_mut().0.take().ok_or_else(taken)?.finish()?;
         Ok(Some(ClosedFile { path: self.path, key: self.key, size, metadata, has_nan: self.has_nan }))
     }
 }
@@ -195,7 +198,7 @@ fn failed(path: &str, error: ParquetError) -> Error {
     Error::new(kind, "the data file could not be written").at_path(path).with_source(error)
 }
 
-/// Bytes of memory of the rows themselves, not of buffers that they share with others.
+/// Returns the memory of the rows of `batch` in bytes, without the rest of buffers that they share.
 pub(super) fn bytes(batch: &RecordBatch) -> usize {
     let bytes = |array: &ArrayRef| {
         array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
@@ -203,10 +206,11 @@ pub(super) fn bytes(batch: &RecordBatch) -> usize {
     batch.columns().iter().map(bytes).sum()
 }
 
-/// Whether there is a NaN in the array or in what a struct of it holds; in lists and maps no statistics ask
-/// for it.
+/// Returns whether the array, or a field of it if it is a struct, contains a NaN. Lists and maps are not
+/// searched, because they have no statistics.
 fn has_nan(array: &ArrayRef) -> bool {
-    // Without a way out, the loop compiles to vector instructions. A NaN under a NULL only costs a statistic.
+    // The loops do not exit early, so they compile to vector instructions. A NaN in a NULL slot only costs a
+    // statistic.
     match array.data_type() {
         DataType::Float32 => array
             .as_primitive::<Float32Type>()

@@ -1,12 +1,12 @@
-//! All data files of one write.
+//! The data files of one write.
 //!
-//! - Memory is bounded by [`WriteOptions::memory_budget`]: when it is used up, the file that holds most of it
+//! - Memory is bounded by [`WriteOptions::memory_budget`]. When it is used up, the file that holds most of it
 //!   spills a row group.
-//! - Handles are bounded by [`WriteOptions::max_open_files`]: when one more is needed, the file that was not
-//!   written to for longest is closed. A partition without enough rows for a row group needs none.
-//! - A file is closed when it has reached [`WriteOptions::target_file_size`].
-//! - Until [`DataWriter::finish`] has handed out the adds, the files belong to the writer: if it fails, is
-//!   dropped or aborted, they are deleted.
+//! - File handles are bounded by [`WriteOptions::max_open_files`]. When another one is needed, the least
+//!   recently used file is closed. A partition without enough rows to encode needs no handle.
+//! - A file is closed when it reaches [`WriteOptions::target_file_size`].
+//! - The writer owns the files until [`DataWriter::finish`] returns their actions. If it fails, or is dropped
+//!   or aborted, it deletes them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,30 +24,30 @@ use crate::protocol::{Add, PartitionValues, path};
 use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
 use crate::storage::Storage;
 
-/// Bytes of rows that are handed to a file at once: between them, size and memory are looked at.
+/// The number of bytes of rows that are passed to a file at once. Size and memory are checked in between.
 const STEP: usize = 4 << 20;
 
-/// How a [`DataWriter`] writes. Time and identifiers come from outside.
+/// The options of a [`DataWriter`].
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// Bytes after which a file is closed and the next one begun. Files get a little larger: what is encoded
-    /// is not cut.
+    /// The size in bytes at which a file is closed and the next one is begun. Files become slightly larger,
+    /// because encoded rows are not split.
     pub target_file_size: u64,
-    /// Bytes of memory for rows and encoders of all files together.
+    /// The memory for the rows and encoders of all files together, in bytes.
     pub memory_budget: usize,
-    /// How many files may be open at once; at least one.
+    /// The maximum number of open files; at least one.
     pub max_open_files: usize,
-    /// The columns that statistics are kept of.
+    /// The columns for which statistics are collected.
     pub indexed: IndexedColumns,
-    /// Tells when a file was finished, and makes the ids in the names of files.
+    /// The source of modification times and of the ids in file names.
     pub environment: Environment,
 }
 
 impl WriteOptions {
-    /// The target size of files that are written without another.
+    /// The default target file size in bytes.
     pub const DEFAULT_TARGET_FILE_SIZE: u64 = 128 << 20;
 
-    /// Files of 128 MiB, 256 MiB of memory, 100 open files.
+    /// Creates options with the defaults: files of 128 MiB, 256 MiB of memory, 100 open files.
     pub fn new(indexed: IndexedColumns, environment: Environment) -> Self {
         Self {
             target_file_size: Self::DEFAULT_TARGET_FILE_SIZE,
@@ -59,7 +59,7 @@ impl WriteOptions {
     }
 }
 
-/// Writes record batches as data files of a table and says what to add to its log.
+/// A writer of record batches to data files, which returns the actions that add the files to the log.
 pub struct DataWriter {
     storage: Storage,
     schema: SchemaRef,
@@ -77,7 +77,7 @@ pub struct DataWriter {
     has_failed: bool,
 }
 
-/// A file in the making and what the writer keeps about it.
+/// A file that is being written, with the writer's accounting.
 struct Slot {
     file: DataFile,
     memory: usize,
@@ -85,11 +85,11 @@ struct Slot {
 }
 
 impl DataWriter {
-    /// A writer for the table at `storage` of the schema `schema`, which has the partition columns too.
+    /// Creates a writer for the table at `storage`. `schema` includes the partition columns.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table cannot be partitioned so, `SchemaMismatch` if Parquet cannot hold a
-    /// column.
+    /// `InvalidArgument` if the table cannot be partitioned by these columns, `SchemaMismatch` if Parquet
+    /// cannot hold a column.
     pub fn new(
         storage: Storage,
         schema: SchemaRef,
@@ -103,7 +103,7 @@ impl DataWriter {
                 field.name()
             ))
             .in_table(storage.url())
-            .with_hint("leave it out, or give it a field"));
+            .with_hint("leave the struct out, or add a field to it"));
         }
         let is_stored = |index: &usize| {
             schema.fields().get(*index).is_some_and(|field| !partition_columns.contains(field.name()))
@@ -116,7 +116,7 @@ impl DataWriter {
         }
         let file_schema: Schema = schema
             .project(&file_columns)
-            .map_err(|error| Error::invalid_argument("the schema has no such columns").with_source(error))?;
+            .map_err(|error| Error::invalid_argument("the schema lacks a column").with_source(error))?;
         Ok(Self {
             storage,
             file_schema: Arc::new(file_schema),
@@ -135,11 +135,11 @@ impl DataWriter {
         })
     }
 
-    /// Writes the rows of `batch`, after [`fit`] to the table's schema. A batch that does not fit changes
-    /// nothing.
+    /// Writes the rows of `batch`, converted to the table's schema by [`fit`]. A batch that does not fit
+    /// changes nothing.
     ///
     /// # Errors
-    /// `SchemaMismatch` if the batch does not fit; after any other error the writer can only be aborted.
+    /// `SchemaMismatch` if the batch does not fit. After any other error the writer can only be aborted.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_usable()?;
         let located = |error: Error, storage: &Storage| error.in_table(storage.url());
@@ -153,11 +153,11 @@ impl DataWriter {
         written.map_err(|error| located(error, &self.storage))
     }
 
-    /// Completes all files and hands out the actions that add them, in the order the files were completed.
-    /// From here on the files are the caller's.
+    /// Completes all files and returns the actions that add them, in the order in which the files were
+    /// completed. From then on the caller owns the files.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`: what was written is deleted.
+    /// `Unavailable`, `PermissionDenied`. The files are deleted then.
     pub fn finish(mut self) -> Result<Vec<Add>> {
         self.check_usable()?;
         let mut keys: Vec<PartitionKey> = self.files.keys().cloned().collect();
@@ -169,28 +169,28 @@ impl DataWriter {
         Ok(std::mem::take(&mut self.adds))
     }
 
-    /// Deletes what was written.
+    /// Deletes the files that were written.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied` for the first file that could not be deleted; the others are tried
-    /// all the same.
+    /// `Unavailable`, `PermissionDenied` for the first file that could not be deleted. The other files are
+    /// deleted nevertheless.
     pub fn abort(mut self) -> Result<()> {
         self.delete_created()
     }
 
-    /// Bytes of memory that rows and encoders hold at present, as far as they know.
+    /// Returns the memory that rows and encoders currently hold, in bytes, by their own accounts.
     pub fn memory(&self) -> usize {
         self.memory
     }
 
-    /// How many files are open at present.
+    /// Returns the number of files that are currently open.
     pub fn open_files(&self) -> usize {
         self.open
     }
 
     fn check_usable(&self) -> Result<()> {
         if self.has_failed {
-            Err(Error::invalid_argument("an earlier write failed, so that this writer can only be aborted"))
+            Err(Error::invalid_argument("an earlier write failed, so this writer can only be aborted"))
         } else {
             Ok(())
         }
@@ -215,7 +215,7 @@ impl DataWriter {
             slot.last_use = self.uses;
             slot.file.push(rows)?;
         }
-        if self.files.get(key).is_some_and(|slot| slot.file.is_ripe()) {
+        if self.files.get(key).is_some_and(|slot| slot.file.should_encode()) {
             self.change(key, DataFile::encode)?;
         } else {
             self.account(key);
@@ -234,13 +234,13 @@ impl DataWriter {
             else {
                 break;
             };
-            // A file that has nothing left to spill still holds its buffer.
+            // A file with nothing left to spill still holds its write buffer.
             if spillable == 0 { self.close(&key)? } else { self.change(&key, DataFile::spill)? }
         }
         Ok(())
     }
 
-    /// Does to a file what may create it.
+    /// Applies `change`, which may create the file, to the file of `key`.
     fn change(
         &mut self,
         key: &PartitionKey,
@@ -250,7 +250,7 @@ impl DataWriter {
         let Some(slot) = self.files.get_mut(key) else { return Ok(()) };
         let was_open = slot.file.is_open();
         let changed = change(&mut slot.file, &self.storage);
-        // Only a file that this writer has created is its to delete, also if the change failed afterwards.
+        // The writer deletes only files that it has created, including those whose change failed afterwards.
         if !was_open && slot.file.is_created() {
             self.open += 1;
             self.created.push(slot.file.path().to_owned());
@@ -260,7 +260,7 @@ impl DataWriter {
         Ok(())
     }
 
-    /// Closes files until one more may be opened for `key`, unless it is open.
+    /// Closes files until another one may be opened for `key`, unless its file is already open.
     fn make_room(&mut self, key: &PartitionKey) -> Result<()> {
         if self.files.get(key).is_none_or(|slot| slot.file.is_open()) {
             return Ok(());
@@ -327,7 +327,7 @@ impl DataWriter {
     }
 
     fn delete_created(&mut self) -> Result<()> {
-        // Encoders hold files open, which some systems do not delete.
+        // Some systems do not delete open files, so the encoders that hold them are dropped first.
         self.files.clear();
         self.adds.clear();
         let results: Vec<Result<()>> =
@@ -349,7 +349,7 @@ fn has_empty_struct(data_type: &DataType) -> bool {
 impl Drop for DataWriter {
     fn drop(&mut self) {
         if let Err(error) = self.delete_created() {
-            tracing::warn!(%error, "a data file that no log names could not be deleted");
+            tracing::warn!(%error, "an uncommitted data file could not be deleted");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What was written is what a Parquet reader finds, in the partition it belongs to.
+//! Written files hold the rows that were written, in the right partition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ fn schema_of(batch: &RecordBatch) -> SchemaRef {
     batch.schema()
 }
 
-/// One column of each type that a table can have.
+/// Returns a batch with one column of each type that a table can have.
 fn every_type() -> RecordBatch {
     let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));
     let inner =
@@ -136,9 +136,9 @@ fn every_type_is_read_back() {
     assert_eq!((&stats["nullCount"]["byte"], &stats["nullCount"]["struct"]["x"]), (&json!(2), &json!(4)));
 }
 
-/// The form that the Parquet format asks for, so that no reader needs Arrow's schema.
+/// Readers do not need an Arrow schema.
 #[test]
-fn the_file_is_plain_parquet() {
+fn the_file_is_standard_parquet() {
     let (_directory, storage) = table();
     let batch = every_type();
     let mut writer = writer(&storage, &schema_of(&batch), &[], options());
@@ -163,10 +163,9 @@ fn the_file_is_plain_parquet() {
     assert!(group.columns().iter().all(|column| column.statistics().is_some()));
 }
 
-/// The maximum is in the statistics only if the file has no NaN, whichever batch it came with, at whatever
-/// depth.
+/// A NaN in any batch and at any depth counts.
 #[test]
-fn a_nan_costs_the_maximum_of_its_file() {
+fn a_file_with_nan_has_no_maximum() {
     let schema = Arc::new(Schema::new(vec![
         Field::new("part", DataType::Int32, true),
         Field::new("s", DataType::Struct(Fields::from(vec![Field::new("x", DataType::Float64, true)])), true),
@@ -204,7 +203,7 @@ fn partitioned(rows: &[(Option<&str>, i64)]) -> RecordBatch {
     .unwrap()
 }
 
-/// All rows of `adds` by partition value.
+/// Returns all rows of `adds` by partition value.
 fn contents(storage: &Storage, adds: &[Add]) -> BTreeMap<Option<String>, Vec<i64>> {
     let mut found: BTreeMap<Option<String>, Vec<i64>> = BTreeMap::new();
     for add in adds {
@@ -216,10 +215,10 @@ fn contents(storage: &Storage, adds: &[Add]) -> BTreeMap<Option<String>, Vec<i64
     found
 }
 
-/// PROTOCOL, "Partition Value Serialization": an empty string is NULL; every other text is its own partition,
-/// and its directory can be read back.
+/// PROTOCOL, "Partition Value Serialization": an empty string is NULL, and every other string is a partition of
+/// its own.
 #[test]
-fn every_special_character_has_its_partition() {
+fn every_special_character_has_its_own_partition() {
     let mut values: Vec<String> = (1..=0x7e).map(|code| char::from(code).to_string()).collect();
     values.extend(["😀", "é/ü", "a=b", "%2F", "..", "x ", "__HIVE_DEFAULT_PARTITION__x"].map(str::to_owned));
     let mut rows: Vec<(Option<&str>, i64)> =
@@ -245,7 +244,7 @@ fn every_special_character_has_its_partition() {
 }
 
 #[test]
-fn a_value_too_long_for_a_directory_is_in_the_log_all_the_same() {
+fn a_value_too_long_for_a_directory_is_still_in_the_log() {
     let long = "x".repeat(1000);
     let batch = partitioned(&[(Some(&long), 1)]);
     let (_directory, storage) = table();
@@ -275,7 +274,7 @@ fn files_are_closed_at_their_target_size() {
     assert_eq!(concat_batches(&found[0].schema(), &found).unwrap().column(0), batch.column(0));
 }
 
-/// However many partitions there are, memory and handles stay within their bounds and nothing is lost.
+/// With many partitions, memory and handles stay within their bounds and no row is lost.
 #[test]
 fn memory_and_handles_are_bounded() {
     let (_directory, storage) = table();
@@ -320,7 +319,7 @@ fn memory_and_handles_are_bounded() {
     assert_eq!(found, (0..40_000).collect::<Vec<i64>>());
 }
 
-/// Rows that come one by one are still few files, whose memory is counted as what it takes.
+/// Rows that are written one by one end up in few files, and their memory is accounted for.
 #[test]
 fn single_rows_are_merged() {
     let (_directory, storage) = table();
@@ -342,10 +341,9 @@ fn single_rows_are_merged() {
     assert_eq!(contents(&storage, &adds), expected);
 }
 
-/// A file that was there before is neither written over nor deleted, though it has the name that the writer
-/// was given.
+/// The environment gives both writers the same file name.
 #[test]
-fn a_file_of_somebody_else_is_left_alone() {
+fn an_existing_file_is_neither_overwritten_nor_deleted() {
     let batch = partitioned(&[(Some("a"), 1)]);
     let (directory, storage) = table();
     let same = || WriteOptions::new(IndexedColumns::All, Environment::new(|| 0, Uuid::nil));
@@ -360,13 +358,13 @@ fn a_file_of_somebody_else_is_left_alone() {
 }
 
 #[test]
-fn what_was_written_is_deleted_unless_it_is_handed_out() {
+fn files_of_an_unfinished_write_are_deleted() {
     let batch = partitioned(&[(Some("a"), 1), (Some("b"), 2)]);
     let small = || WriteOptions { memory_budget: 1, ..options() };
     let (_directory, storage) = table();
     let mut aborted = writer(&storage, &schema_of(&batch), &["p"], small());
     aborted.write(&batch).unwrap();
-    assert_eq!(files(&storage).len(), 2, "a budget of nothing writes at once");
+    assert_eq!(files(&storage).len(), 2, "without a budget, rows are written at once");
     aborted.abort().unwrap();
     assert_eq!(files(&storage), Vec::<String>::new());
     let mut dropped = writer(&storage, &schema_of(&batch), &["p"], small());
@@ -396,7 +394,7 @@ fn a_batch_that_does_not_fit_changes_nothing() {
 }
 
 #[test]
-fn a_store_that_fails_leaves_a_writer_that_only_aborts() {
+fn after_a_failure_of_the_store_the_writer_can_only_be_aborted() {
     let batch = partitioned(&[(Some("a"), 1)]);
     let (directory, storage) = table();
     std::fs::write(directory.path().join("p=a"), "a file where the directory should be").unwrap();
@@ -409,7 +407,7 @@ fn a_store_that_fails_leaves_a_writer_that_only_aborts() {
 }
 
 #[test]
-fn nothing_written_is_no_file() {
+fn without_rows_there_is_no_file() {
     let batch = partitioned(&[]);
     let (_directory, storage) = table();
     let mut writer = writer(&storage, &schema_of(&batch), &["p"], options());
@@ -419,7 +417,7 @@ fn nothing_written_is_no_file() {
 }
 
 #[test]
-fn tables_that_cannot_be_partitioned_so() {
+fn invalid_partition_columns_are_refused() {
     let (_directory, storage) = table();
     let schema = schema_of(&every_type());
     for columns in [&["gone"][..], &["struct"], &["array"]] {
@@ -432,9 +430,9 @@ fn tables_that_cannot_be_partitioned_so() {
     assert!(DataWriter::new(storage, only, &["p".to_owned()], options()).is_err());
 }
 
-/// A partition column that is NOT NULL cannot have the empty text, which a log cannot tell from NULL.
+/// The log stores the empty string as NULL.
 #[test]
-fn an_empty_text_is_null_to_a_required_partition_column_too() {
+fn an_empty_string_is_refused_in_a_required_partition_column() {
     let schema = Arc::new(Schema::new(vec![
         Field::new("p", DataType::Utf8, false),
         Field::new("id", DataType::Int64, true),
@@ -446,10 +444,9 @@ fn an_empty_text_is_null_to_a_required_partition_column_too() {
     assert!(error.to_string().contains("'p'"), "{error}");
 }
 
-/// PROTOCOL, "Partition Value Serialization", of the typed columns: the values of one partition are one
-/// value.
+/// PROTOCOL, "Partition Value Serialization".
 #[test]
-fn partitions_of_every_type() {
+fn equal_values_of_every_type_share_a_partition() {
     let batch = every_type();
     let types = [
         "boolean",
@@ -486,14 +483,19 @@ fn sorted(batch: &RecordBatch) -> RecordBatch {
     take_record_batch(batch, &lexsort_to_indices(&columns, None).unwrap()).unwrap()
 }
 
+fn rows_of_two_partition_columns() -> impl Strategy<Value = Vec<(Option<i32>, Option<String>, i64)>> {
+    let a = prop::option::of(0i32..5);
+    let b = prop::option::of("[ab/]{0,1}");
+    prop::collection::vec((a, b, any::<i64>()), 0..40)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// The files by partition, put together, are the rows that were written, whatever the batches, budgets
-    /// and sizes.
+    /// Batches, budgets and sizes vary.
     #[test]
-    fn the_files_are_the_rows(
-        batches in prop::collection::vec(prop::collection::vec((prop::option::of(0i32..5), prop::option::of("[ab/]{0,1}"), any::<i64>()), 0..40), 0..6),
+    fn all_files_together_hold_the_rows_that_were_written(
+        batches in prop::collection::vec(rows_of_two_partition_columns(), 0..6),
         memory_budget in prop::sample::select(vec![1usize, 3 << 20, 256 << 20]),
         target_file_size in prop::sample::select(vec![1u64, 1 << 20]),
         max_open_files in 1usize..4,
@@ -531,7 +533,8 @@ proptest! {
             ];
             found.push(RecordBatch::try_new(Arc::clone(&schema), columns).unwrap());
         }
-        let all: Vec<_> = batches.into_iter().flatten().map(|(a, b, id)| (a, b.filter(|b| !b.is_empty()), id)).collect();
+        let non_empty = |(a, b, id): (_, Option<String>, _)| (a, b.filter(|b| !b.is_empty()), id);
+        let all: Vec<_> = batches.into_iter().flatten().map(non_empty).collect();
         prop_assert_eq!(sorted(&concat_batches(&schema, &found).unwrap()), sorted(&make(&all)));
         prop_assert_eq!(files(&storage).len(), adds.len());
     }

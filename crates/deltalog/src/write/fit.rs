@@ -1,12 +1,12 @@
-//! A batch brought to the table's schema: columns by name, types without loss.
+//! Converts batches to the table's schema, matching columns by name and types without loss.
 //!
-//! - Names are compared without regard to case, as Spark does. A column that is missing is NULL; one that the
+//! - Names are compared case-insensitively, as Spark does. A missing column becomes NULL; a column that the
 //!   table does not have is an error.
-//! - A value either arrives as it was or the whole batch is refused; nothing is rounded, cut off or wrapped.
-//! - An instant stays the same instant in UTC whatever its zone; a time without a zone is never taken for an
-//!   instant, nor the other way round.
-//! - NULL where the table says NOT NULL is refused, at any depth, except below a struct that is NULL itself.
-//! - What lies in the memory of a NULL list, map or struct is not looked at.
+//! - Every value is preserved, or the whole batch is refused. Nothing is rounded, truncated or wrapped.
+//! - An instant with any zone becomes the same instant in UTC. A time without a zone is never converted to an
+//!   instant, nor an instant to a time without a zone.
+//! - A NULL in a NOT NULL column is refused at any depth, except inside a struct that is NULL itself.
+//! - Values in the memory of a NULL list, map or struct are ignored.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,12 +23,11 @@ use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use super::fit_leaf::{fit_leaf, misfit};
 use crate::error::{Error, Result};
 
-/// `batch` with exactly the columns of `table_schema`.
+/// Converts `batch` to exactly the columns of `table_schema`.
 ///
-/// Accepted are the same types, and those whose every value has an equal in the table's type: dictionaries,
-/// run-end encoded, view and large arrays, lists of any layout, integers and decimals of any width as far as
-/// the values at hand fit, floats that get wider, timestamps of any unit and zone as far as they are whole
-/// microseconds.
+/// Besides the types of the table, these are accepted: dictionary, run-end encoded, view and large arrays;
+/// lists of any layout; integers and decimals of any width if their values fit; floats that become wider;
+/// timestamps of any unit and zone if they are whole microseconds.
 ///
 /// # Errors
 /// `SchemaMismatch` naming the column.
@@ -46,7 +45,7 @@ pub fn fit(batch: &RecordBatch, table_schema: &SchemaRef) -> Result<RecordBatch>
         .map_err(|error| Error::schema_mismatch("the batch does not fit the table").with_source(error))
 }
 
-/// The columns `to` out of the columns `from`, all below `parent`, whose nulls are `outer`.
+/// Converts the columns `from` to the columns `to`. All are fields of `parent`, whose nulls are `outer`.
 fn fit_fields(
     from: &Fields,
     arrays: &[ArrayRef],
@@ -61,7 +60,7 @@ fn fit_fields(
     for (field, array) in from.iter().zip(arrays) {
         let place = places.get(&field.name().to_lowercase()).and_then(|index| found.get_mut(*index));
         let Some(place) = place else {
-            let hint = "leave it out, or let the schema evolve first";
+            let hint = "drop the column from the data, or add it to the table first";
             return Err(Error::schema_mismatch(format!(
                 "the table has no column '{}'",
                 path(parent, field.name())
@@ -71,7 +70,7 @@ fn fit_fields(
         if let Some((first, _)) = place.replace((field.name(), array)) {
             let second = path(parent, field.name());
             return Err(Error::schema_mismatch(format!(
-                "columns '{}' and '{second}' are the same to the table",
+                "columns '{}' and '{second}' refer to the same column of the table",
                 path(parent, first)
             )));
         }
@@ -80,7 +79,7 @@ fn fit_fields(
         Some((_, array)) => fit_array(array, field, outer, &path(parent, field.name())),
         None if field.is_nullable() => Ok(new_null_array(field.data_type(), rows)),
         None => Err(Error::schema_mismatch(format!(
-            "column '{}' is required and missing",
+            "column '{}' is required but missing",
             path(parent, field.name())
         ))),
     });
@@ -109,8 +108,8 @@ fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &st
     if unexpected { Err(null_in_required(path)) } else { Ok(fitted) }
 }
 
-/// Whether something in a column of this type is NOT NULL. Arrays that other programs hand over have not been
-/// checked for it.
+/// Returns whether a column of this type contains a NOT NULL field. Arrays from other programs have not been
+/// checked for NULLs in such fields.
 fn requires_inside(data_type: &DataType) -> bool {
     let requires = |field: &Field| !field.is_nullable() || requires_inside(field.data_type());
     match data_type {
@@ -120,16 +119,16 @@ fn requires_inside(data_type: &DataType) -> bool {
     }
 }
 
-/// Whether each null is below a struct that is null.
+/// Returns whether each null is inside a struct that is null.
 fn covered(nulls: &NullBuffer, outer: Option<&NullBuffer>) -> bool {
     nulls.null_count() == 0 || outer.is_some_and(|outer| outer.contains(nulls))
 }
 
 fn null_in_required(path: &str) -> Error {
-    Error::schema_mismatch(format!("column '{path}' has a NULL, but the table says NOT NULL"))
+    Error::schema_mismatch(format!("column '{path}' contains NULL, but it is NOT NULL in the table"))
 }
 
-/// The array without dictionary and run-end encoding.
+/// Returns the array without dictionary and run-end encoding.
 fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     match array.data_type() {
         DataType::Dictionary(_, values) => plain(&cast(array, values)?),
@@ -138,7 +137,7 @@ fn plain(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-/// The array with NULL wherever `outer` is, so that no conversion stumbles over what is hidden there.
+/// Returns the array with NULL wherever `outer` is null, so that hidden values cannot fail a conversion.
 fn masked(array: ArrayRef, outer: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     match outer {
         Some(outer) if outer.null_count() > 0 && array.data_type() != &DataType::Null => {
@@ -205,12 +204,12 @@ fn fit_map(array: &ArrayRef, entries: &Arc<Field>, sorted: bool, to: &Field, pat
     Ok(Arc::new(fitted.map_err(refuse)?))
 }
 
-/// Whether the lists with these offsets use all `values`.
+/// Returns whether lists with these offsets use all `values`.
 fn tight(offsets: &[i32], values: usize) -> bool {
     offsets.first() == Some(&0) && offsets.last().and_then(|last| usize::try_from(*last).ok()) == Some(values)
 }
 
-/// The same lists without values that are in none of them.
+/// Returns the same lists without values that belong to none of them.
 fn compact(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
     take(array, &UInt64Array::from_iter_values(0..array.len() as u64), None)
 }

@@ -1,4 +1,4 @@
-//! A column without columns inside, converted without loss.
+//! Lossless conversion of columns that are not nested.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use arrow::error::ArrowError;
 
 use crate::error::{Error, Result};
 
-/// How the values of one type become those of another.
+/// How values of one type are converted to another.
 enum Conversion {
-    /// There are none.
+    /// All values are NULL.
     Nulls,
-    /// Arrow's cast refuses whatever it cannot represent.
+    /// By Arrow's cast, which refuses values that it cannot represent.
     Cast,
-    /// Arrow's cast may round, so the result is cast back and compared.
+    /// By Arrow's cast, which may round, so the result is cast back and compared.
     CastAndBack,
 }
 
-/// `array` as an array of type `to`; `path` is for messages.
+/// Converts `array` to type `to`. Error messages name the column `path`.
 pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<ArrayRef> {
     let from = array.data_type();
     if from == to {
@@ -35,7 +35,7 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
     match conversion(from, to) {
         None => Err(misfit(from, to, path)),
         Some(Conversion::Nulls) => Ok(new_null_array(to, array.len())),
-        // The offsets of a large array can be beyond what a table's array has.
+        // The offsets of a large array may not fit in the 32 bits of the table's arrays.
         Some(Conversion::Cast) if from.is_binary() || from.is_string() => {
             strict_cast(array, to).map_err(|error| unfit(error).with_hint("write it in smaller batches"))
         }
@@ -53,19 +53,21 @@ pub(super) fn fit_leaf(array: &ArrayRef, to: &DataType, path: &str) -> Result<Ar
     }
 }
 
-/// The error that no value of type `from` can be written to column `path`.
+/// Returns the error for data of type `from` that cannot be written to column `path` of type `to`.
 pub(super) fn misfit(from: &DataType, to: &DataType, path: &str) -> Error {
     let error = Error::schema_mismatch(format!(
-        "column '{path}' is of type {to} in the table, and of type {from} in the data"
+        "column '{path}' has type {to} in the table, but type {from} in the data"
     ));
     match (from, to) {
         (DataType::Timestamp(_, None), DataType::Timestamp(_, Some(_))) => {
-            error.with_hint("say which zone the times are in: a time without a zone is not an instant")
+            error.with_hint("assign a time zone to the column: a time without a zone is not an instant")
         }
         (DataType::Timestamp(_, Some(_)), DataType::Timestamp(_, None)) => {
-            error.with_hint("drop the zone yourself: an instant has a different local time in every zone")
+            error.with_hint(
+                "convert the column to a time without a zone: an instant has a different local time in every zone",
+            )
         }
-        _ => error.with_hint("cast the column"),
+        _ => error.with_hint(format!("cast the column to {to}")),
     }
 }
 
@@ -94,7 +96,7 @@ fn conversion(from: &DataType, to: &DataType) -> Option<Conversion> {
     }
 }
 
-/// Finer units rank higher.
+/// Returns the rank of a unit; finer units rank higher.
 fn rank(unit: TimeUnit) -> u8 {
     match unit {
         TimeUnit::Second => 0,

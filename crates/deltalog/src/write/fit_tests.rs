@@ -1,4 +1,4 @@
-//! What fits arrives unchanged; what does not is refused by the name of its column.
+//! Values that fit are preserved; others are refused with an error that names their column.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ fn batch(column: ArrayRef) -> RecordBatch {
     RecordBatch::try_from_iter_with_nullable([("c", column, true)]).unwrap()
 }
 
-/// The column as a table's column of type `to`.
+/// Fits `column` to a table with one column of type `to`.
 fn fitted(column: ArrayRef, to: DataType) -> crate::Result<ArrayRef> {
     let table = schema([Field::new("c", to, true)]);
     let batch = fit(&batch(column), &table)?;
@@ -28,7 +28,7 @@ fn fitted(column: ArrayRef, to: DataType) -> crate::Result<ArrayRef> {
     Ok(Arc::clone(batch.column(0)))
 }
 
-/// The message of a refusal, which names `name`.
+/// Returns the error message of `result`, which must name the column `name`.
 fn refusal(result: crate::Result<impl std::fmt::Debug>, name: &str) -> String {
     let error = result.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
@@ -46,7 +46,7 @@ fn ntz() -> DataType {
 }
 
 #[test]
-fn columns_are_found_by_name() {
+fn columns_are_matched_by_name() {
     let table = schema([
         Field::new("A", DataType::Int32, true),
         Field::new("ß", DataType::Utf8, true),
@@ -64,14 +64,14 @@ fn columns_are_found_by_name() {
 }
 
 #[test]
-fn columns_that_are_missing_extra_or_twice() {
+fn missing_extra_and_duplicate_columns() {
     let one: ArrayRef = Arc::new(Int32Array::from(vec![1]));
     let data = |names: &[&str]| {
         RecordBatch::try_from_iter(names.iter().map(|name| (*name, Arc::clone(&one)))).unwrap()
     };
     let table = schema([Field::new("a", DataType::Int32, false)]);
     assert!(refusal(fit(&data(&["a", "b"]), &table), "b").contains("no column"));
-    assert!(refusal(fit(&data(&["a", "A"]), &table), "A").contains("the same"));
+    assert!(refusal(fit(&data(&["a", "A"]), &table), "A").contains("the same column"));
     let required = schema([Field::new("a", DataType::Int32, false), Field::new("r", DataType::Int32, false)]);
     assert!(refusal(fit(&data(&["a"]), &required), "r").contains("required"));
     let nested = |inner: Vec<Field>| Field::new("s", DataType::Struct(Fields::from(inner)), true);
@@ -84,9 +84,8 @@ fn columns_that_are_missing_extra_or_twice() {
     assert_eq!(fitted.column(0).as_struct().column(0).null_count(), 1);
 }
 
-/// Every other layout of the same values gives the same array.
 #[test]
-fn layouts_are_undone() {
+fn every_layout_of_the_same_values_gives_the_same_array() {
     let texts: ArrayRef = Arc::new(StringArray::from(vec![Some("a"), None, Some("bb"), Some("a")]));
     let dictionary = DataType::Dictionary(Box::new(DataType::Int16), Box::new(DataType::Utf8View));
     for layout in [DataType::LargeUtf8, DataType::Utf8View, dictionary] {
@@ -109,7 +108,7 @@ fn layouts_are_undone() {
 }
 
 #[test]
-fn lists_of_every_layout() {
+fn lists_of_every_layout_give_the_same_array() {
     let element = |data_type| Arc::new(Field::new("item", data_type, true));
     let target = DataType::List(Arc::new(Field::new("element", DataType::Int64, true)));
     let source = FixedSizeListArray::new(
@@ -152,7 +151,7 @@ fn lists_of_every_layout() {
 }
 
 #[test]
-fn maps_by_position_of_key_and_value() {
+fn maps_are_matched_by_the_position_of_key_and_value() {
     let entries = |key: &str, text: DataType, value: &str, number: DataType| {
         Fields::from(vec![Field::new(key, text, false), Field::new(value, number, true)])
     };
@@ -180,7 +179,7 @@ fn maps_by_position_of_key_and_value() {
 }
 
 #[test]
-fn numbers_that_do_not_fit() {
+fn numbers_that_do_not_fit_are_refused() {
     let cases: Vec<(ArrayRef, DataType)> = vec![
         (Arc::new(UInt64Array::from(vec![1 << 63])), DataType::Int64),
         (Arc::new(UInt8Array::from(vec![128])), DataType::Int8),
@@ -221,7 +220,7 @@ fn numbers_that_do_not_fit() {
 }
 
 #[test]
-fn numbers_that_fit() {
+fn numbers_that_fit_are_preserved() {
     let equal = |column: ArrayRef, expected: ArrayRef| {
         assert_eq!(&fitted(column, expected.data_type().clone()).unwrap(), &expected);
     };
@@ -238,9 +237,9 @@ fn numbers_that_fit() {
     equal(Arc::new(wide), Arc::new(decimal(50, 3, 1)));
 }
 
-/// An instant is the same in every zone; a local time is none.
+/// An instant is the same in every zone; a local time is not an instant.
 #[test]
-fn times() {
+fn times_are_preserved_or_refused() {
     let micros = |values: Vec<i64>| TimestampMicrosecondArray::from(values);
     let instants: ArrayRef = Arc::new(micros(vec![-1_000_000, 0, 5_000_000]).with_timezone("UTC"));
     let zoned = TimestampSecondArray::from(vec![-1, 0, 5]).with_timezone("America/New_York");
@@ -266,10 +265,10 @@ fn times() {
     refusal(fitted(Arc::new(Date64Array::from(vec![86_400_001])), DataType::Date32), "c");
 }
 
-/// NOT NULL holds at every depth, but not below a struct, list or map that is NULL itself; nor do hidden
-/// values have to fit.
+/// NOT NULL applies at every depth, except inside a struct, list or map that is NULL itself. Hidden values
+/// there need not fit either.
 #[test]
-fn nulls_in_required_columns() {
+fn nulls_in_required_columns_are_refused() {
     let int = |nullable| Field::new("x", DataType::Int32, nullable);
     let required = schema([Field::new("c", DataType::Int32, false)]);
     refusal(fit(&batch(Arc::new(Int32Array::from(vec![Some(1), None]))), &required), "c");
@@ -309,7 +308,7 @@ fn nulls_in_required_columns() {
 }
 
 #[test]
-fn a_list_view_may_share_and_skip_values() {
+fn unused_values_of_a_list_view_are_ignored() {
     let values: ArrayRef = Arc::new(Int64Array::from(vec![Some(1), None, Some(3)]));
     let field = Arc::new(Field::new("item", DataType::Int64, true));
     let view = ListViewArray::new(
@@ -325,10 +324,10 @@ fn a_list_view_may_share_and_skip_values() {
 }
 
 proptest! {
-    /// Integers of any width: the value arrives, or is refused because it is out of range; an oracle in
-    /// `i128`.
     #[test]
-    fn integers_arrive_or_are_refused(values in prop::collection::vec(prop::option::of(any::<i64>().prop_map(|v| v >> (v & 63))), 0..20)) {
+    fn integers_are_preserved_or_refused(
+        values in prop::collection::vec(prop::option::of(any::<i64>().prop_map(|v| v >> (v & 63))), 0..20),
+    ) {
         let from: ArrayRef = Arc::new(Int64Array::from(values.clone()));
         let fits = values.iter().flatten().all(|value| i16::try_from(*value).is_ok());
         let result = fitted(from, DataType::Int16);
@@ -339,14 +338,16 @@ proptest! {
         }
     }
 
-    /// Nanoseconds are whole microseconds or refused.
     #[test]
-    fn nanoseconds_arrive_or_are_refused(values in prop::collection::vec((any::<i32>(), prop::sample::select(vec![0i64, 0, 0, 1, 999])), 0..5)) {
+    fn nanoseconds_are_preserved_or_refused(
+        values in prop::collection::vec((any::<i32>(), prop::sample::select(vec![0i64, 0, 0, 1, 999])), 0..5),
+    ) {
         let nanos: Vec<i64> = values.iter().map(|(micros, rest)| i64::from(*micros) * 1000 + rest).collect();
         let result = fitted(Arc::new(TimestampNanosecondArray::from(nanos)), ntz());
         prop_assert_eq!(result.is_ok(), values.iter().all(|(_, rest)| *rest == 0));
         if let Ok(found) = result {
-            let expected = TimestampMicrosecondArray::from_iter_values(values.iter().map(|(micros, _)| i64::from(*micros)));
+            let micros = values.iter().map(|(micros, _)| i64::from(*micros));
+            let expected = TimestampMicrosecondArray::from_iter_values(micros);
             prop_assert_eq!(found.as_ref(), &expected as &dyn Array);
         }
     }

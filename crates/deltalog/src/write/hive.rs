@@ -1,25 +1,25 @@
-//! Directories of partitions: `column=value`, as Hive names them and Spark does.
+//! Partition directories named `column=value`, as in Hive and Spark.
 //!
 //! ```text
-//! day=2024-01-01/city=New York       values as text, most characters as they are
-//! path=a%2Fb                         characters that a directory cannot have or that mean something there: %XX
+//! day=2024-01-01/city=New York       most characters stand for themselves
+//! path=a%2Fb                         characters that are special or not allowed in a directory: %XX
 //! city=__HIVE_DEFAULT_PARTITION__    NULL
 //! ```
 //!
 //! - `unescape(escape(s)) = s` for every string.
-//! - No reader of a Delta table learns a value from a directory: the log has it. Only files that an engine
-//!   left are read back so.
+//! - Readers of a Delta table take partition values from the log, never from directories. Only files that an
+//!   engine has written are adopted by the names of their directories.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// What stands for NULL in a directory's name.
+/// The text that represents NULL in the name of a directory.
 pub(super) const NULL_PARTITION: &str = "__HIVE_DEFAULT_PARTITION__";
 
-/// The longest name of a directory, in bytes, that all common file systems allow.
+/// The maximum length of a directory name that all common file systems allow, in bytes.
 const MAX_NAME: usize = 255;
 
-/// `text` with `%XX` for each character that Spark escapes in a partition's directory.
+/// Replaces each character that Spark escapes in partition directories by `%XX`.
 pub(super) fn escape(text: &str) -> Cow<'_, str> {
     if !text.chars().any(is_escaped) {
         return Cow::Borrowed(text);
@@ -58,8 +58,7 @@ fn is_escaped(c: char) -> bool {
     )
 }
 
-/// `text` with each `%XX` replaced by the character of that code; what only looks like an escape stays, as
-/// with Spark.
+/// Replaces each `%XX` by the character with that code. As in Spark, malformed escapes are kept.
 pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);
@@ -84,10 +83,10 @@ pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The directory of the partition that has these values, with a slash at its end.
+/// Returns the directory of the partition with these values, including a trailing slash.
 ///
-/// It is empty if there are no values, and if a name in it would be longer than file systems allow: the
-/// directory is a courtesy, the log has the values.
+/// The result is empty if there are no values, or if a name would be longer than file systems allow. That is
+/// harmless, because the log has the values.
 pub(super) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> String {
     let mut directory = String::new();
     for (column, value) in values {
@@ -101,7 +100,7 @@ pub(super) fn directory<'a>(values: impl IntoIterator<Item = (&'a str, Option<&'
     directory
 }
 
-/// The column and value that a directory's name says, or `None` if it is no partition's.
+/// Returns the column and value of a directory name, or `None` if it is not of the form `column=value`.
 pub(super) fn parse_directory(name: &str) -> Option<(String, Option<String>)> {
     let (column, value) = name.split_once('=').filter(|(column, _)| !column.is_empty())?;
     let value =
@@ -116,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spark_escapes_these_and_no_others() {
+    fn escapes_the_same_characters_as_spark() {
         let escaped: String =
             (1..=0x7f).map(char::from).filter(|c| escape(&c.to_string()) != c.to_string()).collect();
         let mut expected: String = (1..=0x1f).map(char::from).collect();
@@ -127,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_an_escape_stays() {
+    fn malformed_escapes_are_kept() {
         assert_eq!(unescape("100%"), "100%");
         assert_eq!(unescape("%4"), "%4");
         assert_eq!(unescape("%zz%41%é"), "%zzA%é");
@@ -135,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn null_and_empty_are_one_directory() {
+    fn null_and_empty_values_share_a_directory() {
         assert_eq!(
             directory([("a", None), ("b", Some("")), ("c=d", Some("x y"))]),
             format!("a={NULL_PARTITION}/b={NULL_PARTITION}/c%3Dd=x y/")
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_no_file_system_allows_is_left_out() {
+    fn a_name_too_long_for_file_systems_gives_no_directory() {
         assert_eq!(directory([("a", Some("x")), ("b", Some(&*"/".repeat(90)))]), "");
     }
 

@@ -1,9 +1,9 @@
-//! Which columns a table keeps statistics of: `delta.dataSkippingNumIndexedCols` and
+//! The columns for which a table has statistics: `delta.dataSkippingNumIndexedCols` and
 //! `delta.dataSkippingStatsColumns`.
 //!
-//! - The list of names wins over the number.
-//! - A name that the schema does not have any more is passed over, as a column can be dropped after the
-//!   property was set.
+//! - The list of names takes precedence over the number.
+//! - A name that is missing from the schema is ignored, because columns can be dropped after the property was
+//!   set.
 
 use std::collections::BTreeMap;
 
@@ -13,21 +13,21 @@ use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::stats::IndexedColumns;
 
-/// How many leaf columns have statistics if the table does not say.
+/// The number of leaf columns with statistics if the table has neither property.
 const DEFAULT_COUNT: usize = 32;
 const COUNT: &str = "delta.dataSkippingNumIndexedCols";
 const NAMES: &str = "delta.dataSkippingStatsColumns";
 
-/// The columns that the properties `configuration` of a table with `schema` choose.
+/// Returns the columns that the table properties `configuration` select from `schema`.
 ///
 /// # Errors
-/// `CorruptLog` naming the property whose value cannot be read.
+/// `CorruptLog` naming the property if its value is invalid.
 pub fn indexed_columns(configuration: &BTreeMap<String, String>, schema: &Schema) -> Result<IndexedColumns> {
     let invalid = |property: &str, value: &str| {
         Error::corrupt_log(format!(
-            "the table property '{property}' has the value '{value}', which is none it can have"
+            "the table property '{property}' has the invalid value '{value}'"
         ))
-        .with_hint("set the property anew")
+        .with_hint("set the property to a valid value")
     };
     if let Some(names) = configuration.get(NAMES) {
         let paths = parse_names(names).ok_or_else(|| invalid(NAMES, names))?;
@@ -45,7 +45,7 @@ pub fn indexed_columns(configuration: &BTreeMap<String, String>, schema: &Schema
     }
 }
 
-/// Splits `` a, b.c, `d.e`.`f``g` `` into names; `None` if a quote is not closed or a name is empty.
+/// Splits `` a, b.c, `d.e`.`f``g` `` into names. Returns `None` if a quote is not closed or a name is empty.
 fn parse_names(text: &str) -> Option<Vec<Vec<String>>> {
     let mut paths = Vec::new();
     let mut rest = text.trim();
@@ -91,7 +91,7 @@ fn parse_name(text: &str) -> Option<(String, &str)> {
     }
 }
 
-/// `path` as the schema spells it.
+/// Returns `path` in the spelling of the schema, or `None` if the schema does not have it.
 fn resolve(fields: &Fields, path: &[String]) -> Option<ColumnPath> {
     let mut names = Vec::new();
     let mut fields = Some(fields);
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn counts() {
+    fn a_count_selects_the_first_columns() {
         assert_eq!(read("other", "1").unwrap(), IndexedColumns::First(32));
         assert_eq!(read(COUNT, "-1").unwrap(), IndexedColumns::All);
         assert_eq!(read(COUNT, "0").unwrap(), IndexedColumns::First(0));
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn names() {
+    fn names_select_columns() {
         let chosen = |paths: &[&[&str]]| {
             IndexedColumns::Chosen(paths.iter().map(|path| ColumnPath::new(path.iter().copied())).collect())
         };

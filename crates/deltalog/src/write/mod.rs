@@ -1,18 +1,18 @@
-//! Data files that are being written, and files that an engine has written, as `add` actions.
+//! Writing data files, and turning files that an engine has written into `add` actions.
 //!
 //! | file | what it does |
 //! | --- | --- |
-//! | `fit` | brings a batch to the table's schema, or says which column does not fit |
-//! | `split` | parts a batch by its partition values |
-//! | `hive` | names the directories of partitions, and reads the names back |
-//! | `data_file` | one Parquet file in the making |
-//! | `data_writer` | all files of one write, within a memory budget |
-//! | `adopt` | takes the files that an engine put below a directory into the table |
-//! | `indexed` | which columns the table's properties want statistics of |
+//! | `fit` | converts a batch to the table's schema, or reports the column that does not fit |
+//! | `split` | splits a batch by its partition values |
+//! | `hive` | formats and parses the names of partition directories |
+//! | `data_file` | writes one Parquet file |
+//! | `data_writer` | writes all files of one write within a memory budget |
+//! | `adopt` | turns the files that an engine wrote to a directory into `add` actions |
+//! | `indexed` | reads from the table's properties which columns have statistics |
 //!
-//! - A batch is checked as a whole before a byte of it is written.
-//! - A file is durable before its `add` is handed out; nothing here commits.
-//! - What a write that failed or was given up had written is deleted.
+//! - A whole batch is checked before any byte of it is written.
+//! - A file is durable before its `add` action is returned. Nothing in this module commits.
+//! - Files of a failed or aborted write are deleted.
 
 mod adopt;
 mod data_file;

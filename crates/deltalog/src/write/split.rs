@@ -1,7 +1,7 @@
-//! A batch parted by its partition values.
+//! Splits batches by their partition values.
 //!
-//! - The parts together are the batch: each row is in exactly one of them, in the order it had.
-//! - Two values are the same partition if the log's text for them is the same.
+//! - Each row is in exactly one part, and the rows of a part keep their order.
+//! - Two values belong to the same partition if the log has the same text for them.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -19,7 +19,7 @@ use crate::protocol::partition_value::to_log_string;
 /// The values of one partition in the order of the partition columns.
 pub(super) type PartitionKey = Vec<Option<String>>;
 
-/// Knows the partition columns of a table.
+/// A splitter of batches by the partition columns of a table.
 pub(super) struct Splitter {
     columns: Vec<PartitionColumn>,
     converter: RowConverter,
@@ -43,10 +43,10 @@ enum Rows {
 }
 
 impl Splitter {
-    /// A splitter for batches of `schema`.
+    /// Creates a splitter for batches of `schema`.
     ///
     /// # Errors
-    /// `InvalidArgument` if a partition column is not in the schema or has columns inside.
+    /// `InvalidArgument` if a partition column is not in the schema or is nested.
     pub(super) fn new(schema: &Schema, partition_columns: &[String]) -> Result<Self> {
         let mut columns = Vec::new();
         let mut sort_fields = Vec::new();
@@ -59,7 +59,7 @@ impl Splitter {
             if field.data_type().is_nested() {
                 let data_type = field.data_type();
                 return Err(Error::invalid_argument(format!(
-                    "column '{name}' of type {data_type} cannot be partitioned by"
+                    "a table cannot be partitioned by column '{name}' of type {data_type}"
                 )));
             }
             columns.push(PartitionColumn { index, name: name.clone(), is_required: !field.is_nullable() });
@@ -71,10 +71,10 @@ impl Splitter {
         Ok(Self { columns, converter })
     }
 
-    /// The parts of `batch`, in the order of their first rows.
+    /// Splits `batch` into parts, in the order of their first rows.
     ///
     /// # Errors
-    /// `SchemaMismatch` for a value that cannot be a partition's.
+    /// `SchemaMismatch` for a value that cannot be a partition value.
     pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<Part>> {
         let rows = batch.num_rows();
         if rows == 0 {
@@ -122,12 +122,13 @@ impl Splitter {
     fn key(&self, arrays: &[ArrayRef], row: usize) -> Result<PartitionKey> {
         let value = |(column, array): (&PartitionColumn, &ArrayRef)| {
             let text = to_log_string(array, row).map_err(|error| {
-                Error::schema_mismatch(format!("partition column '{}' has a value to refuse", column.name))
+                Error::schema_mismatch(format!("partition column '{}' has an invalid value", column.name))
                     .with_source(error)
             })?;
             if text.is_none() && column.is_required {
                 return Err(Error::schema_mismatch(format!(
-                    "partition column '{}' has an empty text, which a partition has as NULL, but the table says NOT NULL",
+                    "partition column '{}' contains an empty string, which the log stores as NULL, but it is NOT \
+                     NULL in the table",
                     column.name
                 )));
             }
@@ -142,7 +143,7 @@ impl Rows {
         match self {
             Self::Range(range) if range.end == row => range.end += 1,
             Self::Range(range) => {
-                // `split` has checked that the batch's rows can be counted so.
+                // `split` has checked that row numbers fit in a u32.
                 let mut rows: Vec<u32> = range.clone().map(|row| row as u32).collect();
                 rows.push(row as u32);
                 *self = Self::Scattered(rows);
@@ -153,7 +154,7 @@ impl Rows {
 }
 
 impl Part {
-    /// The rows of this part out of `data`, which has the rows of the batch that was split.
+    /// Returns the rows of this part from `data`, which has the same rows as the batch that was split.
     pub(super) fn of(&self, data: &RecordBatch) -> Result<RecordBatch> {
         match &self.rows {
             Rows::Range(range) => Ok(data.slice(range.start, range.len())),
@@ -165,5 +166,5 @@ impl Part {
 }
 
 fn unsplittable(error: ArrowError) -> Error {
-    Error::schema_mismatch("the batch cannot be parted by its partition values").with_source(error)
+    Error::schema_mismatch("the batch cannot be split by its partition values").with_source(error)
 }
