@@ -90,7 +90,7 @@ def test_a_warning_is_a_record(table: Path, records: Records) -> None:
     assert record.threadName == "MainThread"
     message = record.getMessage()
     for part in (
-        "the hint is passed over",
+        "an invalid hint is ignored",
         f'table="{table.as_uri()}"',
         'file="_delta_log/_last_checkpoint"',
         "error=",

@@ -1,13 +1,13 @@
-//! The canonical form of a JSON object, and the checksum over it. Protocol: "JSON checksum".
+//! The canonical form of a JSON object, and its checksum. (PROTOCOL, "JSON checksum".)
 //!
 //! ```text
 //! {"k1": {"b": 2, "a": ["x y", null]}, "checksum": "…"}   ──>   "k1"+"a"+0="x%20y","k1"+"a"+1=null,"k1"+"b"=2
 //! ```
 //!
-//! - Numbers keep the spelling of the text; they never go through a binary number.
-//! - A key that stands twice in an object has no canonical form.
-//! - The top-level key `checksum` does not count.
-//! - What is nested deeper than any hint is an error, not a stack overflow.
+//! - Numbers keep the spelling of the text and are never converted to binary numbers.
+//! - An object with a duplicate key has no canonical form.
+//! - The top-level key `checksum` is ignored.
+//! - Excessive nesting is an error, not a stack overflow.
 
 use std::fmt;
 
@@ -15,24 +15,24 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-/// Everything but letters, digits and `-._~`. Protocol: "How to URL encode keys and string values".
+/// Everything but letters, digits and `-._~`. (PROTOCOL, "How to URL encode keys and string values".)
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// How deep values may be nested; as deep as serde_json goes.
+/// The maximum nesting depth, which is that of serde_json.
 const MAX_DEPTH: u8 = 127;
 
-/// The key that holds the checksum and does not count for it.
+/// The key that holds the checksum and is not covered by it.
 const CHECKSUM: &str = "checksum";
 
-/// The checksum of the JSON object `json`.
+/// Returns the checksum of the JSON object `json`.
 ///
 /// # Errors
-/// If `json` is no JSON object, or a key stands twice.
+/// If `json` is not a JSON object or has a duplicate key.
 pub(super) fn json_checksum(json: &str) -> serde_json::Result<String> {
     canonical(json).map(|text| format!("{:x}", md5::compute(text.as_bytes())))
 }
 
-/// The canonical form of the JSON object `json`.
+/// Returns the canonical form of the JSON object `json`.
 fn canonical(json: &str) -> serde_json::Result<String> {
     let mut leaves = Vec::new();
     let mut deserializer = serde_json::Deserializer::from_str(json);
@@ -53,7 +53,7 @@ fn below(path: &str, segment: &str) -> String {
 
 type Leaves = Vec<(String, String)>;
 
-/// A value somewhere below the top.
+/// A value nested in the top-level object.
 struct Value<'a> {
     path: String,
     depth: u8,
@@ -69,8 +69,7 @@ impl<'de> DeserializeSeed<'de> for Value<'_> {
         if self.depth > MAX_DEPTH {
             return Err(serde::de::Error::custom("values are nested too deeply"));
         }
-        // What is nested goes through a reader of its own, because only the text knows how a number is
-        // spelled.
+        // Each value is deserialized from its own text, because only the text has the spelling of numbers.
         let mut inner = serde_json::Deserializer::from_str(text);
         let done = match text.as_bytes().first() {
             Some(b'{') => {
@@ -108,7 +107,7 @@ impl<'de> Visitor<'de> for Members<'_> {
         let mut seen = std::collections::HashSet::new();
         while let Some(key) = map.next_key::<String>()? {
             if !seen.insert(key.clone()) {
-                return Err(serde::de::Error::custom(format!("the key '{key}' stands twice")));
+                return Err(serde::de::Error::custom(format!("the key '{key}' occurs twice")));
             }
             if self.path.is_empty() && key == CHECKSUM {
                 map.next_value::<serde::de::IgnoredAny>()?;
@@ -152,18 +151,26 @@ mod tests {
 
     /// The example of "JSON checksum".
     #[test]
-    fn the_protocols_example() {
-        let json = r#"{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2, "k3": ["v3", [1, 2], {"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}"#;
-        assert_eq!(
-            canonical(json).unwrap(),
-            r#""k0"="%27v%200%27","k1"+"k2"=2,"k1"+"k3"+0="v3","k1"+"k3"+1+0=1,"k1"+"k3"+1+1=2,"k1"+"k3"+2+"k4"="v4","k1"+"k3"+2+"k5"+0="v5","k1"+"k3"+2+"k5"+1="v6","k1"+"k3"+2+"k5"+2="v7""#
-        );
+    fn example_of_the_protocol() {
+        let json = r#"{"k0":"'v 0'", "checksum": "adsaskfljadfkjadfkj", "k1":{"k2": 2,
+            "k3": ["v3", [1, 2], {"k4": "v4", "k5": ["v5", "v6", "v7"]}]}}"#;
+        let leaves = [
+            r#""k0"="%27v%200%27""#,
+            r#""k1"+"k2"=2"#,
+            r#""k1"+"k3"+0="v3""#,
+            r#""k1"+"k3"+1+0=1"#,
+            r#""k1"+"k3"+1+1=2"#,
+            r#""k1"+"k3"+2+"k4"="v4""#,
+            r#""k1"+"k3"+2+"k5"+0="v5""#,
+            r#""k1"+"k3"+2+"k5"+1="v6""#,
+            r#""k1"+"k3"+2+"k5"+2="v7""#,
+        ];
+        assert_eq!(canonical(json).unwrap(), leaves.join(","));
         assert_eq!(json_checksum(json).unwrap(), "6a92d155a59bf2eecbd4b4ec7fd1f875");
     }
 
-    /// The smaller examples of the same section.
     #[test]
-    fn each_rule() {
+    fn smaller_examples_of_the_same_section() {
         let json = r#"{"a": 10, "b": {"y": null, "x": "https://delta.io"} }"#;
         assert_eq!(canonical(json).unwrap(), r#""a"=10,"b"+"x"="https%3A%2F%2Fdelta.io","b"+"y"=null"#);
         assert_eq!(
@@ -181,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_canonical_form() {
+    fn text_without_a_canonical_form_is_refused() {
         for json in
             [r#"{"a":1,"a":2}"#, r#"{"a":{"b":1,"b":1}}"#, "[1]", "1", "", r#"{"a":1"#, r#"{"a":1} x"#]
         {

@@ -1,11 +1,9 @@
-//! Which checkpoints of a listing are complete.
+//! The complete checkpoints of a listing. (PROTOCOL, "Checkpoint Naming Scheme".)
 //!
-//! Protocol: "Checkpoint Naming Scheme".
-//!
-//! - A checkpoint in several parts counts only when all of one set are there; sets of different sizes at one
-//!   version are kept apart ("Problems with multi-part checkpoints").
-//! - Of several checkpoints of one version any will do; the one that costs least to read comes first.
-//! - An empty file is no checkpoint: its writer died.
+//! - A multi-part checkpoint is complete only if all its parts exist. Sets with different numbers of parts at
+//!   one version are kept apart ("Problems with multi-part checkpoints").
+//! - All checkpoints of one version are equivalent; the one that is cheapest to read is preferred.
+//! - An empty file is not a checkpoint: its writer failed.
 
 use std::collections::BTreeMap;
 
@@ -15,40 +13,41 @@ use crate::storage::FileMeta;
 /// A complete checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CheckpointFiles {
-    /// The version it holds.
+    /// The version of the checkpoint.
     pub version: u64,
-    /// By what naming scheme.
+    /// The naming scheme.
     pub kind: CheckpointKind,
-    /// Its files in order, with names relative to `_delta_log`; sidecars are named inside.
+    /// The files in order, with names relative to `_delta_log`. Sidecars are not included; the top-level file
+    /// lists them.
     pub files: Vec<FileMeta>,
 }
 
-/// The naming schemes, in the order in which they are preferred at one version.
+/// The naming scheme of a checkpoint, in order of preference within a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum CheckpointKind {
-    /// One Parquet file; it may follow the V2 spec.
+    /// One Parquet file, which may follow the V2 spec.
     Classic,
-    /// The V2 spec, the top-level file as Parquet.
+    /// The V2 spec with a top-level Parquet file.
     UuidParquet,
     /// Several Parquet files.
     MultiPart,
-    /// The V2 spec, the top-level file as lines of JSON.
+    /// The V2 spec with a top-level file of JSON lines.
     UuidJson,
 }
 
 impl CheckpointFiles {
-    /// Whether the two are the same checkpoint, whatever a listing said of sizes and times.
+    /// Returns whether both have the same version and file names, regardless of sizes and times.
     pub(crate) fn is(&self, other: &Self) -> bool {
         self.version == other.version
             && self.files.iter().map(|file| &file.name).eq(other.files.iter().map(|file| &file.name))
     }
 }
 
-/// Gathers checkpoint files and tells which are complete.
+/// The checkpoint files of a listing, of which not all form complete checkpoints.
 #[derive(Debug, Default)]
 pub(super) struct CheckpointCandidates {
     whole: Vec<CheckpointFiles>,
-    /// By version and number of parts.
+    /// The parts of multi-part checkpoints, by version and number of parts.
     parts: BTreeMap<(u64, u32), BTreeMap<u32, FileMeta>>,
 }
 
@@ -85,8 +84,8 @@ impl CheckpointCandidates {
         self.whole.iter().cloned().chain(in_parts)
     }
 
-    /// The newest complete checkpoint, and of its version the one that is read most cheaply; none of
-    /// `without`.
+    /// Returns the newest complete checkpoint except those in `without`. Among checkpoints of one version, the
+    /// cheapest to read is returned.
     pub(super) fn newest(&self, without: &[CheckpointFiles]) -> Option<CheckpointFiles> {
         let allowed = self.complete().filter(|checkpoint| !without.iter().any(|other| other.is(checkpoint)));
         allowed.min_by(|a, b| {
@@ -95,7 +94,7 @@ impl CheckpointCandidates {
         })
     }
 
-    /// The version of the oldest complete checkpoint.
+    /// Returns the version of the oldest complete checkpoint.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.complete().map(|checkpoint| checkpoint.version).min()
     }

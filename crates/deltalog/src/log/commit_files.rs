@@ -1,38 +1,36 @@
-//! The files that hold commits: published, staged, compacted.
+//! The files that hold commits: published, staged and compacted. (PROTOCOL, "Delta Log Entries", "Log Compaction
+//! Files".)
 //!
-//! Protocol: "Delta Log Entries", "Log Compaction Files".
-//!
-//! - A compaction stands for the commits `start` to `end` only if all of them are needed: it never reaches
-//!   below the first or above the last.
-//! - It is used only where its commits are there too, so that it hides no gap and never makes a version of
-//!   its own.
-//! - A compaction knows neither `commitInfo` nor the time of a version: who asks for those reads the commit.
+//! - A compaction replaces the commits `start` to `end` only if all of them are needed: it never extends
+//!   before the first or after the last.
+//! - A compaction is used only if its commits exist too, so it neither hides a gap nor adds a version.
+//! - A compaction has neither `commitInfo` nor the time of a version. Those are read from the commit.
 
 use uuid::Uuid;
 
 use super::name::LogFileName;
 
-/// A file with the actions of a version, or of several in a row.
+/// A file with the actions of one version or of several consecutive versions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CommitFile {
-    /// Its version; of a compaction the last one.
+    /// The version, which is the last one for a compaction.
     pub version: u64,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Milliseconds since the epoch.
+    /// The modification time in milliseconds since the epoch.
     pub modified_ms: i64,
-    /// What kind of file it is.
+    /// The kind of file.
     pub kind: CommitKind,
 }
 
-/// The kinds of files that hold commits.
+/// The kind of a file that holds commits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitKind {
-    /// `N.json`.
+    /// A published commit, `N.json`.
     Published,
-    /// A commit that a catalog has accepted and not published yet.
+    /// A commit that a catalog has accepted but not published yet.
     Staged(Uuid),
-    /// The reconciled actions of `start` to the file's version.
+    /// The reconciled actions of the versions from `start` to the version of the file.
     Compacted {
         /// The first version.
         start: u64,
@@ -40,7 +38,7 @@ pub enum CommitKind {
 }
 
 impl CommitFile {
-    /// The first version in the file.
+    /// Returns the first version in the file.
     pub fn start(&self) -> u64 {
         match self.kind {
             CommitKind::Compacted { start } => start,
@@ -48,7 +46,7 @@ impl CommitFile {
         }
     }
 
-    /// The file's name.
+    /// Returns the name of the file.
     pub fn name(&self) -> LogFileName {
         match self.kind {
             CommitKind::Published => LogFileName::Commit(self.version),
@@ -57,14 +55,14 @@ impl CommitFile {
         }
     }
 
-    /// Path relative to the table's root.
+    /// Returns the path relative to the table's root.
     pub fn path(&self) -> String {
         self.name().path()
     }
 }
 
-/// Of `candidates` those that replace commits of `commits`, which are contiguous and oldest first: from each
-/// version on the longest, and no two of one version.
+/// Selects compactions from `candidates` that can replace some of `commits`, which are contiguous and oldest
+/// first. The selected compactions do not overlap; from each version on, the longest one is preferred.
 pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFile]) -> Vec<CommitFile> {
     let Some(first) = commits.first().map(|commit| commit.version) else { return Vec::new() };
     let covered = |candidate: &CommitFile| {
@@ -72,13 +70,13 @@ pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFil
         let end = usize::try_from(candidate.version.checked_sub(first)?).ok()?;
         commits.get(start..=end)
     };
-    // What is larger than its commits together costs more than it saves.
-    let pays = |candidate: &&CommitFile| {
+    // A compaction that is larger than the commits that it replaces costs more than it saves.
+    let is_useful = |candidate: &&CommitFile| {
         let replaced =
             covered(candidate).map(|commits| commits.iter().map(|commit| commit.size).sum::<u64>());
         candidate.size > 0 && replaced.is_some_and(|replaced| candidate.size <= replaced)
     };
-    let mut candidates: Vec<_> = candidates.iter().filter(pays).copied().collect();
+    let mut candidates: Vec<_> = candidates.iter().filter(is_useful).copied().collect();
     candidates.sort_unstable_by_key(|candidate| (candidate.start(), std::cmp::Reverse(candidate.version)));
     let mut chosen: Vec<CommitFile> = Vec::new();
     for candidate in candidates {
@@ -89,18 +87,19 @@ pub(super) fn useful_compactions(commits: &[CommitFile], candidates: &[CommitFil
     chosen
 }
 
-/// What to read, oldest first: `commits`, with `compactions` in place of those they hold.
+/// Returns the files to read, oldest first: `commits`, with `compactions` in place of the commits that they
+/// contain.
 pub(super) fn with_compactions(commits: &[CommitFile], compactions: &[CommitFile]) -> Vec<CommitFile> {
     let mut files = Vec::with_capacity(commits.len());
     let mut compactions = compactions.iter().peekable();
-    let mut done = 0;
+    let mut next_version = 0;
     for commit in commits {
-        if commit.version < done {
+        if commit.version < next_version {
             continue;
         }
         let compaction = compactions.next_if(|compaction| compaction.start() == commit.version);
         let file = compaction.unwrap_or(commit);
-        done = file.version + 1;
+        next_version = file.version + 1;
         files.push(*file);
     }
     files
@@ -121,23 +120,28 @@ mod tests {
     }
 
     proptest! {
-        /// Every version once, in order, and nothing else.
         #[test]
-        fn each_version_is_read_once(first in 0..5u64, count in 0..20u64, ranges in proptest::collection::vec((0..25u64, 1..10u64, 0..100u64), 0..12)) {
+        fn each_version_is_read_exactly_once_and_in_order(
+            first in 0..5u64,
+            count in 0..20u64,
+            ranges in proptest::collection::vec((0..25u64, 1..10u64, 0..100u64), 0..12),
+        ) {
             let commits: Vec<_> = (first..first + count).map(commit).collect();
-            let candidates: Vec<_> = ranges.iter().map(|(start, length, size)| compaction(*start, start + length, *size)).collect();
+            let of_range = |(start, length, size): &(u64, u64, u64)| compaction(*start, start + length, *size);
+            let candidates: Vec<_> = ranges.iter().map(of_range).collect();
             let chosen = useful_compactions(&commits, &candidates);
             let files = with_compactions(&commits, &chosen);
             let versions: Vec<u64> = files.iter().flat_map(|file| file.start()..=file.version).collect();
             prop_assert_eq!(versions, (first..first + count).collect::<Vec<_>>());
-            prop_assert_eq!(files.iter().filter(|file| file.kind != CommitKind::Published).count(), chosen.len());
+            let compacted = files.iter().filter(|file| file.kind != CommitKind::Published).count();
+            prop_assert_eq!(compacted, chosen.len());
             prop_assert!(files.len() <= commits.len());
         }
     }
 
     /// "Log Compaction Files".
     #[test]
-    fn only_what_lies_within_is_used() {
+    fn only_compactions_within_the_commits_are_used() {
         let commits: Vec<_> = (4..8).map(commit).collect();
         let chosen = |candidate| useful_compactions(&commits, &[candidate]) == [candidate];
         assert!(chosen(compaction(4, 7, 20)));

@@ -1,11 +1,10 @@
-//! `_last_checkpoint`: where the newest checkpoint may be.
+//! `_last_checkpoint`, a hint at the newest checkpoint. (PROTOCOL, "Last Checkpoint File", "Last Checkpoint File
+//! Schema".)
 //!
-//! Protocol: "Last Checkpoint File", "Last Checkpoint File Schema".
-//!
-//! - It is a hint: stale, torn, too new, with a wrong checksum, or missing, it may cost a listing, never a
-//!   wrong answer.
-//! - Only `version` decides where a listing starts. A field that is not as the protocol has it is passed over
-//!   and does not spoil the others.
+//! - A hint that is stale, truncated, too new, missing, or has a wrong checksum may cost another listing, but
+//!   never causes a wrong result.
+//! - A listing starts at `version` and uses no other field. An invalid field is ignored and does not affect the
+//!   others.
 
 use std::collections::BTreeMap;
 
@@ -20,51 +19,51 @@ use crate::error::{Error, Result};
 use crate::protocol::Sidecar;
 use crate::storage::Storage;
 
-/// What the hint says.
+/// The content of the hint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LastCheckpoint {
-    /// The checkpoint's version.
+    /// The version of the checkpoint.
     pub version: u64,
-    /// Actions in the checkpoint.
+    /// The number of actions in the checkpoint.
     pub size: i64,
-    /// Files of the checkpoint, if more than one.
+    /// The number of files of the checkpoint, if there are several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parts: Option<u32>,
-    /// Bytes of the checkpoint.
+    /// The size of the checkpoint in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size_in_bytes: Option<i64>,
-    /// `add` actions in the checkpoint.
+    /// The number of `add` actions in the checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub num_of_add_files: Option<i64>,
-    /// The schema of the checkpoint's files, in the form of Delta's schemas.
+    /// The schema of the checkpoint files, as a Delta schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_schema: Option<Value>,
     /// Free-form metadata.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<BTreeMap<String, Option<String>>>,
-    /// What the hint tells of a V2 checkpoint.
+    /// The details of a V2 checkpoint.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub v2_checkpoint: Option<V2CheckpointHint>,
-    /// The checksum over everything else.
+    /// The checksum of all other fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
 }
 
-/// What `_last_checkpoint` may repeat of a V2 checkpoint.
+/// The details of a V2 checkpoint that `_last_checkpoint` may repeat.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct V2CheckpointHint {
-    /// The name of its top-level file.
+    /// The name of the top-level file.
     pub path: String,
-    /// Bytes of that file.
+    /// The size of the top-level file in bytes.
     pub size_in_bytes: i64,
-    /// When that file was made, in milliseconds since the epoch.
+    /// The modification time of the top-level file in milliseconds since the epoch.
     pub modification_time: i64,
-    /// The actions in it that are not about files.
+    /// The actions of the top-level file that are not file actions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub non_file_actions: Option<Vec<Value>>,
-    /// Its sidecars.
+    /// The sidecars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sidecar_files: Option<Vec<Sidecar>>,
 }
@@ -74,22 +73,22 @@ impl LastCheckpoint {
         format!("{LOG_DIRECTORY}/{LAST_CHECKPOINT}")
     }
 
-    /// Reads the text of a hint.
+    /// Parses the text of a hint.
     ///
     /// # Errors
-    /// `CorruptLog` if it is no JSON object with a version, or its checksum is not that of its content.
+    /// `CorruptLog` if it is not a JSON object with a version, or if its checksum does not match its content.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes)
             .map_err(|error| Error::corrupt_log("the hint is not UTF-8").with_source(error))?;
         let mut fields: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| Error::corrupt_log("the hint is no JSON object").with_source(error))?;
+            .map_err(|error| Error::corrupt_log("the hint is not a JSON object").with_source(error))?;
         let checksum: Option<String> = take(&mut fields, "checksum");
         if let Some(checksum) = &checksum {
             let found = json_checksum(text)
                 .map_err(|error| Error::corrupt_log("the hint has no canonical form").with_source(error))?;
             if !checksum.eq_ignore_ascii_case(&found) {
                 return Err(Error::corrupt_log(format!(
-                    "the checksum of the hint should be {found} and not {checksum}"
+                    "the hint has the checksum {checksum}, but its content has the checksum {found}"
                 )));
             }
         }
@@ -107,13 +106,13 @@ impl LastCheckpoint {
         })
     }
 
-    /// Reads the hint of a table; `None` if there is none that can be understood and believed.
+    /// Reads the hint of a table. Returns `None` if there is no hint or it is invalid.
     pub(crate) fn read(storage: &Storage) -> Result<Option<Self>> {
         let Some(bytes) = storage.get(&Self::path())? else { return Ok(None) };
         match Self::parse(&bytes) {
             Ok(hint) => Ok(Some(hint)),
             Err(error) => {
-                tracing::warn!(table = storage.url(), file = Self::path(), %error, "the hint is passed over");
+                tracing::warn!(table = storage.url(), file = Self::path(), %error, "an invalid hint is ignored");
                 Ok(None)
             }
         }
@@ -134,10 +133,12 @@ impl LastCheckpoint {
 mod tests {
     use super::*;
 
-    /// A hint that is changed anywhere is an error or a hint, and with a checksum never another hint.
     #[test]
-    fn changed_bytes() {
-        let bare = r#"{"version":8,"size":11,"parts":3,"tags":{"a":"b"},"checkpointSchema":{"type":"struct","fields":[1]}}"#;
+    fn a_changed_byte_never_gives_another_hint_with_a_checksum() {
+        let bare = concat!(
+            r#"{"version":8,"size":11,"parts":3,"tags":{"a":"b"},"#,
+            r#""checkpointSchema":{"type":"struct","fields":[1]}}"#
+        );
         let text = bare.replacen('{', &format!("{{\"checksum\":\"{}\",", json_checksum(bare).unwrap()), 1);
         let hint = LastCheckpoint::parse(text.as_bytes()).unwrap();
         for at in 0..text.len() {
@@ -145,8 +146,8 @@ mod tests {
             for byte in 0..=u8::MAX {
                 let mut changed = text.clone().into_bytes();
                 changed[at] = byte;
-                // The name of the checksum itself may be what was changed. (What is empty has no canonical
-                // form, so nothing here is.)
+                // The change may be in the key of the checksum itself. The text has no empty objects and
+                // arrays, because the canonical form leaves them out.
                 if let Ok(found) = LastCheckpoint::parse(&changed)
                     && found.checksum.is_some()
                 {
@@ -157,9 +158,10 @@ mod tests {
     }
 
     #[test]
-    fn every_field() {
-        let text = r#"{"version":8,"size":11,"parts":3,"sizeInBytes":5,"numOfAddFiles":7,"checkpointSchema":{"type":"struct","fields":[]},
-            "tags":{"a":null},"v2Checkpoint":{"path":"x.json","sizeInBytes":1,"modificationTime":2,"nonFileActions":[{"txn":{}}],
+    fn every_field_is_parsed_and_written() {
+        let text = r#"{"version":8,"size":11,"parts":3,"sizeInBytes":5,"numOfAddFiles":7,
+            "checkpointSchema":{"type":"struct","fields":[]},"tags":{"a":null},
+            "v2Checkpoint":{"path":"x.json","sizeInBytes":1,"modificationTime":2,"nonFileActions":[{"txn":{}}],
             "sidecarFiles":[{"path":"y.parquet","sizeInBytes":3,"modificationTime":4}]},"later":1}"#;
         let hint = LastCheckpoint::parse(text.as_bytes()).unwrap();
         let again = LastCheckpoint::parse(&serde_json::to_vec(&hint).unwrap()).unwrap();
@@ -172,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_is_not_understood_spoils_no_other() {
+    fn an_invalid_field_does_not_affect_the_others() {
         let text = r#"{"version":8,"size":"many","parts":-1,"tags":[],"v2Checkpoint":7}"#;
         assert_eq!(
             LastCheckpoint::parse(text.as_bytes()).unwrap(),

@@ -1,4 +1,4 @@
-//! The files of the transaction log: their names, the listing, and how each is read.
+//! The files of the transaction log: their names, their listing, and their formats.
 
 pub mod name;
 
@@ -26,17 +26,16 @@ pub use times::{CommitTimes, InCommitTimestamps};
 pub(crate) use segment::{Refreshed, SegmentSource};
 pub(crate) use times::read_commit_info;
 
-/// The directory of the log below the table's root.
+/// The directory of the log, relative to the table's root.
 pub const LOG_DIRECTORY: &str = "_delta_log";
 
-/// Whether there is a log at `storage`: any commit, checkpoint or other file that belongs to a version.
+/// Returns whether `storage` has a log: any commit, checkpoint or other file that belongs to a version.
 pub(crate) fn is_table(storage: &Storage) -> Result<bool> {
     let files = storage.list_directory_after(LOG_DIRECTORY, "")?;
     Ok(files.iter().filter_map(|file| LogFileName::parse(&file.name)).any(|name| name.version().is_some()))
 }
 
-/// Takes the value of `key` out of the fields of a small file of the log, if it is of the type that it should
-/// be.
+/// Removes the value of `key` from the fields of a small log file, and returns it if it has the type `T`.
 fn take<T: serde::de::DeserializeOwned>(
     fields: &mut serde_json::Map<String, serde_json::Value>,
     key: &str,

@@ -1,7 +1,5 @@
-//! The names of the files in `_delta_log`: one parser, one writer.
-//!
-//! Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Log Compaction Files", "Last Checkpoint File",
-//! "Version Checksum File".
+//! Parsing and formatting the names of the files in `_delta_log`. (PROTOCOL, "Delta Log Entries", "Checkpoint
+//! Naming Scheme", "Log Compaction Files", "Last Checkpoint File", "Version Checksum File".)
 //!
 //! ```text
 //! 00000000000000000012.json                                       commit
@@ -15,15 +13,14 @@
 //! _staged_commits/00000000000000000012.<uuid>.json                staged commit
 //! ```
 //!
-//! - Whatever is none of these, temporary files of other writers included, is not a log file and is passed
-//!   over.
+//! - Any other file is not a log file and is ignored, including temporary files of other writers.
 //! - `parse(name.to_string()) == name` for every name, and `parse` accepts nothing else.
 
 use std::fmt;
 
 use uuid::Uuid;
 
-/// The file of the hint.
+/// The name of the hint.
 pub const LAST_CHECKPOINT: &str = "_last_checkpoint";
 
 /// The name of a file of the log, relative to `_delta_log`.
@@ -33,52 +30,52 @@ pub enum LogFileName {
     Commit(u64),
     /// A checkpoint in one Parquet file.
     ClassicCheckpoint(u64),
-    /// One file of a checkpoint in several.
+    /// One file of a multi-part checkpoint.
     CheckpointPart {
-        /// The version that the checkpoint holds.
+        /// The version of the checkpoint.
         version: u64,
-        /// This part, from 1.
+        /// The number of this part, counted from 1.
         part: u32,
-        /// How many there are.
+        /// The number of parts.
         parts: u32,
     },
     /// A V2 checkpoint.
     UuidCheckpoint {
-        /// The version that the checkpoint holds.
+        /// The version of the checkpoint.
         version: u64,
-        /// Tells checkpoints of one version apart.
+        /// The id that distinguishes checkpoints of one version.
         uuid: Uuid,
-        /// How it is written.
+        /// The format of the file.
         format: CheckpointFormat,
     },
-    /// The commits of a range in one file.
+    /// The commits of a range of versions in one file.
     Compaction {
-        /// First version.
+        /// The first version.
         start: u64,
-        /// Last version.
+        /// The last version.
         end: u64,
     },
     /// The checksum of a version.
     Checksum(u64),
     /// The hint at the newest checkpoint.
     LastCheckpoint,
-    /// File actions of a V2 checkpoint.
+    /// A file with file actions of a V2 checkpoint.
     Sidecar(String),
     /// A commit that a catalog has not published yet.
     StagedCommit {
-        /// The version it wants to be.
+        /// The proposed version.
         version: u64,
-        /// Tells the candidates apart.
+        /// The id that distinguishes commits proposed for one version.
         uuid: Uuid,
     },
 }
 
-/// The two forms of a V2 checkpoint's top-level file.
+/// The format of the top-level file of a V2 checkpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CheckpointFormat {
-    /// Actions as lines.
+    /// One action per line.
     Json,
-    /// Actions as rows.
+    /// One action per row.
     Parquet,
 }
 
@@ -92,7 +89,7 @@ impl CheckpointFormat {
 }
 
 impl LogFileName {
-    /// Reads a name relative to `_delta_log`; `None` if it is not a log file's.
+    /// Parses a name relative to `_delta_log`. Returns `None` if it is not the name of a log file.
     pub fn parse(name: &str) -> Option<Self> {
         if name == LAST_CHECKPOINT {
             return Some(Self::LastCheckpoint);
@@ -143,7 +140,7 @@ impl LogFileName {
         None
     }
 
-    /// The version in the name; of a compaction the last one.
+    /// Returns the version in the name, which is the last one for a compaction.
     pub fn version(&self) -> Option<u64> {
         match *self {
             Self::Commit(version)
@@ -157,7 +154,7 @@ impl LogFileName {
         }
     }
 
-    /// The path relative to the table's root.
+    /// Returns the path relative to the table's root.
     pub fn path(&self) -> String {
         format!("{}/{self}", super::LOG_DIRECTORY)
     }
@@ -183,7 +180,7 @@ impl fmt::Display for LogFileName {
     }
 }
 
-/// The parts between the dots, if there are just `N`.
+/// Splits a name at its dots, if that gives exactly `N` parts.
 fn split<const N: usize>(name: &str) -> Option<[&str; N]> {
     let mut parts = name.split('.');
     let mut result = [""; N];
@@ -193,7 +190,8 @@ fn split<const N: usize>(name: &str) -> Option<[&str; N]> {
     parts.next().is_none().then_some(result)
 }
 
-/// Twenty digits that fit a version; versions are `Long` elsewhere, so nothing above `i64::MAX` is one.
+/// Parses a version of twenty digits. Other implementations store versions as `i64`, so greater numbers are
+/// refused.
 fn parse_version(text: &str) -> Option<u64> {
     let digits = text.len() == 20 && text.bytes().all(|b| b.is_ascii_digit());
     text.parse().ok().filter(|version| digits && i64::try_from(*version).is_ok())
@@ -203,7 +201,7 @@ fn parse_part(text: &str) -> Option<u32> {
     (text.len() == 10 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
-/// Only the hyphenated lower-case form, so that a name has one spelling.
+/// Parses a UUID. Only the hyphenated lower-case form is accepted, so that a name has only one spelling.
 fn parse_uuid(text: &str) -> Option<Uuid> {
     Uuid::try_parse(text).ok().filter(|uuid| uuid.hyphenated().to_string() == text)
 }
@@ -248,12 +246,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_name_is_read_as_it_was_written(name in any_name()) {
+        fn parse_undoes_display(name in any_name()) {
             prop_assert_eq!(LogFileName::parse(&name.to_string()), Some(name));
         }
 
         #[test]
-        fn what_is_read_is_written_the_same(text in "[0-9]{19,21}\\.(checkpoint|json|crc|[0-9]{9,11}|parquet|compacted|\\.){1,4}|\\PC*") {
+        fn display_undoes_parse(
+            text in "[0-9]{19,21}\\.(checkpoint|json|crc|[0-9]{9,11}|parquet|compacted|\\.){1,4}|\\PC*",
+        ) {
             if let Some(name) = LogFileName::parse(&text) {
                 prop_assert_eq!(name.to_string(), text);
             }
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn foreign_and_temporary_files_are_none() {
+    fn foreign_and_temporary_files_are_not_log_files() {
         for name in [
             "",
             "1.json",

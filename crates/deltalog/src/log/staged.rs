@@ -1,11 +1,11 @@
-//! Commits that a catalog has accepted and not published yet.
+//! Commits that a catalog has accepted but not published yet. (PROTOCOL, table feature `catalogManaged`.)
 //!
-//! Protocol: the table feature `catalogManaged`. Only the catalog knows which staged commits count, so a path
-//! alone does not give the newest version: who asked the catalog hands its answer over here.
+//! Only the catalog knows which staged commits are valid, so a path alone does not determine the newest
+//! version. The caller asks the catalog and passes its response on.
 //!
-//! - A staged commit lies in `_delta_log/_staged_commits` under its own name, or the catalog gives its bytes.
-//!   No other place is read.
-//! - A version that is published too is read from where it is published.
+//! - A staged commit is a file in `_delta_log/_staged_commits`, or bytes that the catalog provides. No other
+//!   place is read.
+//! - If a version is also published, the published commit is read.
 
 use bytes::Bytes;
 use uuid::Uuid;
@@ -14,7 +14,7 @@ use super::LOG_DIRECTORY;
 use super::name::LogFileName;
 use crate::error::{Error, Result};
 
-/// One commit of a catalog's answer.
+/// A staged commit in the response of a catalog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StagedCommit {
     pub(super) version: u64,
@@ -23,12 +23,11 @@ pub struct StagedCommit {
 }
 
 impl StagedCommit {
-    /// The staged commit in the file `path`: its name, or its path or URL, which must end in
-    /// `_delta_log/_staged_commits/<name>`. Only the name counts; the file is looked for in the table's own
-    /// log.
+    /// Creates the staged commit in the file `path`. This is a name, or a path or URL that ends in
+    /// `_delta_log/_staged_commits/<name>`. Only the name is used; the file is read from the table's own log.
     ///
     /// # Errors
-    /// `InvalidArgument` if that is no name of a staged commit.
+    /// `InvalidArgument` if the name is not that of a staged commit.
     pub fn file(path: &str) -> Result<Self> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         let staged = format!("{LOG_DIRECTORY}/_staged_commits");
@@ -48,22 +47,22 @@ impl StagedCommit {
         }
     }
 
-    /// The commit of `version` that the catalog holds itself.
+    /// Creates a staged commit of `version` whose content is `bytes`, provided by the catalog.
     pub fn inline(version: u64, bytes: impl Into<Bytes>) -> Self {
         Self { version, uuid: Uuid::nil(), bytes: Some(bytes.into()) }
     }
 
-    /// The version that it makes.
+    /// Returns the version of the commit.
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// Path relative to the table's root, by which errors name it.
+    /// Returns the path relative to the table's root, which also names the commit in errors.
     pub fn path(&self) -> String {
         LogFileName::StagedCommit { version: self.version, uuid: self.uuid }.path()
     }
 
-    /// What the catalog holds itself: path and bytes.
+    /// Returns the path and bytes of a commit that the catalog provides, or `None` if it is in a file.
     pub(crate) fn inline_file(&self) -> Option<(String, Bytes)> {
         Some((self.path(), self.bytes.clone()?))
     }
@@ -74,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_of_staged_commits() {
+    fn only_names_of_staged_commits_are_accepted() {
         let name = "00000000000000000002.a1b2c3d4-e5f6-4a7b-8c9d-0e1f2a3b4c5d.json";
         for prefix in [
             "",

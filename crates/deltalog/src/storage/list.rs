@@ -1,7 +1,7 @@
-//! Listing a directory of the local file system.
+//! Listing directories of the local file system.
 //!
-//! The log is listed by every reader and every writer, and it holds a file per version: names that are not
-//! wanted are passed over as names, without asking the file system about the file.
+//! Every reader and writer lists the log, which holds one file per version. Files that are not needed are
+//! skipped by their names, without requesting their metadata.
 
 use std::fs;
 use std::io;
@@ -10,18 +10,19 @@ use std::time::UNIX_EPOCH;
 
 use super::FileMeta;
 
-/// Whether directories inside the one that is listed are listed, too.
+/// Whether a listing includes nested directories.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Depth {
-    /// They are.
+    /// It includes all files below the directory.
     All,
-    /// They are not: only the files right in it.
+    /// It includes only files directly in the directory.
     One,
 }
 
-/// The files below `directory` whose path relative to it is greater than `after`, sorted by it. A directory
-/// that is not there has no files; temporary files of the local store and names that are not UTF-8 are left
-/// out; links are followed.
+/// Returns the files below `directory` whose relative path is greater than `after`, sorted by that path.
+///
+/// A directory that does not exist has no files. Temporary files of the local store and names that are not
+/// UTF-8 are left out. Links are followed.
 pub(super) fn list_local(directory: &Path, after: &str, depth: Depth) -> io::Result<Vec<FileMeta>> {
     let mut files = Vec::new();
     walk(directory, "", after, depth, &mut files)?;
@@ -38,7 +39,7 @@ fn walk(
 ) -> io::Result<()> {
     let entries = match fs::read_dir(directory) {
         Ok(entries) => entries,
-        // Below a file there is nothing, either.
+        // Nothing is below a file, either.
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(());
         }
@@ -47,15 +48,15 @@ fn walk(
     for entry in entries {
         let entry = entry?;
         let Some(name) = entry.file_name().to_str().map(|name| format!("{prefix}{name}")) else { continue };
-        // A directory may come before `after` and hold files that come after it.
+        // The name of a directory may sort before `after`, and names of files in it after it.
         let kind = entry.file_type()?;
-        let below = kind.is_file() && (name.as_str() <= after || is_staged(&name));
-        if below || (kind.is_dir() && depth == Depth::One) {
+        let is_skipped = kind.is_file() && (name.as_str() <= after || is_staged(&name));
+        if is_skipped || (kind.is_dir() && depth == Depth::One) {
             continue;
         }
         let metadata = match fs::metadata(entry.path()) {
             Ok(metadata) => metadata,
-            // Deleted since, or a link to nothing.
+            // The file was deleted in the meantime, or is a broken link.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(error) => return Err(error),
         };
@@ -70,8 +71,8 @@ fn walk(
     Ok(())
 }
 
-/// Returns what [`list_local`] shows of the file `path`, under the name `name`; `None` if it does not exist or
-/// is a directory.
+/// Returns the entry that [`list_local`] would return for the file `path`, with the name `name`. Returns `None`
+/// if the file does not exist or is a directory.
 pub(super) fn head_local(path: &Path, name: &str) -> io::Result<Option<FileMeta>> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => Ok(None),
@@ -91,12 +92,12 @@ fn file_meta(name: String, metadata: &fs::Metadata) -> io::Result<FileMeta> {
     };
     let ms = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     let modified_ms = if is_before { -ms } else { ms };
-    // Numbers of inodes are left out: some network file systems give a file another one at each mount.
+    // Inode numbers are not used: on some network file systems they change with every mount.
     let tag = u64::try_from(since.as_nanos()).ok();
     Ok(FileMeta { name, size: metadata.len(), modified_ms, tag })
 }
 
-/// Whether it is a put of the local store that is not finished: `name#7`.
+/// Returns whether `name` is that of an unfinished put of the local store: `name#7`.
 fn is_staged(name: &str) -> bool {
     name.rsplit_once('#').is_some_and(|(_, digits)| digits.bytes().all(|byte| byte.is_ascii_digit()))
 }
@@ -105,9 +106,8 @@ fn is_staged(name: &str) -> bool {
 mod tests {
     use crate::storage::{FileMeta, Storage};
 
-    /// The store's own listing is the oracle.
     #[test]
-    fn shows_what_the_store_shows() {
+    fn the_local_listing_equals_that_of_the_store() {
         let root = tempfile::tempdir().unwrap();
         let files = ["a", "b", "b/c", "d=1/x y", "d=1/%20", "d=1/e/f", "z#1", "z#x", "z"];
         for file in files {
@@ -116,7 +116,7 @@ mod tests {
             std::fs::write(path, file).unwrap();
         }
         let mut storage = Storage::open(root.path().to_str().unwrap(), []).unwrap();
-        // The store makes its tags of other properties of a file.
+        // The store derives its tags from other properties of a file.
         let untagged = |files: Vec<FileMeta>| -> Vec<FileMeta> {
             files.into_iter().map(|file| FileMeta { tag: None, ..file }).collect()
         };
@@ -140,7 +140,7 @@ mod tests {
         assert!(storage.list_after("nothing", "").unwrap().is_empty());
     }
 
-    /// Whether a file was replaced is told by comparing what a listing and a request by name say of it.
+    /// A file that was replaced is detected by comparing its entry in a listing with a request by name.
     #[test]
     fn a_listing_and_a_request_by_name_agree() {
         let root = tempfile::tempdir().unwrap();

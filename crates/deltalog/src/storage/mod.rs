@@ -1,14 +1,13 @@
-//! The only I/O: a table's root in an object store.
+//! The I/O layer: a table's root in an object store.
 //!
-//! [`Storage`] speaks of files by their decoded path relative to the table's root
-//! (`_delta_log/00000000000000000007.json`), and of everything else in the terms of [`object_store`]. Its
-//! calls block; whoever is asynchronous calls them from a blocking task.
+//! [`Storage`] names files by their decoded path relative to the table's root, such as
+//! `_delta_log/00000000000000000007.json`. All calls block; asynchronous callers use a blocking task.
 //!
-//! - A create is put-if-absent and never retried here: a retry of its own put would be taken for a defeat
-//!   ([`PutOutcome`]).
-//! - "Not there" is said only when the store said so. Every other failure is `Unavailable` or
+//! - Creating a file is put-if-absent and is never retried: a retry that finds the file of the first try would
+//!   be mistaken for a conflict ([`PutOutcome`]).
+//! - A file is reported as missing only if the store says so. Every other failure is `Unavailable` or
 //!   `PermissionDenied`.
-//! - On a local file system a finished put has synced the file and its directory.
+//! - On a local file system, a put syncs the file and its directory before it returns.
 
 mod list;
 mod location;
@@ -35,8 +34,9 @@ pub use read::FileReader;
 pub use write::FileWriter;
 
 /// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.
-pub(crate) const MISSING_FILE_HINT: &str = "the log refers to this file, but it was vacuumed (if this is an old \
-                                            version) or deleted by hand: read a newer version, or restore the file";
+pub(crate) const MISSING_FILE_HINT: &str =
+    "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: \
+     read a newer version, or restore the file";
 
 /// The root of a table in a store. Cheap to clone.
 #[derive(Clone)]
@@ -45,21 +45,21 @@ pub struct Storage {
     base: Path,
     store: Arc<dyn ObjectStore>,
     local: bool,
-    /// Files that are read from here and not from the store.
+    /// Files that are read from memory instead of the store.
     held: Arc<HashMap<String, Bytes>>,
 }
 
-/// A file as a listing shows it.
+/// An entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileMeta {
-    /// Decoded path relative to the directory that was listed.
+    /// The decoded path relative to the listed directory.
     pub name: String,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
-    /// Milliseconds since the epoch.
+    /// The modification time in milliseconds since the epoch.
     pub modified_ms: i64,
-    /// A number that changes when the file is replaced: made of the entity tag that the store gives, or of the
-    /// nanoseconds of a local file's time. `None` where there is neither.
+    /// A number that changes when the file is replaced: derived from the entity tag of the store, or from the
+    /// modification time of a local file in nanoseconds. `None` if neither is known.
     pub tag: Option<u64>,
 }
 
@@ -79,7 +79,7 @@ impl FileMeta {
         }
     }
 
-    /// Returns whether `other`, a file of the same path, is the same object and not one that replaced it.
+    /// Returns whether `other`, a file with the same path, is the same object and not a replacement of it.
     pub(crate) fn is_same_object(&self, other: &Self) -> bool {
         self.size == other.size
             && match (self.tag, other.tag) {
@@ -89,14 +89,14 @@ impl FileMeta {
     }
 }
 
-/// What became of a put-if-absent.
+/// The outcome of a put-if-absent.
 #[derive(Debug)]
 pub enum PutOutcome {
-    /// The file is there, with our bytes, and durable.
+    /// The file was created with the given bytes and is durable.
     Created,
-    /// Somebody's file was there before (or our own, if an earlier answer was lost).
+    /// A file already existed. It may be our own if an earlier response was lost.
     AlreadyExists,
-    /// The store did not say: the file may be there or not. Read it back before you decide.
+    /// The outcome is unknown: the file may exist or not. Read it back to find out.
     Unknown(Error),
 }
 
@@ -104,8 +104,7 @@ impl Storage {
     /// Opens the location `uri`: a path, or a URL with the scheme `file`. Nothing is read or created.
     ///
     /// # Errors
-    /// `Unsupported` for a scheme or an option that is not known, `InvalidArgument` for a location that is
-    /// none.
+    /// `Unsupported` for an unknown scheme, `InvalidArgument` for an unknown option or an invalid location.
     pub fn open<'a>(uri: &str, options: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Self> {
         let url = parse_location(uri)?;
         if url.scheme() != "file" {
@@ -123,7 +122,8 @@ impl Storage {
         Self::build(url, store, true)
     }
 
-    /// A table's root `url` in a store of the caller's. The path of `url` is the path in the store.
+    /// Opens the table's root `url` in a store that the caller provides. The path of `url` is the path in the
+    /// store.
     ///
     /// # Errors
     /// `InvalidArgument` if the path of `url` cannot be a path in a store.
@@ -135,15 +135,15 @@ impl Storage {
         let trimmed = url.path().trim_end_matches('/').to_owned();
         url.set_path(&trimmed);
         let base = Path::from_url_path(url.path()).map_err(|error| {
-            Error::invalid_argument("the location is not a path")
+            Error::invalid_argument("the location is not a valid path")
                 .in_table(location::redacted(&url))
                 .with_source(error)
         })?;
         Ok(Self { url: Arc::new(url), base, store, local, held: Arc::default() })
     }
 
-    /// The same root, where each of `files`, path and bytes, is read as if the store had it. Listings do not
-    /// show them.
+    /// Returns the same root with `files`, pairs of path and bytes, which are read as if the store had them.
+    /// Listings do not show them.
     #[must_use]
     #[doc(hidden)]
     pub fn holding(&self, files: impl IntoIterator<Item = (String, Bytes)>) -> Self {
@@ -152,18 +152,18 @@ impl Storage {
         Self { held: Arc::new(held), ..self.clone() }
     }
 
-    /// The table's root, without user information, query and trailing slash.
+    /// Returns the URL of the table's root, without user information, query and trailing slash.
     pub fn url(&self) -> String {
         location::redacted(&self.url)
     }
 
-    /// The table's root as a URL.
+    /// Returns the URL of the table's root.
     #[doc(hidden)]
     pub fn root(&self) -> &Url {
         &self.url
     }
 
-    /// The URL of the file at the decoded relative path `path`.
+    /// Returns the URL of the file at the decoded relative path `path`.
     #[doc(hidden)]
     pub fn file_url(&self, path: &str) -> String {
         location::join(&self.url, path)
@@ -176,7 +176,7 @@ impl Storage {
             Path::parse(format!("{}/{relative}", self.base))
         };
         path.map_err(|error| {
-            Error::corrupt_log("the path cannot be a file of the store")
+            Error::corrupt_log("the path is not valid in the store")
                 .at_path(relative)
                 .in_table(self.url())
                 .with_source(error)
@@ -185,7 +185,7 @@ impl Storage {
 
     fn absolute(&self, path: &str) -> Result<Path> {
         Path::parse(path).map_err(|error| {
-            Error::corrupt_log("the path cannot be a file of the store")
+            Error::corrupt_log("the path is not valid in the store")
                 .at_path(path)
                 .in_table(self.url())
                 .with_source(error)
@@ -195,7 +195,7 @@ impl Storage {
     fn error(&self, path: &str, error: object_store::Error) -> Error {
         let (kind, message) = match &error {
             object_store::Error::NotFound { .. } => (ErrorKind::FileNotFound, "the file is not there"),
-            // Nothing can be below what is a file.
+            // A path below a file cannot exist.
             _ if io_kind(&error) == Some(std::io::ErrorKind::NotADirectory) => {
                 (ErrorKind::FileNotFound, "the file is not there")
             }
@@ -207,12 +207,12 @@ impl Storage {
             }
             _ => (ErrorKind::Unavailable, "the store failed"),
         };
-        let error_with_place = Error::new(kind, message).at_path(path).in_table(self.url());
-        if kind == ErrorKind::FileNotFound { error_with_place } else { error_with_place.with_source(error) }
+        let located = Error::new(kind, message).at_path(path).in_table(self.url());
+        if kind == ErrorKind::FileNotFound { located } else { located.with_source(error) }
     }
 
-    /// The files below the directory `directory` whose path relative to it is greater than `after` in byte
-    /// order, sorted so. Deeper directories are walked. A directory that is not there has no files.
+    /// Returns the files below the directory `directory` whose relative path is greater than `after`, sorted by
+    /// that path in byte order. Nested directories are included. A directory that does not exist has no files.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -221,7 +221,7 @@ impl Storage {
         self.list(directory, after, list::Depth::All)
     }
 
-    /// As [`Storage::list_after`], without the files of deeper directories.
+    /// Like [`Storage::list_after`], but without files in nested directories.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -265,7 +265,7 @@ impl Storage {
         Ok(files)
     }
 
-    /// Size and time of a file, or `None` if the store says that it is not there. The name is `path`.
+    /// Returns the size and modification time of a file, or `None` if it does not exist. Its name is `path`.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -294,7 +294,7 @@ impl Storage {
         }
     }
 
-    /// The whole file, or `None` if the store says that it is not there.
+    /// Reads a whole file. Returns `None` if it does not exist.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -318,7 +318,7 @@ impl Storage {
         }
     }
 
-    /// The whole file.
+    /// Reads a whole file.
     ///
     /// # Errors
     /// `FileNotFound`, `Unavailable`, `PermissionDenied`.
@@ -338,11 +338,11 @@ impl Storage {
         self.open_path(path, &self.path(path)?)
     }
 
-    /// Opens the file at the decoded absolute path `path`, which the caller has checked to be within the
-    /// roots that the user allowed.
+    /// Opens the file at the decoded absolute path `path`. The caller has checked that it is within the roots
+    /// that the user allowed.
     ///
     /// # Errors
-    /// As [`Storage::open_file`].
+    /// The same as [`Storage::open_file`].
     #[doc(hidden)]
     pub fn open_absolute(&self, path: &str) -> Result<FileReader> {
         self.open_path(path, &self.absolute(path)?)
@@ -351,7 +351,7 @@ impl Storage {
     /// Opens the file at `path`, which the resolver of the table's paths has allowed.
     ///
     /// # Errors
-    /// As [`Storage::open_file`]; `Unsupported` if the file lies in another store than the table.
+    /// The same as [`Storage::open_file`], and `Unsupported` if the file is in another store than the table.
     #[doc(hidden)]
     pub fn open_log_path(&self, path: &LogPath) -> Result<FileReader> {
         match path {
@@ -362,7 +362,7 @@ impl Storage {
                 self.open_absolute(path.path())
             }
             LogPath::Absolute(path) => Err(Error::unsupported(format!(
-                "the file lies in another store than the table: {}://{}",
+                "the file is in another store than the table: {}://{}",
                 path.scheme(),
                 path.authority()
             ))),
@@ -380,7 +380,7 @@ impl Storage {
                         (ErrorKind::FileNotFound, "the file is not there")
                     }
                     std::io::ErrorKind::PermissionDenied => {
-                        (ErrorKind::PermissionDenied, "the file may not be read")
+                        (ErrorKind::PermissionDenied, "permission to read the file was denied")
                     }
                     _ => (ErrorKind::Unavailable, "the file could not be opened"),
                 };
@@ -393,7 +393,7 @@ impl Storage {
         Ok(FileReader::in_memory(bytes))
     }
 
-    /// Writes a file, replacing one that is there. When it returns, the file is durable.
+    /// Writes a file, replacing an existing one. The file is durable when this returns.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -404,11 +404,11 @@ impl Storage {
             .map_err(|error| self.error(path, error))
     }
 
-    /// Creates a file unless there is one: the primitive under every commit. Never retried.
+    /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
     ///
     /// # Errors
-    /// `PermissionDenied` when the store refused the request, `Unavailable` when there is no place for the
-    /// file: nothing was written.
+    /// `PermissionDenied` if the store refused the request, `Unavailable` if the directory or bucket does not
+    /// exist. Nothing was written then.
     #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: Bytes) -> Result<PutOutcome> {
         let options = PutOptions { mode: PutMode::Create, ..Default::default() };
@@ -416,21 +416,21 @@ impl Storage {
             Ok(_) => Ok(PutOutcome::Created),
             Err(object_store::Error::AlreadyExists { .. }) => Ok(PutOutcome::AlreadyExists),
             Err(error) => match self.error(path, error) {
-                // There is no directory that the file could be in.
+                // The directory of the file does not exist.
                 error if self.local && error.kind() == ErrorKind::FileNotFound => {
                     let refused =
                         Error::new(ErrorKind::Unavailable, "the file could not be created").at_path(path);
                     Err(refused.in_table(self.url()).with_hint("check the table's location"))
                 }
                 // A refusal does not mean that there is no file: the operating system may refuse to sync the
-                // directory that already contains it, and a client may have repeated a put whose first answer
+                // directory that already contains it, and a client may have repeated a put whose first response
                 // was lost.
                 error => Ok(PutOutcome::Unknown(error)),
             },
         }
     }
 
-    /// Deletes a file; one that is not there is no error.
+    /// Deletes a file. It is not an error if the file does not exist.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -442,11 +442,11 @@ impl Storage {
         }
     }
 
-    /// Makes files durable that another program has written, with the directories that lead to them. Stores
-    /// other than local files have done so.
+    /// Makes files that another program has written durable, including their directories. Stores other than
+    /// local file systems have already done so.
     ///
     /// # Errors
-    /// `Unavailable`, with the file.
+    /// `Unavailable` naming the file.
     #[doc(hidden)]
     pub fn sync<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<()> {
         if !self.local {
@@ -459,7 +459,7 @@ impl Storage {
         let root = self
             .url
             .to_file_path()
-            .map_err(|()| Error::invalid_argument("the location is not a path").in_table(self.url()))?;
+            .map_err(|()| Error::invalid_argument("the location is not a local path").in_table(self.url()))?;
         sync::sync_files(&root, &paths).map_err(|(path, error)| {
             Error::new(ErrorKind::Unavailable, "the file could not be made durable")
                 .at_path(path.display().to_string())
@@ -468,11 +468,11 @@ impl Storage {
         })
     }
 
-    /// Removes a directory below which no file is left; where the store has no directories, or one holds a
-    /// file, nothing happens.
+    /// Removes a directory that contains no files, and its nested directories. Directories with files are kept,
+    /// and stores without directories are not changed.
     ///
     /// # Errors
-    /// `InvalidArgument` for a path that cannot be.
+    /// `CorruptLog` for a path that is not valid in the store.
     #[doc(hidden)]
     pub fn delete_empty_directories(&self, directory: &str) -> Result<()> {
         if self.local {
@@ -485,8 +485,8 @@ impl Storage {
         Ok(())
     }
 
-    /// Starts a new data file, which must not exist; it is complete and durable when [`FileWriter::finish`]
-    /// has returned.
+    /// Creates a data file, which must not exist yet. The file is complete and durable when
+    /// [`FileWriter::finish`] returns.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -519,7 +519,7 @@ impl std::fmt::Debug for Storage {
     }
 }
 
-/// The operating system's word under an error of the local store, whose own enum has no case for it.
+/// Returns the kind of the I/O error that caused `error`, for kinds that the enum of the store lacks.
 fn io_kind(error: &object_store::Error) -> Option<std::io::ErrorKind> {
     let mut source: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(current) = source {

@@ -1,4 +1,4 @@
-//! A file opened for ranged reads, in the form that the Parquet reader wants.
+//! Files opened for ranged reads, through the interface of the Parquet reader.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -23,7 +23,7 @@ impl FileReader {
         let file = File::open(path)?;
         let meta = file.metadata()?;
         if meta.is_dir() {
-            return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory"));
+            return Err(io::Error::new(io::ErrorKind::IsADirectory, "the path is a directory"));
         }
         Ok(Self(Source::Local(Arc::new(file), meta.len())))
     }
@@ -32,7 +32,7 @@ impl FileReader {
         Self(Source::Memory(bytes))
     }
 
-    /// Bytes in the file.
+    /// Returns the size of the file in bytes.
     pub fn size(&self) -> u64 {
         match &self.0 {
             Source::Local(_, size) => *size,
@@ -53,7 +53,7 @@ impl ChunkReader for FileReader {
     fn get_read(&self, start: u64) -> ParquetResult<Self::T> {
         match &self.0 {
             Source::Local(file, _) => {
-                // A clone of the handle shares its position, so it can only be used through positioned reads.
+                // Clones of a handle share its position, so only positioned reads are safe.
                 Ok(Box::new(io::BufReader::new(PositionedRead { file: Arc::clone(file), at: start })))
             }
             Source::Memory(bytes) => {
@@ -67,7 +67,7 @@ impl ChunkReader for FileReader {
         let end = start.checked_add(length as u64).filter(|end| *end <= self.size());
         if end.is_none() {
             return Err(parquet::errors::ParquetError::EOF(format!(
-                "range of {length} bytes at {start} is beyond the end of the file"
+                "the range of {length} bytes at {start} exceeds the end of the file"
             )));
         }
         match &self.0 {
@@ -80,8 +80,8 @@ impl ChunkReader for FileReader {
     }
 }
 
-/// The `length` bytes at `start`, into memory that is not filled with zeros before: that would cost as much
-/// as the reading of cached files.
+/// Reads `length` bytes at `start`. The buffer is not zeroed first, which would take as long as reading a
+/// cached file.
 #[cfg(unix)]
 fn read_at(file: &File, start: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(length);
@@ -105,7 +105,7 @@ fn read_at(file: &Arc<File>, start: u64, length: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads at a position of its own, so that many threads can share one handle.
+/// A reader with a position of its own, so that many threads can share one handle.
 struct PositionedRead {
     file: Arc<File>,
     at: u64,

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 
 use crate::parallel;
 
-/// How many files are synced at once: each waits for the disk, not for a core.
+/// The number of files that are synced at once. Each sync waits for the disk, not for a core.
 const THREADS: usize = 8;
 
-/// Syncs `files`, which another program has written, and every directory from theirs up to `root`. The file
-/// that failed comes with the error.
+/// Syncs `files`, which another program has written, and all their parent directories up to `root`. An error
+/// comes with the path that failed.
 pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> Result<(), (PathBuf, io::Error)> {
     let sync = |path: &PathBuf| {
         File::open(path).and_then(|file| file.sync_all()).map_err(|error| (path.clone(), error))
     };
     parallel::each(files, THREADS, sync)?;
-    // A file is durable only if the entries that lead to it are; deeper directories first.
+    // A file is durable only if its directory entries are. Deeper directories are synced first.
     let directories: BTreeSet<&Path> = files
         .iter()
         .flat_map(|file| file.ancestors().skip(1).take_while(|path| path.starts_with(root)))
@@ -28,8 +28,8 @@ pub(super) fn sync_files(root: &Path, files: &[PathBuf]) -> Result<(), (PathBuf,
     Ok(())
 }
 
-/// Syncs a directory's own entries. Elsewhere than on Unix it cannot be opened as a file, and its entries are
-/// journalled.
+/// Syncs the entries of a directory. Other systems than Unix journal them, and cannot open a directory as a
+/// file.
 pub(super) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! A data file being written.
+//! Writing data files.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -8,19 +8,21 @@ use super::Storage;
 use super::sync::sync_directory;
 use crate::error::{Error, ErrorKind, Result};
 
-/// Removes a directory tree that holds no file. `remove_dir` refuses what is not empty, so nothing can be
-/// lost.
+/// Removes the empty directories of a tree. `remove_dir` refuses directories that are not empty, so no file
+/// can be lost.
 pub(super) fn remove_empty(directory: &Path) {
     let Ok(entries) = fs::read_dir(directory) else { return };
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
         remove_empty(&entry.path());
     }
-    // Not empty, or gone meanwhile: both are as they should be.
+    // It is fine if the directory is not empty, or was removed in the meantime.
     let _ = fs::remove_dir(directory);
 }
 
-/// A file that is written from front to back. Nobody reads it before a commit names it, so it stands under
-/// its own name from the start; one that is dropped unfinished is left for clean-up.
+/// A file that is written sequentially.
+///
+/// The file has its final name from the start, because readers ignore it until a commit refers to it. If the
+/// writer is dropped before it is finished, the file is left for clean-up.
 #[derive(Debug)]
 pub struct FileWriter {
     sink: Sink,
@@ -34,18 +36,18 @@ enum Sink {
     Memory(Storage, Vec<u8>),
 }
 
-/// The directories whose entries must be durable for a file to be: a synced file in a directory that was not
-/// is lost with the power.
+/// The directories that must be synced for a file to be durable. Without that, a power failure can lose even a
+/// file that was synced itself.
 ///
-/// - All from the file's own up to the table's root, also those that were there: another writer may have made
-///   them a moment ago and not synced them yet.
-/// - Beyond the root, those that this writer makes, and the one in which it makes them.
+/// - All directories from the file's own up to the table's root, including existing ones: another writer may
+///   have just created them without syncing them yet.
+/// - Above the root, the directories that this writer creates, and the existing one that contains them.
 #[derive(Debug)]
 struct DirectoriesToSync(Vec<PathBuf>);
 
 impl DirectoriesToSync {
-    /// For `file`, which is at `path` relative to the table's root. To be asked before its directories are
-    /// made.
+    /// Returns the directories for `file`, which is at `path` relative to the table's root. It must be called
+    /// before missing directories are created.
     fn of(file: &Path, path: &str) -> Self {
         let within_table = path.split('/').count();
         let mut directories = Vec::new();
@@ -58,7 +60,7 @@ impl DirectoriesToSync {
         Self(directories)
     }
 
-    /// Syncs each by `sync`, the innermost first.
+    /// Calls `sync` with each directory, innermost first.
     fn sync(&self, sync: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
         self.0.iter().try_for_each(|directory| sync(directory))
     }
@@ -78,12 +80,12 @@ impl FileWriter {
         Self { sink: Sink::Memory(storage, Vec::new()), path: path.to_owned(), written: 0 }
     }
 
-    /// Bytes written so far.
+    /// Returns the number of bytes written so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// Makes the file durable and tells its size in bytes.
+    /// Makes the file durable and returns its size in bytes.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
@@ -129,11 +131,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_directories_up_to_the_root_are_synced_and_those_that_are_new() {
+    fn new_directories_and_those_below_the_root_are_synced() {
         let above = tempfile::tempdir().unwrap();
         let root = above.path().join("x/table");
         let of = |path: &str| DirectoriesToSync::of(&root.join(path), path).0;
-        // Nothing is there: up to the one in which the first new one is made.
+        // No directory exists yet: all up to the existing one that will contain the first new one.
         let all = [
             root.join("a=1/b=2"),
             root.join("a=1"),
@@ -144,7 +146,7 @@ mod tests {
         assert_eq!(of("a=1/b=2/f"), all);
         fs::create_dir_all(&root).unwrap();
         assert_eq!(of("a=1/b=2/f"), all[..3]);
-        // Somebody else's, perhaps not synced yet.
+        // Another writer has created the directories, perhaps without syncing them yet.
         fs::create_dir_all(root.join("a=1/b=2")).unwrap();
         assert_eq!(of("a=1/b=2/f"), all[..3]);
         assert_eq!(of("f"), std::slice::from_ref(&root));
@@ -152,7 +154,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn each_is_synced_and_a_failure_is_told() {
+    fn each_directory_is_synced_and_a_failure_is_returned() {
         let root = tempfile::tempdir().unwrap();
         let directories = DirectoriesToSync::of(&root.path().join("a/f"), "a/f");
         fs::create_dir(root.path().join("a")).unwrap();
