@@ -1,8 +1,7 @@
-//! The history of a table: its commits and what their writers said. Protocol: "Commit Provenance
-//! Information".
+//! The history of a table: its commits and their `commitInfo`. (PROTOCOL, "Commit Provenance Information".)
 //!
-//! - Any JSON may stand in `commitInfo`. What has a name in the protocol or in all writers has a column of
-//!   its type; the rest is kept as JSON, and so is what has the name and not the type.
+//! - `commitInfo` may contain any JSON. Fields that the protocol or all writers know have typed columns. All
+//!   other fields, and known fields of another type, are kept as JSON.
 //! - Commits that were cleaned up are left out.
 
 use std::sync::Arc;
@@ -19,20 +18,20 @@ use crate::log::{CommitTimes, read_commit_info};
 use crate::protocol::CommitInfo;
 use crate::snapshot::Snapshot;
 
-/// A commit as the history shows it.
+/// A commit in the history of a table.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct HistoryEntry {
-    /// Its version.
+    /// The version of the commit.
     pub version: u64,
-    /// When it was committed, milliseconds since the epoch.
+    /// The time of the commit in milliseconds since the epoch.
     pub timestamp_ms: i64,
-    /// What its writer said; empty if the writer said nothing.
+    /// The provenance that the writer recorded; empty if there is none.
     pub commit_info: CommitInfo,
 }
 
 impl HistoryEntry {
-    /// `commitInfo` as it stands in the log.
+    /// Returns `commitInfo` as JSON, as in the log.
     ///
     /// # Errors
     /// `CorruptLog` if it has no JSON form.
@@ -40,14 +39,14 @@ impl HistoryEntry {
         match serde_json::to_value(&self.commit_info) {
             Ok(Value::Object(fields)) => Ok(fields),
             Ok(_) => Ok(Map::new()),
-            Err(error) => Err(Error::corrupt_log("commitInfo cannot be shown")
+            Err(error) => Err(Error::corrupt_log("commitInfo cannot be converted to JSON")
                 .with_source(error)
                 .at_version(self.version)),
         }
     }
 }
 
-/// The newest `limit` commits of `times`, newest first.
+/// Returns the newest `limit` commits of `times`, newest first.
 pub(crate) fn history(
     snapshot: &Snapshot,
     times: &CommitTimes,
@@ -77,8 +76,8 @@ fn text_map() -> DataType {
     DataType::Map(Arc::new(Field::new("entries", DataType::Struct(entries), false)), false)
 }
 
-/// The columns of [`history_batch`]: `version`, `timestamp`, then what the writer said, each null where it
-/// did not; at last `other`, a JSON object of all further fields.
+/// Returns the schema of [`history_batch`]: `version`, `timestamp`, the known fields of `commitInfo`, which are
+/// null where a commit lacks them, and `other`, a JSON object of all other fields.
 pub fn history_schema() -> SchemaRef {
     let text = |name: &str| Field::new(name, DataType::Utf8, true);
     Arc::new(Schema::new(vec![
@@ -101,10 +100,10 @@ pub fn history_schema() -> SchemaRef {
     ]))
 }
 
-/// The history as Arrow, a row a commit.
+/// Converts the history to Arrow, with one row per commit.
 ///
 /// # Errors
-/// `CorruptLog` if there is more than a batch can hold.
+/// `CorruptLog` if the history is too large for one batch.
 pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
     let info = || entries.iter().map(|entry| &entry.commit_info);
     let texts = |of: fn(&CommitInfo) -> Option<&String>| -> ArrayRef {
@@ -113,7 +112,7 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
     let times = |times: Vec<Option<i64>>| -> ArrayRef {
         Arc::new(TimestampMillisecondArray::from(times).with_timezone("UTC"))
     };
-    // Named in the protocol's example, and a field like any other to the parser.
+    // The example of the protocol has this field, but the parser does not treat it specially.
     let user_id = |info: &CommitInfo| info.other.get("userId").and_then(Value::as_str).map(str::to_owned);
     let other = |info: &CommitInfo| {
         let mut other = info.other.clone();
@@ -140,14 +139,14 @@ pub fn history_batch(entries: &[HistoryEntry]) -> Result<RecordBatch> {
         times(info().map(|info| info.timestamp).collect()),
         Arc::new(info().map(other).collect::<StringArray>()),
     ];
-    RecordBatch::try_new(history_schema(), columns).map_err(too_much)
+    RecordBatch::try_new(history_schema(), columns).map_err(too_large)
 }
 
-fn too_much(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt_log("the history does not fit a batch").with_source(error)
+fn too_large(error: arrow::error::ArrowError) -> Error {
+    Error::corrupt_log("the history does not fit in a batch").with_source(error)
 }
 
-/// Objects as maps of text: a string as it is, any other value as JSON.
+/// Converts JSON objects to maps of text: strings stay as they are, other values become JSON.
 fn maps<'a>(objects: impl Iterator<Item = Option<&'a Map<String, Value>>>) -> Result<ArrayRef> {
     let names =
         MapFieldNames { entry: "entries".to_owned(), key: "key".to_owned(), value: "value".to_owned() };
@@ -161,7 +160,7 @@ fn maps<'a>(objects: impl Iterator<Item = Option<&'a Map<String, Value>>>) -> Re
                 value => builder.values().append_value(value.to_string()),
             }
         }
-        builder.append(object.is_some()).map_err(too_much)?;
+        builder.append(object.is_some()).map_err(too_large)?;
     }
     Ok(Arc::new(builder.finish()))
 }

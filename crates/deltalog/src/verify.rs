@@ -1,7 +1,7 @@
-//! Comparing a version with its checksum file. Protocol: "Version Checksum File", "State Validation".
+//! Comparing a version with its checksum file. (PROTOCOL, "Version Checksum File", "State Validation".)
 //!
-//! - The replay is done from the log alone: nothing that the checksum file says goes into it.
-//! - Every field that the file has is compared; what it lacks is not called wrong.
+//! - The log is replayed without using anything from the checksum file.
+//! - All fields of the checksum file are compared. Missing fields are not differences.
 
 use std::collections::BTreeMap;
 
@@ -16,35 +16,35 @@ use crate::protocol::{Add, write_unique_id};
 use crate::replay::{FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 
-/// What a comparison of a version with its checksum file found.
+/// The result of comparing a version with its checksum file.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Verification {
     /// The version.
     pub version: u64,
-    /// The checksum file, relative to the table's root; `None` if the version has none that can be read, and
-    /// nothing was compared.
+    /// The path of the checksum file relative to the table's root. `None` if the version does not have a
+    /// readable checksum file, so nothing was compared.
     pub file: Option<String>,
-    /// The fields that were compared, by their names in the file.
+    /// The names of the compared fields, as in the checksum file.
     pub checked: Vec<&'static str>,
-    /// Those that differ.
+    /// The fields that differ.
     pub differences: Vec<Difference>,
 }
 
-/// A field of the checksum file that is not as the log has it.
+/// A field of the checksum file that differs from the log.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Difference {
-    /// Its name.
+    /// The name of the field.
     pub field: &'static str,
-    /// What the checksum file says, as JSON.
+    /// The value in the checksum file, as JSON.
     pub checksum: String,
-    /// What the log says, as JSON.
+    /// The value from the log, as JSON.
     pub replay: String,
 }
 
 impl Verification {
-    /// Whether nothing was found to differ.
+    /// Returns whether no field differs.
     pub fn is_ok(&self) -> bool {
         self.differences.is_empty()
     }
@@ -62,7 +62,7 @@ impl Verification {
 /// Compares `snapshot` with the checksum file of its version, field by field.
 ///
 /// # Errors
-/// What replaying the log may raise.
+/// Errors of replaying the log.
 pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     let mut found = Verification {
         version: snapshot.version(),
@@ -76,7 +76,7 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     found.compare("protocol", checksum.protocol.as_ref(), &protocol);
     found.compare("metadata", checksum.metadata.as_ref(), &metadata);
     compare_commit(snapshot, &checksum, &mut found)?;
-    compare_names(snapshot, &checksum, &mut found)?;
+    compare_transactions_and_domains(snapshot, &checksum, &mut found)?;
     let files = Files::of(snapshot, &checksum)?;
     found.compare("numFiles", Some(&checksum.num_files), &files.count);
     found.compare("tableSizeBytes", Some(&checksum.table_size_bytes), &files.bytes);
@@ -94,13 +94,13 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     Ok(found)
 }
 
-/// What only the commit itself says.
+/// Compares the fields that come from the commit itself.
 fn compare_commit(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut Verification) -> Result<()> {
     if checksum.txn_id.is_none() && checksum.in_commit_timestamp.is_none() {
         return Ok(());
     }
     let info = snapshot.commit_info()?.unwrap_or_default();
-    // A commit need not have an id; then there is nothing to compare with.
+    // The id of a commit is optional.
     if info.txn_id.is_some() {
         found.compare("txnId", Some(&checksum.txn_id), &info.txn_id);
     }
@@ -110,20 +110,24 @@ fn compare_commit(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut V
     Ok(())
 }
 
-/// Applications and domains.
-fn compare_names(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut Verification) -> Result<()> {
+/// Compares the transaction identifiers of applications and the metadata domains.
+fn compare_transactions_and_domains(
+    snapshot: &Snapshot,
+    checksum: &VersionChecksum,
+    found: &mut Verification,
+) -> Result<()> {
     let transactions: BTreeMap<_, _> =
         snapshot.app_transactions()?.into_iter().map(|txn| (txn.app_id, txn.version)).collect();
     if let Some(listed) = &checksum.set_transactions {
         let listed: BTreeMap<_, _> = listed.iter().map(|txn| (txn.app_id.clone(), txn.version)).collect();
         let mut kept = transactions.clone();
-        // A writer leaves out those that have expired; which these are depends on when it looked.
+        // The writer leaves out expired identifiers, which depend on the time of writing.
         if snapshot.metadata().property("delta.setTransactionRetentionDuration").is_some() {
             kept.retain(|app_id, _| listed.contains_key(app_id));
         }
         found.compare("setTransactions", Some(&listed), &kept);
     }
-    // Writers that list the transactions do not count them, and some of those that count them count nothing.
+    // Writers that list the identifiers omit their number or write 0, so it is compared only without a list.
     if let (None, Some(count)) = (&checksum.set_transactions, checksum.num_transactions) {
         found.compare(
             "numTransactions",
@@ -147,7 +151,7 @@ fn compare_names(snapshot: &Snapshot, checksum: &VersionChecksum, found: &mut Ve
     Ok(())
 }
 
-/// What the live files come to.
+/// The totals of the live files.
 #[derive(Default)]
 struct Files {
     count: u64,
@@ -233,7 +237,7 @@ impl Files {
     }
 }
 
-/// The bin of `DeletedRecordCountsHistogram`: 0; 1 to 9; 10 to 99; … ; below 2³¹ - 1; all above.
+/// Returns the bin of `DeletedRecordCountsHistogram`: 0; 1 to 9; 10 to 99; … ; below 2³¹ - 1; the rest.
 fn decade(deleted: i64) -> usize {
     match deleted {
         i64::MIN..=0 => 0,
@@ -256,7 +260,7 @@ fn listed(add: &Add) -> (String, i64) {
 mod tests {
     use super::decade;
 
-    /// "Deleted Record Counts Histogram Schema".
+    /// PROTOCOL, "Deleted Record Counts Histogram Schema".
     #[test]
     fn bins_of_deleted_records() {
         let bins = [

@@ -1,17 +1,17 @@
-//! The listing of the log, and the part of it that makes a version.
+//! Listing the log, and finding the files that make up a version.
 //!
 //! ```text
 //!             checkpoint            commits
 //!   ... 7 8 9 [10]  +  11.json 12.json 13.json  =  version 13
 //! ```
 //!
-//! - The commits of a segment are contiguous and end at its version; a gap is an error that names the missing
+//! - The commits of a segment are contiguous and end at its version. A gap is an error that names the missing
 //!   version.
-//! - A listing is no snapshot of a directory: one that was made while commits were added may show N + 1 and
-//!   not N. What seems to be missing is asked for by name before it is called missing.
-//! - `_last_checkpoint` only tells where a listing may start. If what it points at is not there, the whole
-//!   log is listed.
-//! - A checkpoint newer than the version asked for is never used.
+//! - A listing is not a consistent snapshot of a directory: if commits are added meanwhile, it may show N + 1
+//!   but not N. A commit that seems to be missing is requested by name before it is reported as missing.
+//! - `_last_checkpoint` only determines where a listing starts. If it does not point at a complete checkpoint,
+//!   the whole log is listed.
+//! - A checkpoint newer than the requested version is never used.
 
 use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
 use super::commit_files::{CommitFile, CommitKind, useful_compactions, with_compactions};
@@ -21,43 +21,43 @@ use super::{LOG_DIRECTORY, LastCheckpoint, is_table};
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileMeta, Storage};
 
-/// The files that make a version: a checkpoint, if there is one, and the commits after it.
+/// The files that make up a version: a checkpoint, if there is one, and the commits after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogSegment {
-    /// The version that the segment makes.
+    /// The version.
     pub version: u64,
     /// The checkpoint to start from.
     pub checkpoint: Option<CheckpointFiles>,
     /// The commits after the checkpoint, oldest first.
     pub commits: Vec<CommitFile>,
-    /// Compactions that are read in place of some of `commits`, oldest first, none overlapping another.
+    /// Compactions that are read in place of some of `commits`, oldest first and without overlaps.
     pub compactions: Vec<CommitFile>,
-    /// The commit of just this version, if the store has shown it. It tells a log from another one that was
-    /// made in its place.
+    /// The commit of exactly this version, if the store has listed it. It distinguishes this log from one that
+    /// replaces it later.
     pub(crate) commit: Option<FileMeta>,
-    /// The checksum file of just this version.
+    /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
 }
 
-/// What a listing from a segment's version on says about the segment.
+/// The outcome of refreshing a segment.
 #[derive(Debug)]
 pub(crate) enum Refreshed {
-    /// There is nothing new.
+    /// There are no new versions.
     Unchanged,
     /// There are new versions.
     Newer(Box<LogSegment>),
-    /// The segment's own version was cleaned up behind a newer checkpoint: only the metadata can tell whether
-    /// the table is still the same.
+    /// The version of the segment was cleaned up after a newer checkpoint was written. Only the metadata can
+    /// tell whether the table is still the same.
     CleanedUp,
 }
 
-/// Where a segment is looked for, and what may be used.
+/// The log in which segments are found, and restrictions on what may be used.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SegmentSource<'a> {
     pub(crate) storage: &'a Storage,
-    /// What a catalog says to be there beyond what is published.
+    /// Commits that a catalog has accepted and that may not be published yet.
     pub(crate) staged: &'a [StagedCommit],
-    /// Checkpoints that turned out to be unreadable.
+    /// Checkpoints that turned out to be unreadable and must not be used.
     pub(crate) without: &'a [CheckpointFiles],
 }
 
@@ -67,28 +67,30 @@ impl<'a> SegmentSource<'a> {
     }
 }
 
-/// What a listing found.
+/// The files that a listing of the log found.
 #[derive(Default)]
 struct Listing {
     commits: Vec<CommitFile>,
     compactions: Vec<CommitFile>,
     checkpoints: CheckpointCandidates,
     checksum: Option<(u64, FileMeta)>,
-    /// The commits of the version that the listing starts from and of the last one.
+    /// The published commit of the version at which the listing starts.
     first: Option<(u64, FileMeta)>,
+    /// The last published commit.
     last: Option<(u64, FileMeta)>,
-    any: bool,
+    /// Whether there is any file of a log besides the hint.
+    has_files: bool,
 }
 
 impl Listing {
-    /// Lists from `start`, leaving out what is newer than `end`.
+    /// Lists the log from version `start`, leaving out versions after `end`.
     fn from(source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<Self> {
         // "00…07" sorts before every name that starts with "00…07.".
         let after = if start == 0 { String::new() } else { format!("{start:020}") };
         let mut listing = Self::default();
         for file in source.storage.list_directory_after(LOG_DIRECTORY, &after)? {
             let Some(name) = LogFileName::parse(&file.name) else { continue };
-            listing.any |= !matches!(name, LogFileName::LastCheckpoint);
+            listing.has_files |= !matches!(name, LogFileName::LastCheckpoint);
             if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
                 continue;
             }
@@ -109,13 +111,13 @@ impl Listing {
                 _ => listing.checkpoints.add(&name, &file),
             }
         }
-        // A store may show a file twice on two pages of a listing.
+        // A store may repeat a file on two pages of a listing.
         listing.commits.dedup_by_key(|commit| commit.version);
         listing.add_staged(source, start, end)?;
         Ok(listing)
     }
 
-    /// Adds what the catalog has and the listing does not.
+    /// Adds commits that the catalog has and the listing does not.
     fn add_staged(&mut self, source: SegmentSource<'_>, start: u64, end: Option<u64>) -> Result<()> {
         for staged in source.staged {
             let version = staged.version();
@@ -128,9 +130,9 @@ impl Listing {
             let kind = CommitKind::Staged(staged.uuid);
             let commit = match source.storage.head(&staged.path())? {
                 Some(file) => CommitFile { version, size: file.size, modified_ms: file.modified_ms, kind },
-                // Published since the catalog was asked.
+                // The commit was published after the catalog was asked.
                 None => published(source.storage, version)?.ok_or_else(|| {
-                    Error::new(ErrorKind::FileNotFound, "the staged commit is not there")
+                    Error::new(ErrorKind::FileNotFound, "the staged commit does not exist")
                         .in_table(source.storage.url())
                         .at_version(version)
                         .at_path(staged.path())
@@ -138,7 +140,7 @@ impl Listing {
                 })?,
             };
             self.commits.insert(place, commit);
-            self.any = true;
+            self.has_files = true;
         }
         Ok(())
     }
@@ -150,8 +152,8 @@ impl Listing {
             .max(self.checkpoints.newest(&[]).map(|checkpoint| checkpoint.version))
     }
 
-    /// Asks for the commit of `wanted` by name if the listing does not reach to it: a listing may lag behind.
-    fn ask_for(&mut self, storage: &Storage, wanted: Option<u64>) -> Result<()> {
+    /// Requests the commit of `wanted` by name if the listing ends before it, because listings may lag behind.
+    fn extend_to(&mut self, storage: &Storage, wanted: Option<u64>) -> Result<()> {
         let Some(wanted) = wanted.filter(|wanted| self.newest_version() < Some(*wanted)) else {
             return Ok(());
         };
@@ -163,11 +165,11 @@ impl Listing {
             kind: CommitKind::Published,
         });
         self.last = Some((wanted, file));
-        self.any = true;
+        self.has_files = true;
         Ok(())
     }
 
-    /// Returns the commit of `wanted` as the listing shows it, if that is the first or the last one.
+    /// Returns the entry of the commit of `wanted`, if it is the first or the last one of the listing.
     fn commit_of(&self, wanted: u64) -> Option<FileMeta> {
         let of = |(version, file): &(u64, FileMeta)| (*version == wanted).then(|| file.clone());
         self.first.as_ref().and_then(of).or_else(|| self.last.as_ref().and_then(of))
@@ -179,51 +181,51 @@ impl Listing {
 }
 
 impl LogSegment {
-    /// Finds the segment of `version`, or of the newest one.
+    /// Finds the segment of `version`, or of the newest version.
     ///
     /// # Errors
-    /// `NotATable` if the log has no file, `VersionNotFound` if it has no such version, `CorruptLog` for a
-    /// gap, and the store's own.
+    /// `NotATable` if there is no log, `VersionNotFound` if the log does not have the version, `CorruptLog` for
+    /// a gap; also errors of the store.
     pub fn find(storage: &Storage, version: Option<u64>) -> Result<Self> {
         Self::find_in(SegmentSource::new(storage), version)
     }
 
-    /// As [`LogSegment::find`], with what `source` says.
+    /// Like [`LogSegment::find`], but in `source`.
     pub(crate) fn find_in(source: SegmentSource<'_>, version: Option<u64>) -> Result<Self> {
         let storage = source.storage;
-        // Where one checkpoint was no good, an older one may be asked for: that needs the whole listing.
+        // If a checkpoint was unreadable, an older one may be needed, which requires the whole listing.
         let hint = if source.without.is_empty() { LastCheckpoint::read(storage)? } else { None };
         if let Some(hint) = hint.filter(|hint| version.is_none_or(|version| hint.version <= version)) {
             let mut listing = Listing::from(source, hint.version, version)?;
-            listing.ask_for(storage, version)?;
+            listing.extend_to(storage, version)?;
             if listing.checkpoints.newest(source.without).is_some() {
                 return Self::build(source, listing, version);
             }
             tracing::warn!(
                 table = storage.url(),
                 version = hint.version,
-                "_last_checkpoint points at no complete checkpoint: listing the whole log"
+                "_last_checkpoint does not point at a complete checkpoint: listing the whole log"
             );
         }
         let mut listing = Listing::from(source, 0, version)?;
-        listing.ask_for(storage, version)?;
-        if !listing.any {
+        listing.extend_to(storage, version)?;
+        if !listing.has_files {
             return Err(not_a_table(storage));
         }
         Self::build(source, listing, version)
     }
 
-    /// Lists the log from this version on, and returns the segment of the newest version: `self` plus what is
-    /// new.
+    /// Lists the log from this version on, and returns the segment of the newest version: `self` plus the new
+    /// files.
     ///
     /// # Errors
-    /// `TableReplaced` or `NotATable` if the log is not the one that `self` was found in, `CorruptLog` for a gap,
-    /// and the store's own.
+    /// `TableReplaced` or `NotATable` if the log is not the one in which `self` was found, `CorruptLog` for a
+    /// gap; also errors of the store.
     pub(crate) fn refresh_in(&self, source: SegmentSource<'_>) -> Result<Refreshed> {
-        // From its own version on: the listing must show that the version is still the same, and the
-        // checkpoint of a commit appears after the commit.
+        // The listing includes this version, to check that it is still the same, and to find a checkpoint that
+        // was written after the commit.
         let listing = Listing::from(source, self.version, None)?;
-        if !self.is_in(source.storage, &listing)? {
+        if !self.is_still_in(source.storage, &listing)? {
             return Ok(Refreshed::CleanedUp);
         }
         let newer = listing.checkpoints.newest(source.without);
@@ -242,7 +244,7 @@ impl LogSegment {
         commits.extend(listing.commits.into_iter().filter(|commit| commit.version > self.version));
         commits.retain(|commit| commit.version >= first);
         fill_gaps(source.storage, first, version, &mut commits)?;
-        // Compactions that were read stay, because they are at hand; new ones only of what is new.
+        // Compactions that were read already are kept; new ones are used only for new commits.
         let mut compactions = self.compactions.clone();
         compactions.retain(|compaction| compaction.start() >= first);
         let new = commits
@@ -253,30 +255,30 @@ impl LogSegment {
         Ok(Refreshed::Newer(Box::new(Self { version, checkpoint, commits, compactions, commit, checksum })))
     }
 
-    /// Lists the log from this version on, and returns the newest version; `None` if this version was cleaned up,
-    /// see [`Refreshed::CleanedUp`].
+    /// Lists the log from this version on, and returns the newest version. Returns `None` if this version was
+    /// cleaned up, see [`Refreshed::CleanedUp`].
     ///
     /// # Errors
-    /// As [`LogSegment::refresh_in`], but a gap is not looked for.
+    /// The same as [`LogSegment::refresh_in`], but gaps are not detected.
     pub(crate) fn newest_version_in(&self, source: SegmentSource<'_>) -> Result<Option<u64>> {
         let listing = Listing::from(source, self.version, None)?;
         let newest = listing.newest_version().unwrap_or_default().max(self.version);
-        Ok(self.is_in(source.storage, &listing)?.then_some(newest))
+        Ok(self.is_still_in(source.storage, &listing)?.then_some(newest))
     }
 
-    /// Returns whether the log of `listing`, which starts from this version, still holds this version as it was
-    /// found; `false` if the version was cleaned up.
+    /// Returns whether the log of `listing`, which starts at this version, still has the version unchanged.
+    /// Returns `false` if the version was cleaned up.
     ///
     /// # Errors
-    /// `TableReplaced` or `NotATable` if the version is not there any more, or is another one; the store's own.
-    fn is_in(&self, storage: &Storage, listing: &Listing) -> Result<bool> {
+    /// `TableReplaced` or `NotATable` if the version no longer exists or was replaced; also errors of the store.
+    fn is_still_in(&self, storage: &Storage, listing: &Listing) -> Result<bool> {
         if matches!(self.commits.last(), Some(CommitFile { kind: CommitKind::Staged(_), .. })) {
-            // Its catalog says what belongs to the table.
+            // The catalog decides which commits belong to the table.
             return Ok(true);
         }
         let is_unknown = self.commit.is_none();
         let found = match listing.commit_of(self.version) {
-            // A listing may lag behind.
+            // The listing may lag behind.
             None if !is_unknown => storage.head(&LogFileName::Commit(self.version).path())?,
             found => found,
         };
@@ -299,16 +301,16 @@ impl LogSegment {
         }
     }
 
-    /// Returns the error for a log that another one has taken the place of.
+    /// Returns the error for a log that was replaced by another one.
     pub(crate) fn replaced(&self, storage: &Storage) -> Error {
-        let message = "the table was dropped, and another one was created in its place, since it was opened";
+        let message = "since the table was opened, it was dropped and another one was created in its place";
         Error::new(ErrorKind::TableReplaced, message)
             .in_table(storage.url())
             .at_version(self.version)
             .with_hint("open the table again")
     }
 
-    /// What to read after the checkpoint, oldest first: the commits, and compactions where they save reading.
+    /// Returns the files to read after the checkpoint, oldest first: the commits, or compactions in their place.
     pub fn files(&self) -> Vec<CommitFile> {
         with_compactions(&self.commits, &self.compactions)
     }
@@ -326,7 +328,7 @@ impl LogSegment {
             .map(|commit| commit.version)
             .or(checkpoint.as_ref().map(|checkpoint| checkpoint.version));
         let Some(newest) = newest else { return Err(Self::no_such_version(source, wanted)) };
-        // The log begins after the version asked for, or with commits whose checkpoint is newer than it.
+        // The log begins after the requested version, or with commits whose checkpoint is newer than it.
         if wanted.is_some()
             && checkpoint.is_none()
             && oldest != Some(0)
@@ -334,7 +336,7 @@ impl LogSegment {
         {
             return Err(Self::no_such_version(source, wanted));
         }
-        // A gap below the version asked for would otherwise be taken for the end of the log.
+        // Otherwise a gap before the requested version would be mistaken for the end of the log.
         fill_gaps(storage, first, newest, &mut commits)?;
         if wanted.is_some_and(|wanted| wanted != newest) {
             return Err(Self::no_such_version(source, wanted));
@@ -344,20 +346,20 @@ impl LogSegment {
         Ok(Self { version: newest, checkpoint, commits, compactions, commit, checksum: checksum(newest) })
     }
 
-    /// Says which versions there are.
+    /// Returns the error for a version that cannot be found, which lists the readable versions.
     fn no_such_version(source: SegmentSource<'_>, wanted: Option<u64>) -> Error {
         let storage = source.storage;
         let error = |message: String| Error::new(ErrorKind::VersionNotFound, message).in_table(storage.url());
         match Listing::from(source, 0, None) {
             Err(error) => error,
-            Ok(listing) if !listing.any => not_a_table(storage),
+            Ok(listing) if !listing.has_files => not_a_table(storage),
             Ok(listing) => {
                 let Some(newest) = listing.newest_version() else {
-                    return Error::corrupt_log("the log holds neither a commit nor a complete checkpoint")
+                    return Error::corrupt_log("the log has neither commits nor a complete checkpoint")
                         .in_table(storage.url());
                 };
                 let Some(wanted) = wanted else {
-                    return error("the newest version cannot be found".to_owned()).at_version(newest);
+                    return error("the newest version cannot be read".to_owned()).at_version(newest);
                 };
                 let oldest = oldest_readable(&listing);
                 let range =
@@ -365,38 +367,39 @@ impl LogSegment {
                 if wanted > newest {
                     error(format!("version {wanted} does not exist yet: the readable versions are {range}"))
                 } else if oldest.is_some_and(|oldest| oldest <= wanted) {
-                    // Neither the end of the log nor cleaned up: its commit is gone from the middle.
+                    // The version is within the log, so its commit is missing between others.
                     missing_commit(storage, wanted)
                 } else {
                     error(format!(
                         "version {wanted} can no longer be read: the readable versions are {range}"
                     ))
-                    .with_hint("the log before them was cleaned up")
+                    .with_hint("choose one of these versions: earlier parts of the log were cleaned up")
                 }
             }
         }
     }
 }
 
-/// The commits that are still there, and the oldest version that can be rebuilt.
+/// The commits that still exist, and the oldest version that can be read.
 #[derive(Debug)]
 pub(super) struct CommitListing {
-    /// Oldest first.
+    /// The commits, oldest first.
     pub(super) commits: Vec<CommitFile>,
-    /// `None` if no version can be read.
+    /// The oldest version that can be read, or `None` if there is none.
     pub(super) oldest_readable: Option<u64>,
 }
 
-/// Every commit that is still there.
+/// Returns all commits up to version `end` that still exist.
 pub(super) fn list_commits(source: SegmentSource<'_>, end: Option<u64>) -> Result<CommitListing> {
     let listing = Listing::from(source, 0, end)?;
-    if !listing.any {
+    if !listing.has_files {
         return Err(not_a_table(source.storage));
     }
     Ok(CommitListing { oldest_readable: oldest_readable(&listing), commits: listing.commits })
 }
 
-/// The oldest version that can be rebuilt: 0 if its commit is there, else that of the oldest checkpoint.
+/// Returns the oldest version that can be read: 0 if its commit exists, otherwise that of the oldest
+/// checkpoint.
 fn oldest_readable(listing: &Listing) -> Option<u64> {
     match listing.commits.first() {
         Some(commit) if commit.version == 0 => Some(0),
@@ -411,8 +414,8 @@ fn not_a_table(storage: &Storage) -> Error {
         .with_hint("check the path, or create the table first")
 }
 
-/// Makes `commits` those of `first` to `last` without a gap: a commit that the listing does not show is asked
-/// for by name.
+/// Completes `commits` to those of all versions from `first` to `last`. Commits that the listing did not show
+/// are requested by name.
 fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitFile>) -> Result<()> {
     let mut expected = first;
     while expected <= last {
@@ -426,7 +429,7 @@ fn fill_gaps(storage: &Storage, first: u64, last: u64, commits: &mut Vec<CommitF
     Ok(())
 }
 
-/// The published commit of `version`, asked for by name.
+/// Requests the published commit of `version` by name.
 fn published(storage: &Storage, version: u64) -> Result<Option<CommitFile>> {
     let file = storage.head(&LogFileName::Commit(version).path())?;
     Ok(file.map(|file| CommitFile {
@@ -442,5 +445,5 @@ pub(super) fn missing_commit(storage: &Storage, version: u64) -> Error {
         .in_table(storage.url())
         .at_version(version)
         .at_path(LogFileName::Commit(version).path())
-        .with_hint("restore the file, or read a version before it")
+        .with_hint("restore the file, or read an earlier version")
 }

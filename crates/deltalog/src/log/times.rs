@@ -1,13 +1,12 @@
-//! When versions were committed, and time travel by that.
+//! The times at which versions were committed, and time travel by timestamp. (PROTOCOL, "In-Commit
+//! Timestamps".)
 //!
-//! Protocol: "In-Commit Timestamps".
-//!
-//! - Where in-commit timestamps are enabled, a commit's time is the one in its `commitInfo`; its file's time
-//!   before that version, and where they are not enabled at all.
-//! - File times are made monotonic as the JVM implementation does: each at least a millisecond after the one
-//!   before.
-//! - A time from the enabling on is looked for among the versions with in-commit timestamps only, an earlier
-//!   one among the others only.
+//! - From the version that enables in-commit timestamps on, the time of a commit is the one in its
+//!   `commitInfo`. Before that version, and if they are not enabled, it is the modification time of its file.
+//! - As in the JVM implementation, file times are made monotonic: each is at least one millisecond after the
+//!   previous one.
+//! - A timestamp at or after the enablement is looked up only among versions with in-commit timestamps, an
+//!   earlier one only among the other versions.
 
 use std::collections::BTreeMap;
 
@@ -17,27 +16,27 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Action, CommitInfo, Metadata, Protocol, TableFeature};
 use crate::storage::Storage;
 
-/// From which version on a table's commits carry their time.
+/// The versions of a table that have in-commit timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InCommitTimestamps {
-    /// From none.
+    /// No version.
     Never,
-    /// From the first.
+    /// All versions.
     Always,
-    /// From the version on that enabled them.
+    /// The versions from the one that enabled them on.
     Since {
-        /// That version.
+        /// The version that enabled them.
         version: u64,
-        /// Its time, in milliseconds since the epoch.
+        /// The time of that version in milliseconds since the epoch.
         timestamp_ms: i64,
     },
 }
 
 impl InCommitTimestamps {
-    /// What a version's protocol and metadata say.
+    /// Returns which versions have in-commit timestamps according to a protocol and metadata.
     ///
     /// # Errors
-    /// `CorruptLog` for a version or time of the enabling that is no number.
+    /// `CorruptLog` if a table property has an invalid value.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         let is_feature = |feature| {
             matches!(feature, TableFeature::InCommitTimestamp | TableFeature::InCommitTimestampPreview)
@@ -50,7 +49,7 @@ impl InCommitTimestamps {
         let number = |key: &str| -> Result<Option<i64>> {
             let Some(text) = metadata.property(key) else { return Ok(None) };
             text.trim().parse().map(Some).map_err(|error| {
-                Error::corrupt_log(format!("the table property {key} is no number")).with_source(error)
+                Error::corrupt_log(format!("the table property {key} is not a number")).with_source(error)
             })
         };
         let version = number("delta.inCommitTimestampEnablementVersion")?;
@@ -59,13 +58,14 @@ impl InCommitTimestamps {
             (None, None) => Ok(Self::Always),
             (Some(version), Some(timestamp_ms)) => {
                 let version = u64::try_from(version).map_err(|error| {
-                    Error::corrupt_log("delta.inCommitTimestampEnablementVersion is below 0")
+                    Error::corrupt_log("the table property delta.inCommitTimestampEnablementVersion is negative")
                         .with_source(error)
                 })?;
                 Ok(Self::Since { version, timestamp_ms })
             }
             _ => Err(Error::corrupt_log(
-                "of the two table properties that say when in-commit timestamps were enabled one is missing",
+                "one of the table properties delta.inCommitTimestampEnablementVersion and \
+                 delta.inCommitTimestampEnablementTimestamp is missing",
             )),
         }
     }
@@ -79,28 +79,28 @@ impl InCommitTimestamps {
     }
 }
 
-/// The commits that are still there, with their times.
+/// The commits that still exist, with their times.
 #[derive(Debug)]
 pub struct CommitTimes {
     storage: Storage,
-    /// Oldest first, with monotonic file times.
+    /// The commits, oldest first, with monotonic file times.
     commits: Vec<CommitFile>,
     oldest_readable: Option<u64>,
     in_commit: InCommitTimestamps,
-    /// In-commit timestamps that were read already.
+    /// The in-commit timestamps that were already read, by version.
     known: BTreeMap<u64, i64>,
 }
 
 impl CommitTimes {
-    /// Lists the commits up to `end`, or all.
+    /// Lists all commits, or those up to version `end`.
     ///
     /// # Errors
-    /// `NotATable`, and the store's own.
+    /// `NotATable`; also errors of the store.
     pub fn read(storage: &Storage, end: Option<u64>, in_commit: InCommitTimestamps) -> Result<Self> {
         Self::read_in(SegmentSource::new(storage), end, in_commit, BTreeMap::new())
     }
 
-    /// As [`CommitTimes::read`], with what `source` says and the in-commit timestamps `known`.
+    /// Like [`CommitTimes::read`], but from `source` and with the in-commit timestamps `known`.
     pub(crate) fn read_in(
         source: SegmentSource<'_>,
         end: Option<u64>,
@@ -116,17 +116,17 @@ impl CommitTimes {
         Ok(Self { storage: source.storage.clone(), commits, oldest_readable, in_commit, known })
     }
 
-    /// The time of `version`, milliseconds since the epoch.
+    /// Returns the time of `version` in milliseconds since the epoch.
     ///
     /// # Errors
-    /// `VersionNotFound` if its commit is not there any more; `CorruptLog` if it has no in-commit timestamp
-    /// and must have one.
+    /// `VersionNotFound` if its commit no longer exists; `CorruptLog` if it lacks a required in-commit
+    /// timestamp.
     pub fn of(&self, version: u64) -> Result<i64> {
         match self.commits.binary_search_by_key(&version, |commit| commit.version) {
             Ok(index) => self.time(self.commits.get(index)),
             Err(_) => Err(Error::new(
                 ErrorKind::VersionNotFound,
-                "the commit is not there any more, so its time is not known",
+                "the commit no longer exists, so its time is unknown",
             )
             .at_version(version)
             .in_table(self.storage.url())),
@@ -134,11 +134,11 @@ impl CommitTimes {
     }
 
     fn time(&self, commit: Option<&CommitFile>) -> Result<i64> {
-        let nothing = || {
-            Error::new(ErrorKind::VersionNotFound, "no commit is there any more, so no time is known")
+        let no_commits = || {
+            Error::new(ErrorKind::VersionNotFound, "the log has no commits, so the time is unknown")
                 .in_table(self.storage.url())
         };
-        let commit = commit.ok_or_else(nothing)?;
+        let commit = commit.ok_or_else(no_commits)?;
         if !self.in_commit.covers(commit.version) {
             return Ok(commit.modified_ms);
         }
@@ -147,26 +147,26 @@ impl CommitTimes {
         }
         let info = read_commit_info(&self.storage, *commit)?;
         info.and_then(|info| info.in_commit_timestamp).ok_or_else(|| {
-            Error::corrupt_log("the commit lacks 'inCommitTimestamp', which the table's properties ask for")
+            Error::corrupt_log("the commit lacks 'inCommitTimestamp', which the table's properties require")
                 .in_table(self.storage.url())
                 .at_version(commit.version)
                 .at_path(commit.path())
         })
     }
 
-    /// The time of a commit whose `info` is at hand, for showing: where an in-commit timestamp is missing,
-    /// the file's time has to do.
+    /// Returns the time of a commit with the given `info`, for display. If a required in-commit timestamp is
+    /// missing, the time of the file is returned instead.
     pub(crate) fn shown(&self, commit: &CommitFile, info: Option<&CommitInfo>) -> i64 {
         let in_commit =
             info.and_then(|info| info.in_commit_timestamp).filter(|_| self.in_commit.covers(commit.version));
         in_commit.unwrap_or(commit.modified_ms)
     }
 
-    /// The newest version that was committed at or before `timestamp_ms`.
+    /// Returns the newest version that was committed at or before `timestamp_ms`.
     ///
     /// # Errors
-    /// `VersionNotFound` before the oldest readable version and after the newest, with the range of both and
-    /// why it ends there.
+    /// `VersionNotFound` for a time before the oldest readable version or after the newest version. The message
+    /// has the range of versions and times.
     pub fn version_at(&self, timestamp_ms: i64) -> Result<u64> {
         let oldest = self.oldest_readable.unwrap_or(u64::MAX);
         let readable = self
@@ -179,7 +179,7 @@ impl CommitTimes {
         if timestamp_ms < first || timestamp_ms > last {
             return Err(self.out_of_range(timestamp_ms, readable, first, last));
         }
-        // Of those with in-commit timestamps or of those without, never of both.
+        // Candidates either all have in-commit timestamps or all do not.
         let split = readable.partition_point(|commit| !self.in_commit.covers(commit.version));
         let (by_file, in_commit) = readable.split_at(split);
         let candidates = match self.in_commit {
@@ -191,7 +191,7 @@ impl CommitTimes {
             InCommitTimestamps::Never => by_file,
             _ => in_commit,
         };
-        // The last index whose time is at or before the timestamp.
+        // Find the last index whose time is at or before the timestamp.
         let (mut low, mut high) = (0, candidates.len());
         while high.saturating_sub(low) > 1 {
             let middle = low + (high - low) / 2;
@@ -204,19 +204,22 @@ impl CommitTimes {
     fn out_of_range(&self, timestamp_ms: i64, readable: &[CommitFile], first: i64, last: i64) -> Error {
         let version = |commit: Option<&CommitFile>| commit.map_or(0, |commit| commit.version);
         let (oldest, newest) = (version(readable.first()), version(readable.last()));
-        let range =
-            format!("the readable versions {oldest} to {newest} are of {} to {}", show(first), show(last));
-        let (message, why) = match (timestamp_ms < first, oldest) {
+        let range = format!(
+            "the readable versions {oldest} to {newest} were committed from {} to {}",
+            show(first),
+            show(last)
+        );
+        let (message, hint) = match (timestamp_ms < first, oldest) {
             (true, 0) => (
-                "no version is as old as",
-                format!("version 0 is of {}: choose this time or a later one", show(first)),
+                "no version was committed at or before",
+                format!("version 0 was committed at {}: choose that time or a later one", show(first)),
             ),
             (true, _) => (
-                "no version that can still be read is as old as",
+                "no version that can still be read was committed at or before",
                 format!("the log before version {oldest} was cleaned up: choose a later time"),
             ),
             (false, _) => (
-                "no version is as new as",
+                "no version was committed at or after",
                 format!(
                     "version {newest} is the newest: choose its time or an earlier one, or open the newest version"
                 ),
@@ -224,13 +227,13 @@ impl CommitTimes {
         };
         Error::new(ErrorKind::VersionNotFound, format!("{message} {}: {range}", show(timestamp_ms)))
             .in_table(self.storage.url())
-            .with_hint(why)
+            .with_hint(hint)
     }
 
-    /// The commit of `version`.
+    /// Returns the commit of `version`.
     ///
     /// # Errors
-    /// `VersionNotFound` if it was cleaned up or is not there yet, `CorruptLog` if it is missing among
+    /// `VersionNotFound` if it was cleaned up or does not exist yet, `CorruptLog` if it is missing between
     /// others.
     pub(crate) fn commit(&self, version: u64) -> Result<CommitFile> {
         if let Ok(index) = self.commits.binary_search_by_key(&version, |commit| commit.version)
@@ -239,17 +242,17 @@ impl CommitTimes {
             return Ok(*commit);
         }
         let (Some(first), Some(last)) = (self.commits.first(), self.commits.last()) else {
-            return Err(Error::new(ErrorKind::VersionNotFound, "no commit is there any more")
+            return Err(Error::new(ErrorKind::VersionNotFound, "the log has no commits")
                 .in_table(self.storage.url()));
         };
-        let range = format!("the commits of versions {} to {} are", first.version, last.version);
+        let range = format!("the log has the commits of versions {} to {}", first.version, last.version);
         if version < first.version {
             return Err(Error::new(
                 ErrorKind::VersionNotFound,
-                format!("the commit of version {version} is not there any more: {range}"),
+                format!("the commit of version {version} no longer exists: {range}"),
             )
             .in_table(self.storage.url())
-            .with_hint("the log before them was cleaned up"));
+            .with_hint("choose one of these versions: earlier parts of the log were cleaned up"));
         }
         if version > last.version {
             return Err(Error::new(
@@ -261,50 +264,51 @@ impl CommitTimes {
         Err(missing_commit(&self.storage, version))
     }
 
-    /// The commits, oldest first; their file times are monotonic.
+    /// Returns the commits, oldest first, with monotonic file times.
     pub fn commits(&self) -> &[CommitFile] {
         &self.commits
     }
 
-    /// The first version committed at or after `timestamp_ms`, if there is one.
+    /// Returns the first version committed at or after `timestamp_ms`, if there is one.
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`; also errors of the store.
     pub fn first_at_or_after(&self, timestamp_ms: i64) -> Result<Option<u64>> {
         let index = self.count_while(|time| time < timestamp_ms)?;
         Ok(self.commits.get(index).map(|commit| commit.version))
     }
 
-    /// The last version committed at or before `timestamp_ms`, if there is one.
+    /// Returns the last version committed at or before `timestamp_ms`, if there is one.
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`; also errors of the store.
     pub fn last_at_or_before(&self, timestamp_ms: i64) -> Result<Option<u64>> {
         let index = self.count_while(|time| time <= timestamp_ms)?.checked_sub(1);
         Ok(index.and_then(|index| self.commits.get(index)).map(|commit| commit.version))
     }
 
-    /// Which versions there are, and of what times, for messages.
+    /// Describes the range of versions and their times, for error messages.
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`; also errors of the store.
     pub(crate) fn span(&self) -> Result<String> {
         match (self.commits.first(), self.commits.last()) {
             (Some(first), Some(last)) => {
                 let (oldest, newest) = (self.time(Some(first))?, self.time(Some(last))?);
                 Ok(format!(
-                    "the versions {} to {} are of {} to {}",
+                    "versions {} to {} were committed from {} to {}",
                     first.version,
                     last.version,
                     show(oldest),
                     show(newest)
                 ))
             }
-            _ => Ok("there are none".to_owned()),
+            _ => Ok("the log has no commits".to_owned()),
         }
     }
 
-    /// How many of the oldest commits have a time for which `holds`, which once false stays so.
+    /// Returns the number of oldest commits whose time satisfies `holds`. Once it is false for a commit, it must
+    /// be false for all later ones.
     fn count_while(&self, holds: impl Fn(i64) -> bool) -> Result<usize> {
         let (mut low, mut high) = (0, self.commits.len());
         while low < high {
@@ -322,14 +326,14 @@ fn show(timestamp_ms: i64) -> String {
     )
 }
 
-/// The provenance of a commit, without parsing its file actions.
+/// Reads the `commitInfo` of a commit, without parsing its file actions.
 pub(crate) fn read_commit_info(storage: &Storage, commit: CommitFile) -> Result<Option<CommitInfo>> {
     let path = commit.path();
     let located = |error: Error| error.at_path(&path).at_version(commit.version).in_table(storage.url());
     let bytes = storage.read(&path).map_err(located)?;
     for (line, number) in bytes.split(|byte| *byte == b'\n').zip(1..) {
         let line = line.trim_ascii();
-        // A file action, of which there may be many, starts with its own name.
+        // File actions, which may be numerous, are recognized by their prefix and skipped.
         if line.is_empty() || line.starts_with(b"{\"add\"") || line.starts_with(b"{\"remove\"") {
             continue;
         }

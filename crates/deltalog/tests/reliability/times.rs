@@ -82,7 +82,7 @@ fn before_and_after_the_enabling() {
         (0..6).map(|version| Snapshot::open(&storage, Some(version)).unwrap().timestamp_ms().unwrap());
     // A version from before knows nothing of the enabling.
     assert_eq!(times.collect::<Vec<_>>(), [1000, 3000, 3001, 5000, 6000, 7000]);
-    for (time, why) in [(999, "version 0 is of"), (7001, "version 5 is the newest")] {
+    for (time, why) in [(999, "version 0 was committed at"), (7001, "version 5 is the newest")] {
         let error = Snapshot::open_at(&storage, time).map(|snapshot| snapshot.version()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::VersionNotFound);
         assert!(error.to_string().contains(why) && error.to_string().contains("0 to 5"), "{error}");
