@@ -47,10 +47,10 @@ public class DeletionVector {
     }
     long rows = portable ? portable(bytes) : unkeyed(bytes, bigEndian);
     if (bytes.hasRemaining()) {
-      throw new MalformedVector("the deletion vector has " + bytes.remaining() + " trailing bytes");
+      throw new MalformedVector("the deletion vector has " + bytes.remaining() + " bytes too many");
     }
     if (rows != cardinality) {
-      throw new MalformedVector("the deletion vector holds " + rows + " rows, but its descriptor says " + cardinality);
+      throw new MalformedVector("the deletion vector holds " + rows + " rows, its descriptor says " + cardinality);
     }
     restart();
   }
@@ -89,7 +89,7 @@ public class DeletionVector {
 
   private static void require(long count, ByteBuffer bytes) throws MalformedVector {
     if (bytes.remaining() < count) {
-      throw new MalformedVector("the deletion vector is truncated");
+      throw new MalformedVector("the deletion vector breaks off");
     }
   }
 

@@ -24,9 +24,9 @@ public class RoaringForm {
     try {
       return stepOver(bytes);
     } catch (BufferUnderflowException e) {
-      throw new MalformedVector("the deletion vector is truncated");
+      throw new MalformedVector("the deletion vector breaks off");
     } catch (IllegalArgumentException e) { // a position beyond the end
-      throw new MalformedVector("the deletion vector is truncated");
+      throw new MalformedVector("the deletion vector breaks off");
     }
   }
 

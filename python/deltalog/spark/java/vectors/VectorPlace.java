@@ -62,7 +62,7 @@ public class VectorPlace implements Serializable {
       kind = FileFault.UNAVAILABLE;
       cause = e;
     }
-    String place = inline == null ? "'" + path + "' at " + offset : "in the log";
+    String place = inline == null ? "'" + path + "' at " + offset : "within the log";
     throw new FileFault(kind, "the deletion vector " + place + " cannot be read: " + cause.getMessage(), hint(kind), dataFile, cause);
   }
 
@@ -75,12 +75,12 @@ public class VectorPlace implements Serializable {
         throw new MalformedVector("the file is empty");
       }
       if (version != VERSION) {
-        throw new UnsupportedOperationException("the file has version " + version + " of the deletion vector format");
+        throw new UnsupportedOperationException("the file has the version " + version + " of the format of deletion vectors");
       }
       in.seek(offset);
       int stored = in.readInt();
       if (stored != size) {
-        throw new MalformedVector("the vector has " + (stored & 0xffffffffL) + " bytes, but its descriptor says " + size);
+        throw new MalformedVector("the vector has " + (stored & 0xffffffffL) + " bytes, its descriptor says " + size);
       }
       byte[] vector = in.readNBytes(size);
       int checksum = in.readInt();
@@ -91,7 +91,7 @@ public class VectorPlace implements Serializable {
       }
       return vector;
     } catch (java.io.EOFException e) {
-      throw new MalformedVector("the vector is truncated");
+      throw new MalformedVector("the vector breaks off");
     } finally {
       in.close();
     }
