@@ -159,8 +159,8 @@ def test_a_stream_can_be_consumed_once(tmp_path: Any) -> None:
     write_deltalake(tmp_path, pa.table({"a": [1]}))
     stream = DeltaTable(tmp_path).to_arrow()
     assert pa.schema(stream).names == ["a"]
-    assert repr(stream) == "ArrowStream(a: Int64): hand it to pyarrow.table, polars.DataFrame or alike, once"
+    assert repr(stream) == "ArrowStream(a: Int64): pass it once to pyarrow.table, polars.DataFrame or similar"
     assert pa.table(stream).num_rows == 1
-    with pytest.raises(ValueError, match="read already"):
+    with pytest.raises(ValueError, match="already read"):
         pa.table(stream)
     assert pa.schema(stream).names == ["a"]

@@ -1,4 +1,4 @@
-//! Answers from the log, as Python values.
+//! Aggregates answered from the log, as Python values.
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{
@@ -13,7 +13,8 @@ use pyo3::types::PyBytes;
 
 use crate::snapshot::predicate_in;
 
-/// Asks about the rows for which `predicate` is true. Its timestamps without a zone are in `time_zone`.
+/// Prepares answers about the rows for which `predicate` is true. Its timestamps without a zone are in
+/// `time_zone`.
 pub(crate) fn of(
     snapshot: &deltalog::Snapshot,
     predicate: Option<&str>,
@@ -25,7 +26,7 @@ pub(crate) fn of(
     }
 }
 
-/// Returns the single value of an array: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`,
+/// Returns the first value of an array: `bool`, `int`, `float`, `decimal.Decimal`, `str`, `bytes`,
 /// `datetime.date`, or `datetime.datetime` (in UTC, or without a zone).
 pub(crate) fn to_python<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Bound<'py, PyAny>> {
     if array.is_null(0) || array.data_type() == &DataType::Null {
@@ -63,6 +64,8 @@ pub(crate) fn to_python<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Boun
             let epoch = datetime()?.getattr("datetime")?.call1((1970, 1, 1, 0, 0, 0, 0, zone))?;
             epoch.add(datetime()?.getattr("timedelta")?.call1((0, 0, micros))?)
         }
-        other => Err(PyValueError::new_err(format!("values of type {other} have no Python form"))),
+        other => Err(PyValueError::new_err(format!(
+            "values of type {other} cannot be converted to Python"
+        ))),
     }
 }

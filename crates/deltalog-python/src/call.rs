@@ -1,4 +1,4 @@
-//! Calls of the crate from Python: release the interpreter lock, call, deliver log records, map the error.
+//! Calls of the crate from Python: releasing the interpreter lock, delivering log records, mapping errors.
 
 use pyo3::prelude::*;
 

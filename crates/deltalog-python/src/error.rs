@@ -1,4 +1,4 @@
-//! Errors of the crate as the classes of `deltalog.errors`: one a kind.
+//! Errors of the crate as the classes of `deltalog.errors`, one class per kind.
 
 use deltalog::{Error, ErrorKind};
 use pyo3::exceptions::PyException;
@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 
 const MODULE: &str = "deltalog.errors";
 
-/// The class of a kind.
+/// Returns the name of the class for a kind.
 fn class_name(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::NotATable => "NotATableError",
@@ -45,7 +45,7 @@ const CLASSES: [&str; 15] = [
     "AccessDeniedError",
 ];
 
-/// Makes the classes attributes of the module as well.
+/// Adds the classes to the module.
 pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let errors = module.py().import(MODULE)?;
     for class in CLASSES {
@@ -54,8 +54,10 @@ pub(crate) fn add_classes(module: &Bound<'_, PyModule>) -> PyResult<()> {
     Ok(())
 }
 
-/// The Python exception of an error, with its parts as attributes. A Python exception that caused it is its
-/// cause; one that is no error but the wish to stop, such as `KeyboardInterrupt`, is raised itself.
+/// Returns the Python exception for an error, with the parts of the error as attributes.
+///
+/// A Python exception that caused the error becomes its cause. If that exception is a request to stop, such as
+/// `KeyboardInterrupt`, it is returned itself.
 pub(crate) fn to_python(error: &Error) -> PyErr {
     Python::attach(|py| {
         let cause = std::error::Error::source(error)
@@ -84,14 +86,14 @@ pub(crate) fn to_python(error: &Error) -> PyErr {
     })
 }
 
-/// Whether an exception is one of `deltalog.errors`.
+/// Returns whether an exception is one of `deltalog.errors`.
 pub(crate) fn is_ours(py: Python<'_>, exception: &PyErr) -> bool {
     py.import(MODULE)
         .and_then(|errors| errors.getattr("DeltaError"))
         .is_ok_and(|class| exception.is_instance(py, &class))
 }
 
-/// Results of the crate, as results of Python functions.
+/// Converts results of the crate to results of Python functions.
 pub(crate) trait IntoPython<T> {
     fn into_python(self) -> PyResult<T>;
 }

@@ -1,6 +1,7 @@
-//! Pieces of scans and of writes, as bytes that other processes understand: for Spark's Python workers.
+//! Fragments of scans and writes, serialized for other processes such as Spark's Python workers.
 //!
-//! A piece of a scan names the table, its version's schema and some of its files. It holds no credentials.
+//! A fragment of a scan has the table's location, the schema of its version, and some of its files. It contains
+//! no credentials.
 
 use std::sync::Arc;
 
@@ -35,12 +36,12 @@ struct Fragment {
     schema: String,
     column_mapping: ColumnMappingMode,
     partition_columns: Vec<String>,
-    /// The hidden columns with ids and commit versions of rows, if those are wanted.
+    /// The hidden columns with row ids and row commit versions, if they are requested.
     row_ids: Option<[String; 2]>,
     files: Vec<FragmentFile>,
 }
 
-/// A file as the log spells it.
+/// A file, with its path and partition values as in the log.
 #[derive(Clone, Serialize, Deserialize)]
 struct FragmentFile {
     path: String,
@@ -51,8 +52,8 @@ struct FragmentFile {
     default_row_commit_version: Option<i64>,
 }
 
-/// The files that may hold rows for which `filter_sql` is true, in at most `n` pieces of about equal bytes;
-/// with ids and commit versions of rows.
+/// Distributes the files that may contain rows for which `filter_sql` is true over at most `n` fragments of about
+/// the same size in bytes. If `row_ids` is true, the fragments have row ids and row commit versions.
 pub(crate) fn scan_partitions(
     snapshot: &Snapshot,
     filter_sql: &str,
@@ -73,13 +74,13 @@ pub(crate) fn scan_partitions(
         listing = listing.pruning(&parse(filter_sql, "UTC", ParseMode::Pruning)?);
     }
     let mut files = listed(snapshot, listing, row_ids.is_some())?;
-    // The largest first, each to the piece that has the least.
+    // Add each file, largest first, to the smallest part.
     files.sort_by_key(|file| std::cmp::Reverse(file.size));
-    let mut pieces: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
+    let mut parts: Vec<(i64, Vec<FragmentFile>)> = vec![(0, Vec::new()); n.clamp(1, files.len().max(1))];
     for file in files {
-        if let Some((bytes, piece)) = pieces.iter_mut().min_by_key(|(bytes, _)| *bytes) {
+        if let Some((bytes, part)) = parts.iter_mut().min_by_key(|(bytes, _)| *bytes) {
             *bytes += file.size.max(1);
-            piece.push(file);
+            part.push(file);
         }
     }
     let pack = |files: Vec<FragmentFile>| {
@@ -93,9 +94,9 @@ pub(crate) fn scan_partitions(
             files,
         };
         serde_json::to_vec(&fragment)
-            .map_err(|error| Error::invalid_argument("the scan cannot be packed").with_source(error))
+            .map_err(|error| Error::invalid_argument("the scan cannot be serialized").with_source(error))
     };
-    pieces.into_iter().filter(|(_, files)| !files.is_empty()).map(|(_, files)| pack(files)).collect()
+    parts.into_iter().filter(|(_, files)| !files.is_empty()).map(|(_, files)| pack(files)).collect()
 }
 
 fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Vec<FragmentFile>> {
@@ -113,7 +114,7 @@ fn listed(snapshot: &Snapshot, listing: FileListing, row_ids: bool) -> Result<Ve
         let column = |name: &str| {
             batch
                 .column_by_name(name)
-                .ok_or_else(|| Error::corrupt_log(format!("file actions have no column '{name}'")))
+                .ok_or_else(|| Error::corrupt_log(format!("the file actions lack the column '{name}'")))
         };
         let (paths, sizes) =
             (column("path")?.as_string::<i32>(), column("size")?.as_primitive::<Int64Type>());
@@ -145,12 +146,12 @@ fn value_of(values: &MapArray, row: usize, name: &str) -> Option<String> {
     texts.is_valid(at).then(|| texts.value(at).to_owned())
 }
 
-/// The rows of one piece.
+/// Reads the rows of a fragment.
 #[pyfunction]
 pub(crate) fn read_fragment(py: Python<'_>, fragment: &[u8]) -> PyResult<ArrowStream> {
     let rows = call(py, || {
         let fragment: Fragment = serde_json::from_slice(fragment)
-            .map_err(|error| Error::invalid_argument("this is no fragment of a scan").with_source(error))?;
+            .map_err(|error| Error::invalid_argument("the scan fragment is malformed").with_source(error))?;
         let storage = open_storage(&fragment.uri, None)?;
         let schema = MappedSchema::new(StructType::from_json(&fragment.schema)?, fragment.column_mapping)?;
         let own = PathResolver::new(storage.root())?;
@@ -175,7 +176,7 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
     for (index, name) in fragment.partition_columns.iter().enumerate() {
         let primitive = schema.logical().field(name).and_then(|field| field.data_type.as_primitive());
         let primitive = primitive.ok_or_else(|| {
-            Error::corrupt_log(format!("the partition column '{name}' is not of a primitive type"))
+            Error::corrupt_log(format!("the partition column '{name}' does not have a primitive type"))
         })?;
         let mut builder = PartitionColumnBuilder::new(name, primitive);
         for file in &fragment.files {
@@ -200,7 +201,7 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
     fragment.files.iter().enumerate().map(file).collect()
 }
 
-/// Writes an Arrow stream as data files of the write that `token` stands for; what it returns is for
+/// Writes an Arrow stream as data files of the write identified by `token`. Returns bytes for
 /// `SparkWrite.commit_fragments`.
 #[pyfunction]
 pub(crate) fn write_fragment<'py>(
@@ -213,7 +214,7 @@ pub(crate) fn write_fragment<'py>(
         let pending = Token::read(token)?.open()?;
         let files = write_batches(&pending, reader)?;
         serde_json::to_vec(&files)
-            .map_err(|error| Error::invalid_argument("the files cannot be packed").with_source(error))
+            .map_err(|error| Error::invalid_argument("the files cannot be serialized").with_source(error))
     })?;
     Ok(PyBytes::new(py, &packed))
 }

@@ -1,12 +1,12 @@
-//! The newest versions of the tables that this process has opened, shared by everything that reads them.
+//! The newest versions of the tables that this process has opened, shared by all readers.
 //!
-//! Opening a table again costs a listing of its log, and the commits since then, instead of all of its commits.
+//! Opening a table again costs a listing of its log and the new commits, instead of all commits.
 //!
-//! - A snapshot is only handed out again for the very files that it was made of: name, size and time of each
-//!   commit and of the checkpoint. A table that was dropped and made anew is opened anew.
-//! - A limited number of snapshots is held; the one that was asked for the longest time ago goes first.
-//! - The lock is held for look-ups only, never during I/O. A forked child starts with an empty registry, and
-//!   does without one if the lock was taken when its parent was forked.
+//! - A snapshot is reused only if it was read from the same files: the name, size and time of each commit and of
+//!   the checkpoint are compared. A table that was dropped and created again is opened from scratch.
+//! - A limited number of snapshots is kept. The least recently used one is dropped first.
+//! - The lock is held for look-ups only, never during I/O. A forked child starts with an empty registry. If the
+//!   lock was held when the parent was forked, the child works without a registry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
@@ -14,15 +14,15 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use deltalog::engine::log::LogSegment;
 use deltalog::{Result, Snapshot, Storage};
 
-/// The most snapshots that are held.
-const MOST: usize = 64;
+/// The maximum number of snapshots in the registry.
+const MAX_SNAPSHOTS: usize = 64;
 
-/// How often a taken lock is tried before the registry is left out.
-const TRIES: usize = 10_000;
+/// The number of attempts to take the lock before the registry is bypassed.
+const MAX_ATTEMPTS: usize = 10_000;
 
 static REGISTRY: Mutex<Registry> = Mutex::new(Registry { process: 0, held: Vec::new() });
 
-/// The table that is opened, and what its snapshot depends on.
+/// A table and everything that its snapshot depends on.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Key {
     url: String,
@@ -34,7 +34,7 @@ impl Key {
     pub(crate) fn new(storage: &Storage, options: &HashMap<String, String>, roots: &[String]) -> Self {
         let mut options: Vec<_> = options.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         options.sort_unstable();
-        // A relative path means another place once the process changes its working directory.
+        // The meaning of a relative path changes with the working directory of the process.
         let absolute = |root: &String| match std::path::absolute(root) {
             Ok(path) if !root.contains("://") => path.to_string_lossy().into_owned(),
             _ => root.clone(),
@@ -44,13 +44,13 @@ impl Key {
 }
 
 struct Registry {
-    /// The process that the snapshots were opened in.
+    /// The process in which the snapshots were opened.
     process: u32,
-    /// The one that was asked for last stands last.
+    /// The snapshots, most recently used last.
     held: Vec<(Key, Snapshot)>,
 }
 
-/// Returns the newest version of a table; `open` opens it where the registry does not have it.
+/// Returns the newest version of a table. If the registry does not have the table, it is opened with `open`.
 pub(crate) fn newest(
     key: Key,
     storage: &Storage,
@@ -69,9 +69,9 @@ pub(crate) fn newest(
     }
 }
 
-/// Brings a snapshot up to date; returns None if it is not one of the table as it is now.
+/// Refreshes a snapshot; returns `None` if it does not belong to the current table.
 ///
-/// Errors are left to the call that opens the table, which tells more of them.
+/// Errors also give `None`; opening the table then reports them in more detail.
 fn renewed(held: &Snapshot, storage: &Storage) -> Option<Snapshot> {
     let now = LogSegment::find(storage, None).ok()?;
     let then = held.segment();
@@ -81,7 +81,7 @@ fn renewed(held: &Snapshot, storage: &Storage) -> Option<Snapshot> {
     if now.version > then.version {
         return held.refresh().ok();
     }
-    // A checksum file may have come later than its version.
+    // The checksum file may have been written after the version was opened.
     (now.checksum == then.checksum).then(|| held.clone())
 }
 
@@ -92,15 +92,15 @@ impl Registry {
 
     fn put(&mut self, key: Key, snapshot: Snapshot) {
         self.held.retain(|(held, _)| *held != key);
-        let excess = (self.held.len() + 1).saturating_sub(MOST);
+        let excess = (self.held.len() + 1).saturating_sub(MAX_SNAPSHOTS);
         self.held.drain(..excess);
         self.held.push((key, snapshot));
     }
 }
 
-/// Applies `work` to the registry; returns None if another thread does not give it up.
+/// Applies `work` to the registry; returns `None` if the lock cannot be taken.
 fn with_registry<T>(work: impl FnOnce(&mut Registry) -> T) -> Option<T> {
-    for _ in 0..TRIES {
+    for _ in 0..MAX_ATTEMPTS {
         let mut registry = match REGISTRY.try_lock() {
             Ok(registry) => registry,
             Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
@@ -110,7 +110,8 @@ fn with_registry<T>(work: impl FnOnce(&mut Registry) -> T) -> Option<T> {
             }
         };
         if registry.process != std::process::id() {
-            // In a forked child another thread may have been in the middle of filling one of these.
+            // In a forked child, the snapshots may be in an inconsistent state, because other threads of the
+            // parent may have been changing them.
             std::mem::forget(std::mem::take(&mut registry.held));
             registry.process = std::process::id();
         }

@@ -1,4 +1,4 @@
-//! `Snapshot`.
+//! The Python class `Snapshot`: a version of a table.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -22,26 +22,27 @@ use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::stream::ArrowStream;
 
-/// The store of `uri` with the options that the user gave.
+/// Opens the store of `uri` with the options of the user.
 pub(crate) fn open_storage(uri: &str, options: Option<HashMap<String, String>>) -> deltalog::Result<Storage> {
     let options = options.unwrap_or_default();
     Storage::open(uri, options.iter().map(|(name, value)| (name.as_str(), value.as_str())))
 }
 
-/// A predicate that a user wrote. Timestamps without a zone are of UTC.
+/// Parses the predicate of a user. Timestamps without a zone are in UTC.
 pub(crate) fn user_predicate(sql: Option<&str>) -> deltalog::Result<Option<Predicate>> {
     predicate_in(sql, "UTC")
 }
 
-/// The same with timestamps of a zone.
+/// Parses the predicate of a user. Timestamps without a zone are in `time_zone`.
 pub(crate) fn predicate_in(sql: Option<&str>, time_zone: &str) -> deltalog::Result<Option<Predicate>> {
     sql.map(|sql| parse(sql, time_zone, ParseMode::Strict)).transpose()
 }
 
-/// The checksum file, the fields that were compared, and of those that differ name, checksum and replay.
+/// The checksum file, the compared fields, and for each difference the name, the value in the checksum file and
+/// the replayed value.
 type Verified = (Option<String>, Vec<String>, Vec<(String, String, String)>);
 
-/// A staged commit: where it lies, or its version and bytes.
+/// A staged commit: its path, or its version and bytes.
 #[derive(FromPyObject)]
 pub(crate) enum Staged {
     #[pyo3(transparent)]
@@ -57,7 +58,7 @@ fn staged_of(staged: Vec<Staged>) -> deltalog::Result<Vec<StagedCommit>> {
     commits.collect()
 }
 
-/// A range of changes, as `deltalog.arguments.ChangeRange` has it.
+/// A range of changes: `deltalog.arguments.ChangeRange` in Python.
 #[derive(FromPyObject)]
 pub(crate) struct ChangeRange {
     start_version: Option<u64>,
@@ -67,7 +68,7 @@ pub(crate) struct ChangeRange {
 }
 
 impl ChangeRange {
-    /// The feed of `snapshot` in this range.
+    /// Returns the change feed of `snapshot` for this range.
     fn feed(&self, snapshot: &CoreSnapshot) -> deltalog::Result<ChangeFeed> {
         let mut feed = ChangeFeed::new(snapshot);
         if let Some(start) = change_bound("begin", self.start_version, self.start_timestamp_ms)? {
@@ -80,7 +81,7 @@ impl ChangeRange {
     }
 }
 
-/// Where changes begin or end.
+/// Returns the bound at which changes begin or end, if there is one.
 fn change_bound(
     verb: &str,
     version: Option<u64>,
@@ -88,7 +89,7 @@ fn change_bound(
 ) -> deltalog::Result<Option<ChangeBound>> {
     match (version, timestamp_ms) {
         (Some(_), Some(_)) => Err(deltalog::Error::invalid_argument(format!(
-            "changes {verb} at a version or at a time, not at both"
+            "changes {verb} at a version or at a timestamp, not at both"
         ))),
         (version, timestamp_ms) => {
             Ok(version.map(ChangeBound::Version).or(timestamp_ms.map(ChangeBound::Timestamp)))
@@ -100,7 +101,7 @@ fn change_bound(
 pub(crate) struct Snapshot(pub(crate) CoreSnapshot);
 
 impl Snapshot {
-    /// The URL of a file of the file list.
+    /// Returns the URL of a file of the table.
     fn uri_of(&self, path: &LogPath) -> String {
         match path {
             LogPath::Relative(path) => self.0.storage().file_url(path),
@@ -112,7 +113,14 @@ impl Snapshot {
 #[pymethods]
 impl Snapshot {
     #[staticmethod]
-    #[pyo3(signature = (uri, version = None, timestamp_ms = None, storage_options = None, staged_commits = None, allowed_roots = None))]
+    #[pyo3(signature = (
+        uri,
+        version = None,
+        timestamp_ms = None,
+        storage_options = None,
+        staged_commits = None,
+        allowed_roots = None,
+    ))]
     fn open(
         py: Python<'_>,
         uri: &str,
@@ -167,7 +175,7 @@ impl Snapshot {
     #[getter]
     fn schema_json(&self) -> &str {
         match self.0.metadata().schema_string.as_str() {
-            // What some writers put for a table without columns, which is no JSON.
+            // Some writers write this for a table without columns, although it is not JSON.
             "" => r#"{"type":"struct","fields":[]}"#,
             schema => schema,
         }
@@ -257,13 +265,15 @@ impl Snapshot {
         }
     }
 
-    /// The version `version`, or the newest at the time `timestamp_ms`.
+    /// Opens version `version`, or the newest version at the time `timestamp_ms`.
     #[pyo3(signature = (version = None, timestamp_ms = None))]
     fn at(&self, py: Python<'_>, version: Option<u64>, timestamp_ms: Option<i64>) -> PyResult<Self> {
         let found = call(py, || match (version, timestamp_ms) {
             (Some(version), None) => self.0.at_version(version),
             (None, Some(timestamp_ms)) => self.0.at_timestamp_ms(timestamp_ms),
-            _ => Err(deltalog::Error::invalid_argument("a table is read at a version or at a time")),
+            _ => Err(deltalog::Error::invalid_argument(
+                "pass either a version or a timestamp, and not both",
+            )),
         });
         found.map(Self)
     }
@@ -478,8 +488,8 @@ impl Snapshot {
         n: usize,
         row_ids: bool,
     ) -> PyResult<Vec<Bound<'py, PyBytes>>> {
-        let pieces = call(py, || fragment::scan_partitions(&self.0, filter_sql, n, row_ids))?;
-        Ok(pieces.iter().map(|piece| PyBytes::new(py, piece)).collect())
+        let fragments = call(py, || fragment::scan_partitions(&self.0, filter_sql, n, row_ids))?;
+        Ok(fragments.iter().map(|fragment| PyBytes::new(py, fragment)).collect())
     }
 
     fn __repr__(&self) -> String {

@@ -1,4 +1,4 @@
-//! Arrow streams out, by the Arrow PyCapsule interface.
+//! Arrow streams for Python, through the Arrow PyCapsule interface.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,7 +19,7 @@ use crate::error::IntoPython;
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
-/// A stream of record batches that can be taken once.
+/// A stream of record batches that can be consumed once.
 #[pyclass(frozen, module = "deltalog._internal")]
 pub(crate) struct ArrowStream {
     schema: SchemaRef,
@@ -27,8 +27,8 @@ pub(crate) struct ArrowStream {
 }
 
 impl ArrowStream {
-    /// The first batch is read at once: what goes wrong at the start is then an exception of ours and not one
-    /// of the consumer's.
+    /// Starts a stream and reads the first batch, so that early errors are our exceptions and not those of the
+    /// consumer.
     pub(crate) fn start(
         py: Python<'_>,
         schema: SchemaRef,
@@ -41,10 +41,12 @@ impl ArrowStream {
     }
 }
 
-/// An error as it goes through the C interface: a number and a text, of which the consumer makes an exception
-/// of its own. With `EIO` pyarrow's is an `OSError`, which `MissingFileError` and its like are too. The text
-/// must not hold what ends a C string.
-fn consumers_error(error: &deltalog::Error) -> ArrowError {
+/// Converts an error for the C interface, which transports a number and a text. The consumer raises an exception
+/// of its own for them.
+///
+/// For `EIO` pyarrow raises an `OSError`, which is also a parent of `MissingFileError` and similar classes. The
+/// text must not contain NUL, which ends a C string.
+fn to_arrow_error(error: &deltalog::Error) -> ArrowError {
     let text = error.to_string().replace('\0', "\u{fffd}");
     match error.kind() {
         ErrorKind::FileNotFound | ErrorKind::Unavailable | ErrorKind::PermissionDenied => {
@@ -68,7 +70,7 @@ impl ArrowStream {
             .map(|field| format!("{}: {}", field.name(), field.data_type()))
             .collect();
         format!(
-            "ArrowStream({}): hand it to pyarrow.table, polars.DataFrame or alike, once",
+            "ArrowStream({}): pass it once to pyarrow.table, polars.DataFrame or similar",
             columns.join(", ")
         )
     }
@@ -81,11 +83,11 @@ impl ArrowStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let taken = self.batches.lock().unwrap_or_else(PoisonError::into_inner).take();
         let batches = taken.ok_or_else(|| {
-            PyValueError::new_err("this stream was read already; ask the table for another")
+            PyValueError::new_err("this stream was already read; request another one from the table")
         })?;
         let rows = batches.map(|batch| match batch {
             Ok(batch) => Ok(Arc::new(StructArray::from(batch)) as ArrayRef),
-            Err(error) => Err(consumers_error(&error)),
+            Err(error) => Err(to_arrow_error(&error)),
         });
         let field = Arc::new(
             Field::new_struct("", self.schema.fields().clone(), false)
@@ -95,14 +97,14 @@ impl ArrowStream {
     }
 }
 
-/// The Arrow schema of a Delta schema, as an object with `__arrow_c_schema__`.
+/// Converts a Delta schema to an Arrow schema, an object with `__arrow_c_schema__`.
 #[pyfunction]
 pub(crate) fn schema_to_arrow(json: &str) -> PyResult<PySchema> {
     let schema = StructType::from_json(json).and_then(|schema| schema.to_arrow()).into_python()?;
     Ok(PySchema::new(Arc::new(schema)))
 }
 
-/// The Delta schema, as JSON, of anything with `__arrow_c_schema__`.
+/// Converts an object with `__arrow_c_schema__` to a Delta schema as JSON.
 #[pyfunction]
 pub(crate) fn schema_from_arrow(schema: PySchema) -> PyResult<String> {
     Ok(StructType::from_arrow(schema.as_ref()).into_python()?.to_json())

@@ -1,4 +1,4 @@
-//! Data from Arrow to a committed version, without an engine.
+//! Writing and committing Arrow data without an engine, and creating tables.
 
 use std::collections::HashMap;
 
@@ -53,30 +53,30 @@ pub(crate) fn write_stream(
     })
 }
 
-/// The rows of anything with `__arrow_c_stream__`. Errors of ours, which a table as the source may raise,
-/// stay what they are.
+/// Opens an object with `__arrow_c_stream__`. Our own errors, which a table as the source may raise, are returned
+/// unchanged.
 fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
     let reader = stream.extract::<PyRecordBatchReader>().and_then(PyRecordBatchReader::into_reader);
     reader.map_err(|failure| {
         if is_ours(stream.py(), &failure) {
             return failure;
         }
-        to_python(&Error::invalid_argument("the data are no stream of rows").with_source(failure))
+        to_python(&Error::invalid_argument("the data is not an Arrow stream of rows").with_source(failure))
     })
 }
 
-/// Rows that are handed over at once: what conversion costs in memory is bounded by it, and signals are
-/// looked at in between.
+/// The number of rows that are written at once. It bounds the memory of conversions, and signals are checked in
+/// between.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Writes everything that `reader` gives; on any failure what was written is deleted.
+/// Writes all rows of `reader`. If that fails, the written files are deleted.
 pub(crate) fn write_batches(
     pending: &PendingWrite,
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> Result<Vec<deltalog::engine::protocol::Add>> {
     let mut writer = pending.writer()?;
     if let Err(error) = write_all(&mut writer, reader) {
-        // The first error is the one to tell; what could not be deleted is left for clean-up.
+        // The first error is returned. Files that could not be deleted are left for clean-up.
         let _ = writer.abort();
         return Err(error);
     }
@@ -84,7 +84,7 @@ pub(crate) fn write_batches(
 }
 
 fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>) -> Result<()> {
-    // What no row could change is refused before the first row is made.
+    // A schema that does not fit is refused before the source produces any row.
     writer.write(&RecordBatch::new_empty(reader.schema()))?;
     for batch in reader {
         let batch = batch.map_err(stream_error)?;
@@ -101,16 +101,17 @@ fn interrupted(exception: PyErr) -> Error {
         .with_source(exception)
 }
 
-/// What the caller's stream said when it failed. Only text comes through the C interface: pyarrow puts the
-/// traceback there, whose last line is the exception. An interrupt must stay one, or whoever catches errors
-/// and goes on cannot be stopped.
+/// Converts an error of the caller's stream.
+///
+/// The C interface transports only text, where pyarrow puts the traceback; the last line is the exception. An
+/// interrupt must remain one, so that code that catches errors and continues can still be stopped.
 fn stream_error(error: ArrowError) -> Error {
     let text = error.to_string();
     let is_interrupt = text.trim_end().lines().last() == Some("KeyboardInterrupt");
     if is_interrupt {
         return interrupted(PyKeyboardInterrupt::new_err(()));
     }
-    Error::invalid_argument("the data stream failed, nothing was committed").with_source(error)
+    Error::invalid_argument("the data stream failed; nothing was committed").with_source(error)
 }
 
 /// Creates a table without data and returns its version.
@@ -129,8 +130,8 @@ pub(crate) fn create_table(
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
         if !matches!(mode, SaveMode::Ignore | SaveMode::ErrorIfExists) {
-            return Err(Error::invalid_argument("a table can only be made with the mode error or ignore")
-                .with_hint("to replace its rows, write with the mode overwrite"));
+            return Err(Error::invalid_argument("a table can only be created with the mode error or ignore")
+                .with_hint("to replace the rows of a table, write with the mode overwrite"));
         }
         let request = options.request(StructType::from_json(schema_json)?, mode);
         let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else {
