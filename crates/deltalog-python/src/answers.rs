@@ -64,8 +64,6 @@ pub(crate) fn to_python<'py>(py: Python<'py>, array: &ArrayRef) -> PyResult<Boun
             let epoch = datetime()?.getattr("datetime")?.call1((1970, 1, 1, 0, 0, 0, 0, zone))?;
             epoch.add(datetime()?.getattr("timedelta")?.call1((0, 0, micros))?)
         }
-        other => Err(PyValueError::new_err(format!(
-            "values of type {other} cannot be converted to Python"
-        ))),
+        other => Err(PyValueError::new_err(format!("values of type {other} cannot be converted to Python"))),
     }
 }

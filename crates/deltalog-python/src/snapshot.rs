@@ -271,9 +271,7 @@ impl Snapshot {
         let found = call(py, || match (version, timestamp_ms) {
             (Some(version), None) => self.0.at_version(version),
             (None, Some(timestamp_ms)) => self.0.at_timestamp_ms(timestamp_ms),
-            _ => Err(deltalog::Error::invalid_argument(
-                "pass either a version or a timestamp, and not both",
-            )),
+            _ => Err(deltalog::Error::invalid_argument("pass either a version or a timestamp, and not both")),
         });
         found.map(Self)
     }

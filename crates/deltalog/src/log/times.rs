@@ -58,8 +58,10 @@ impl InCommitTimestamps {
             (None, None) => Ok(Self::Always),
             (Some(version), Some(timestamp_ms)) => {
                 let version = u64::try_from(version).map_err(|error| {
-                    Error::corrupt_log("the table property delta.inCommitTimestampEnablementVersion is negative")
-                        .with_source(error)
+                    Error::corrupt_log(
+                        "the table property delta.inCommitTimestampEnablementVersion is negative",
+                    )
+                    .with_source(error)
                 })?;
                 Ok(Self::Since { version, timestamp_ms })
             }
@@ -242,8 +244,9 @@ impl CommitTimes {
             return Ok(*commit);
         }
         let (Some(first), Some(last)) = (self.commits.first(), self.commits.last()) else {
-            return Err(Error::new(ErrorKind::VersionNotFound, "the log has no commits")
-                .in_table(self.storage.url()));
+            return Err(
+                Error::new(ErrorKind::VersionNotFound, "the log has no commits").in_table(self.storage.url())
+            );
         };
         let range = format!("the log has the commits of versions {} to {}", first.version, last.version);
         if version < first.version {

@@ -194,8 +194,9 @@ fn partition_values(name: &str, partition_columns: &[String]) -> Result<Partitio
     let mut named: BTreeMap<String, (String, Option<String>)> = BTreeMap::new();
     let directories = name.rsplit_once('/').map_or("", |(directories, _)| directories);
     for directory in directories.split('/').filter(|directory| !directory.is_empty()) {
-        let (column, value) = hive::parse_directory(directory)
-            .ok_or_else(|| Error::corrupt_data(format!("the directory '{directory}' is not named column=value")))?;
+        let (column, value) = hive::parse_directory(directory).ok_or_else(|| {
+            Error::corrupt_data(format!("the directory '{directory}' is not named column=value"))
+        })?;
         if named.insert(column.to_lowercase(), (column, value)).is_some() {
             return Err(Error::corrupt_data(format!(
                 "the directory '{directory}' is inside another directory of the same column"

@@ -24,10 +24,8 @@ const NAMES: &str = "delta.dataSkippingStatsColumns";
 /// `CorruptLog` naming the property if its value is invalid.
 pub fn indexed_columns(configuration: &BTreeMap<String, String>, schema: &Schema) -> Result<IndexedColumns> {
     let invalid = |property: &str, value: &str| {
-        Error::corrupt_log(format!(
-            "the table property '{property}' has the invalid value '{value}'"
-        ))
-        .with_hint("set the property to a valid value")
+        Error::corrupt_log(format!("the table property '{property}' has the invalid value '{value}'"))
+            .with_hint("set the property to a valid value")
     };
     if let Some(names) = configuration.get(NAMES) {
         let paths = parse_names(names).ok_or_else(|| invalid(NAMES, names))?;
