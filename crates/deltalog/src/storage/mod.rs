@@ -34,8 +34,10 @@ pub use read::FileReader;
 pub use write::FileWriter;
 
 /// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.
-pub(crate) const MISSING_FILE_HINT: &str = "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: \
-     read a newer version, or restore the file";
+pub(crate) const MISSING_FILE_HINT: &str = concat!(
+    "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: ",
+    "read a newer version, or restore the file"
+);
 
 /// The root of a table in a store. Cheap to clone.
 #[derive(Clone)]
