@@ -408,8 +408,8 @@ impl Storage {
     /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
     ///
     /// # Errors
-    /// `PermissionDenied` if the store refused the request, `Unavailable` if the directory or bucket does not
-    /// exist. Nothing was written then.
+    /// `Unavailable` if the directory of a local file does not exist. Nothing was written then. Every other failure
+    /// is [`PutOutcome::Unknown`].
     #[doc(hidden)]
     pub fn put_if_absent(&self, path: &str, bytes: Bytes) -> Result<PutOutcome> {
         let options = PutOptions { mode: PutMode::Create, ..Default::default() };
