@@ -106,8 +106,16 @@ def test_files_that_cannot_match_are_not_opened(tmp_path: Path) -> None:
     ("arguments", "error", "words"),
     [
         ({"starting_version": 3}, deltalog.VersionNotFoundError, "versions 0 to 2"),
-        ({"starting_timestamp": "2200-01-01"}, deltalog.VersionNotFoundError, "versions 0 to 2 were committed from 20"),
-        ({"ending_timestamp": "2000-01-01"}, deltalog.VersionNotFoundError, "versions 0 to 2 were committed from 20"),
+        (
+            {"starting_timestamp": "2200-01-01"},
+            deltalog.VersionNotFoundError,
+            "versions 0 to 2 were committed from 20",
+        ),
+        (
+            {"ending_timestamp": "2000-01-01"},
+            deltalog.VersionNotFoundError,
+            "versions 0 to 2 were committed from 20",
+        ),
         ({"starting_version": 2, "ending_version": 1}, deltalog.InvalidArgumentError, "before its start"),
     ],
 )
