@@ -240,7 +240,7 @@ impl FileBatches {
         batch(projected(schema, indices), arrays, rows)
     }
 
-    /// Returns the columns to keep of those rows in `first` that are `matching`.
+    /// Returns the `matching` rows of `first`, with only the columns to keep.
     fn kept_of(&self, first: &RecordBatch, matching: &BooleanArray) -> Result<RecordBatch> {
         let stages = &self.opener.stages;
         let kept: Vec<usize> = (0..stages.first.len())
@@ -268,7 +268,7 @@ impl FileBatches {
 }
 
 impl Opener {
-    /// Combines `parts`, each with the indices of its columns among all needed ones, to the output.
+    /// Combines `parts` into the output. Each part comes with the indices of its columns among all needed ones.
     fn output<const N: usize>(
         &self,
         rows: usize,
@@ -327,7 +327,7 @@ pub(super) fn uneven() -> Error {
 }
 
 pub(super) fn malformed(error: arrow::error::ArrowError) -> Error {
-    Error::corrupt_data("the file's columns cannot be combined to rows").with_source(error)
+    Error::corrupt_data("the file's columns cannot be combined into rows").with_source(error)
 }
 
 fn batch(schema: SchemaRef, arrays: Vec<ArrayRef>, rows: usize) -> Result<RecordBatch> {

@@ -1,4 +1,4 @@
-//! Which columns of the table a scan needs, and where they come from.
+//! The columns of the table that a scan needs, and their sources.
 
 use std::sync::Arc;
 
@@ -17,21 +17,21 @@ use crate::protocol::schema::is_variant;
 #[derive(Debug, Clone)]
 pub(super) struct Columns {
     table: SchemaRef,
-    /// The same fields by the names and ids that files have for them.
+    /// The same fields with the names and ids that they have in files.
     in_files: SchemaRef,
     partitions: Vec<usize>,
     /// Indices into `table`.
     output: Vec<usize>,
     /// Indices into `table`, beginning with `output`.
     needed: Vec<usize>,
-    /// The fields of `needed` after those of `output`, of the table and in files, with no more in them than
-    /// the predicate reads.
+    /// The fields of `needed` after those of `output`, in the table and in files. Structs are reduced to the
+    /// fields that the predicate reads.
     extra: Vec<[FieldRef; 2]>,
-    /// The file columns of row tracking, if ids and commit versions of rows are wanted.
+    /// The file columns of row tracking, if row ids and commit versions are requested.
     pub(super) row_tracking: Option<MaterializedRowTracking>,
-    /// What only reads partition columns: decided once for each file.
+    /// The part of the predicate that reads only partition columns; evaluated once per file.
     pub(super) file_predicate: Option<BoundPredicate>,
-    /// The rest: decided for each row.
+    /// The rest of the predicate; evaluated for each row.
     pub(super) row_predicate: Option<BoundPredicate>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Columns {
 #[derive(Debug, Clone)]
 pub(super) struct NeededColumn {
     pub(super) field: FieldRef,
-    /// The same by the names and ids that files have.
+    /// The same field with the names and ids that it has in files.
     pub(super) in_files: FieldRef,
     pub(super) is_partition: bool,
 }
@@ -61,19 +61,19 @@ impl Columns {
         }
     }
 
-    /// Finds the columns in files by the names and ids of `in_files`, which has the table's shape.
+    /// Finds columns in files by the names and ids in `in_files`, which must have the table's shape.
     pub(super) fn map(&mut self, in_files: &SchemaRef) -> Result<()> {
         let pairs = self.table.fields().iter().zip(in_files.fields());
         if self.table.fields().len() != in_files.fields().len()
             || !pairs.into_iter().all(|(a, b)| has_same_shape(a, b))
         {
-            return Err(Error::invalid_argument("the physical schema has not the shape of the table's"));
+            return Err(Error::invalid_argument("the physical schema does not have the shape of the table's schema"));
         }
         self.in_files = Arc::clone(in_files);
-        self.need()
+        self.update_needed()
     }
 
-    /// Whether columns are found in files by their ids.
+    /// Returns whether columns are found in files by field id.
     pub(super) fn has_ids(&self) -> bool {
         has_ids(self.in_files.fields())
     }
@@ -84,14 +84,14 @@ impl Columns {
             let index = find_field(self.table.fields(), name.as_ref())?;
             if output.contains(&index) {
                 return Err(Error::invalid_argument(format!(
-                    "the column '{}' is asked for twice",
+                    "the column '{}' is requested twice",
                     name.as_ref()
                 )));
             }
             output.push(index);
         }
         self.output = output;
-        self.need()
+        self.update_needed()
     }
 
     pub(super) fn filter(&mut self, predicate: &BoundPredicate) -> Result<()> {
@@ -109,10 +109,10 @@ impl Columns {
         let (file, row) =
             predicate.split(|column| matches!(column.path.parts(), [name] if names.contains(&name.as_str())));
         (self.file_predicate, self.row_predicate) = (file, row);
-        self.need()
+        self.update_needed()
     }
 
-    fn need(&mut self) -> Result<()> {
+    fn update_needed(&mut self) -> Result<()> {
         self.needed.clone_from(&self.output);
         self.extra.clear();
         let paths: Vec<&[String]> = self
@@ -123,7 +123,7 @@ impl Columns {
             .collect();
         for name in paths.iter().filter_map(|path| path.first()) {
             if self.row_tracking.is_some() && row_ids::fields().iter().any(|field| field.name() == name) {
-                // They are there in any case.
+                // The scan produces row ids itself.
                 continue;
             }
             let index = find_field(self.table.fields(), name)?;
@@ -138,12 +138,12 @@ impl Columns {
         Ok(())
     }
 
-    /// Also returns ids and commit versions of rows.
+    /// Adds row ids and commit versions to the output.
     pub(super) fn track_rows(&mut self, names: &MaterializedRowTracking) -> Result<()> {
         for field in row_ids::fields() {
             if match_name(self.table.fields(), field.name()) != NameMatch::None {
                 let text = format!(
-                    "the table has a column '{}', so that rows cannot be returned with their ids",
+                    "rows cannot be returned with their ids, because the table has a column '{}'",
                     field.name()
                 );
                 return Err(Error::invalid_argument(text));
@@ -153,7 +153,7 @@ impl Columns {
         Ok(())
     }
 
-    /// The schema of what the scan returns.
+    /// Returns the schema of the scan's output.
     pub(super) fn output_schema(&self) -> SchemaRef {
         let schema = projected(&self.table, &self.output);
         match &self.row_tracking {
@@ -162,7 +162,7 @@ impl Columns {
         }
     }
 
-    /// The columns to read: the output's come first.
+    /// Returns the columns to read, beginning with those of the output.
     pub(super) fn needed(&self) -> Vec<NeededColumn> {
         let at = |index: &usize| {
             Some([self.table.fields().get(*index)?.clone(), self.in_files.fields().get(*index)?.clone()])
@@ -175,8 +175,8 @@ impl Columns {
         fields.zip(&self.needed).map(column).collect()
     }
 
-    /// The fields on the way to the column at `path`, by the names and ids that files have; `None` if the
-    /// table has none, or it is in a list or map.
+    /// Returns the field of each part of `path`, with the names and ids that they have in files; `None` if the
+    /// table does not have the column, or if it is inside a list or map.
     pub(super) fn in_files(&self, path: &[String]) -> Option<Vec<FieldRef>> {
         let (mut fields, mut in_files) = (Some(self.table.fields()), Some(self.in_files.fields()));
         let mut found = Vec::with_capacity(path.len());
@@ -189,12 +189,12 @@ impl Columns {
         Some(found)
     }
 
-    /// How many of the columns that are needed are returned.
+    /// Returns the number of needed columns that are returned.
     pub(super) fn output_len(&self) -> usize {
         self.output.len()
     }
 
-    /// One row with all partition columns, from `value_of` each.
+    /// Returns one row with all partition columns; `value_of` returns the value of each.
     pub(super) fn partition_batch(
         &self,
         mut value_of: impl FnMut(&FieldRef) -> Result<arrow::array::ArrayRef>,
@@ -205,12 +205,12 @@ impl Columns {
             schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(1));
         RecordBatch::try_new_with_options(Arc::new(Schema::new(nullable)), values, &options)
-            .map_err(|e| Error::invalid_argument("the partition values do not fit the schema").with_source(e))
+            .map_err(|e| Error::invalid_argument("the partition values do not match the schema").with_source(e))
     }
 }
 
-/// `field`, and `in_files` alike, with only those fields of structs that are on one of `paths`, all of which
-/// begin beside it.
+/// Returns `field` and `in_files` with only the struct fields that lie on one of `paths`. The paths start at
+/// the level of `field`.
 fn narrowed(field: &FieldRef, in_files: &FieldRef, paths: &[&[String]]) -> [FieldRef; 2] {
     let below =
         paths.iter().filter(|path| path.first() == Some(field.name())).filter_map(|path| path.get(1..));
@@ -244,17 +244,17 @@ fn inner_fields(field: &FieldRef) -> Option<&Fields> {
     }
 }
 
-/// Whether two fields differ in names and metadata only.
+/// Returns whether two fields differ only in names and metadata.
 fn has_same_shape(a: &FieldRef, b: &FieldRef) -> bool {
     a.data_type().equals_datatype(b.data_type())
 }
 
-/// The id of a field in Parquet files.
+/// Returns the id of a field in Parquet files.
 pub(super) fn field_id(field: &FieldRef) -> Option<&str> {
     field.metadata().get(PARQUET_FIELD_ID_META_KEY).map(String::as_str)
 }
 
-/// Whether any field, however deep, has an id.
+/// Returns whether any field, at any nesting level, has an id.
 pub(super) fn has_ids(fields: &Fields) -> bool {
     let inside = |field: &FieldRef| match field.data_type() {
         DataType::Struct(fields) => has_ids(fields),
@@ -264,15 +264,15 @@ pub(super) fn has_ids(fields: &Fields) -> bool {
     fields.iter().any(|field| field_id(field).is_some() || inside(field))
 }
 
-/// Where the field called `name` is: the one of exactly this name, else the only one that differs in case.
+/// Returns the index of the field `name`: the exact match, or else the only match that ignores case.
 ///
 /// # Errors
-/// `InvalidArgument` if there is none, or more than one.
+/// `InvalidArgument` if no field or more than one field matches.
 pub(super) fn find_field(fields: &Fields, name: &str) -> Result<usize> {
     match match_name(fields, name) {
         NameMatch::One(index) => Ok(index),
         NameMatch::Many => {
-            Err(Error::invalid_argument(format!("the column '{name}' could be more than one of the table's")))
+            Err(Error::invalid_argument(format!("the column name '{name}' matches more than one column")))
         }
         NameMatch::None => {
             let known: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
@@ -282,7 +282,7 @@ pub(super) fn find_field(fields: &Fields, name: &str) -> Result<usize> {
     }
 }
 
-/// What was found under a name.
+/// The result of looking up a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameMatch {
     None,
@@ -290,16 +290,16 @@ pub(super) enum NameMatch {
     Many,
 }
 
-/// The fields of a file that `field` can mean: by id if it has one, else by name.
+/// Finds `field` among the fields of a file, by id if it has one, or else by name.
 pub(super) fn match_in_file(fields: &Fields, field: &FieldRef) -> NameMatch {
     match field_id(field) {
-        Some(id) => only(fields, &|candidate| field_id(candidate) == Some(id)),
+        Some(id) => find_only(fields, &|candidate| field_id(candidate) == Some(id)),
         None => match_name(fields, field.name()),
     }
 }
 
-/// The only field for which `matches` holds.
-fn only(fields: &Fields, matches: &dyn Fn(&FieldRef) -> bool) -> NameMatch {
+/// Finds the only field that `matches` accepts.
+fn find_only(fields: &Fields, matches: &dyn Fn(&FieldRef) -> bool) -> NameMatch {
     let mut found = fields.iter().enumerate().filter(|(_, field)| matches(field));
     match (found.next(), found.next()) {
         (None, _) => NameMatch::None,
@@ -308,12 +308,12 @@ fn only(fields: &Fields, matches: &dyn Fn(&FieldRef) -> bool) -> NameMatch {
     }
 }
 
-/// The fields that `name` can mean.
+/// Finds `name` among `fields`: the exact match, or else the only match that ignores case.
 pub(super) fn match_name(fields: &Fields, name: &str) -> NameMatch {
-    match only(fields, &|field| field.name() == name) {
+    match find_only(fields, &|field| field.name() == name) {
         NameMatch::None => {
             let lower = name.to_lowercase();
-            only(fields, &|field| field.name().to_lowercase() == lower)
+            find_only(fields, &|field| field.name().to_lowercase() == lower)
         }
         exact => exact,
     }

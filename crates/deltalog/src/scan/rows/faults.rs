@@ -12,8 +12,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::panics::caught;
 use crate::storage::FileReader;
 
-/// A file that remembers whether a read failed. The Parquet reader turns errors into text, so that a failing
-/// disk would look like a truncated file.
+/// A file that remembers whether a read failed. The Parquet reader turns errors into text, so a failing disk
+/// would otherwise look like a truncated file.
 #[derive(Debug, Clone)]
 pub(super) struct WatchedFile {
     file: FileReader,

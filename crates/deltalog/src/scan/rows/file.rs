@@ -219,7 +219,7 @@ impl Opener {
         }))
     }
 
-    /// Adds to `partition`, the values of the partition columns, those of other columns in `row`.
+    /// Extends `partition`, the values of the partition columns, by the values of other columns in `row`.
     fn with_given(&self, partition: RecordBatch, row: &PartitionRow) -> Result<RecordBatch> {
         let others: Vec<_> = self
             .columns

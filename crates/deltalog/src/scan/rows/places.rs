@@ -33,8 +33,8 @@ pub(super) enum Place {
     Leaf(usize, FieldRef),
     /// Not in the file.
     Missing,
-    /// In the file, but not as a leaf outside of lists and maps, or in the old calendar, so that its bounds are
-    /// not those of its values.
+    /// In the file, but without usable bounds: the column is nested or inside a list or map, or its values are
+    /// in the old calendar.
     Other,
 }
 
@@ -52,8 +52,8 @@ fn place(
     }
     let (mut fields, mut leaf) = (schema.fields(), 0);
     let mut found: Option<&FieldRef> = None;
-    let Some(on_the_way) = table.in_files(path.parts()) else { return Ok(Place::Other) };
-    for in_files in &on_the_way {
+    let Some(path_fields) = table.in_files(path.parts()) else { return Ok(Place::Other) };
+    for in_files in &path_fields {
         if let Some(outer) = found {
             let DataType::Struct(inner) = outer.data_type() else { return Ok(Place::Other) };
             fields = inner;

@@ -1,11 +1,12 @@
-//! How a column of a file becomes one of the table.
+//! The conversion of a file's column to a column of the table.
 //!
-//! A plan is made once for each file from the two types, and then applied to each batch. It also says which
-//! leaf columns of the file are read.
+//! A plan is created once per file from the two types, and then applied to each batch. It also determines
+//! which leaf columns of the file are read.
 //!
-//! - Fields of structs are found by the name or id that the table says files have for them, those of lists
-//!   and maps by their role: writers disagree on the names in between.
-//! - Of a struct at least one leaf is read, for without one nobody knows where the struct is NULL.
+//! - Struct fields are found by the name or id that the table states for files. The parts of lists and maps
+//!   are found by their role, because writers disagree on their names.
+//! - At least one leaf of each struct is read, because only its definition levels show where the struct is
+//!   NULL.
 
 use std::sync::Arc;
 
@@ -21,7 +22,7 @@ use crate::conversion::{Misfit, convert, is_convertible};
 use crate::error::{Error, Result};
 use crate::protocol::schema::is_variant;
 
-/// What to do with an array of the file's type.
+/// The conversion of an array of the file's type.
 #[derive(Debug, Clone)]
 pub(super) enum Plan {
     /// Only NULLs.
@@ -30,22 +31,23 @@ pub(super) enum Plan {
     Convert(DataType),
     /// A leaf of dates or timestamps in the old calendar.
     Rebase(DataType, Rebase),
-    /// The name that each field has in the file, and its plan; `None` if it is not there.
+    /// The name of each field in the file, and its plan; `None` if the file does not have the field.
     Struct(Fields, Vec<Option<(String, Plan)>>),
     List(FieldRef, Box<Plan>),
     /// A variant, shredded or not, as a struct of these fields.
     Variant(Fields),
-    /// The field of the entries, the plans of key and value, whether the keys are sorted.
+    /// The field of the entries, the plans of key and value, and whether the keys are sorted.
     Map(FieldRef, Box<[Plan; 2]>, bool),
 }
 
 impl Plan {
-    /// The plan to read a column of type `file`, whose first leaf is number `first_leaf`, as the field
-    /// `table`; its leaves are added to `leaves`. `in_files` is `table` by the names and ids that files have;
-    /// `name` is for messages.
+    /// Creates the plan that reads a column of type `file` as `field`, and adds the leaves to read to `leaves`.
+    ///
+    /// `in_files` is `field` with the names and ids that it has in files. `first_leaf` is the index of the
+    /// column's first leaf. `name` is used in messages.
     ///
     /// # Errors
-    /// `CorruptData` if no value could be read so, or a name is ambiguous.
+    /// `CorruptData` if the types are incompatible, or if a name is ambiguous.
     pub(super) fn new(
         [field, in_files]: [&FieldRef; 2],
         (file, calendar): (&DataType, &FileCalendar),
@@ -61,7 +63,7 @@ impl Plan {
         };
         match (table, in_files.data_type(), file) {
             (DataType::Struct(parts), _, DataType::Struct(in_file)) if is_variant(field) => {
-                // Of a shredded variant any part may hold part of any value.
+                // Any part of a shredded variant may hold a part of any value.
                 leaves.extend(first_leaf..first_leaf + leaf_count(file));
                 is_stored_variant(in_file).then(|| Self::Variant(parts.clone())).ok_or_else(mismatch)
             }
@@ -140,7 +142,7 @@ impl Plan {
         Ok(Self::Struct(fields.clone(), children))
     }
 
-    /// The type to read a column of type `file` in: where the table's has views, views.
+    /// Returns the type in which to read a column of type `file`; it has views where the table's type has them.
     pub(super) fn read_as(&self, file: &DataType) -> DataType {
         let inner = |field: &FieldRef, plan: &Self| {
             Arc::new(Field::clone(field).with_data_type(plan.read_as(field.data_type())))
@@ -175,10 +177,10 @@ impl Plan {
         }
     }
 
-    /// `array` in the table's type.
+    /// Converts `array` to the table's type.
     ///
     /// # Errors
-    /// If a value does not fit, or is NULL where the table has none.
+    /// If a value does not fit, or is NULL where the table does not allow it.
     pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match self {
             Self::Nulls(data_type) => Ok(new_null_array(data_type, array.len())),
@@ -226,7 +228,7 @@ impl Plan {
     }
 }
 
-/// The field of a file that `field` means, with the number of leaves before it. `full_name` is for messages.
+/// Finds `field` in a file; returns it with the number of leaves before it. `full_name` is used in messages.
 pub(super) fn find_in_file<'a>(
     fields: &'a Fields,
     field: &FieldRef,
@@ -235,7 +237,7 @@ pub(super) fn find_in_file<'a>(
     match match_in_file(fields, field) {
         NameMatch::None => Ok(None),
         NameMatch::Many => {
-            Err(Error::corrupt_data(format!("the file has more than one column that could be '{full_name}'")))
+            Err(Error::corrupt_data(format!("more than one column of the file matches the name '{full_name}'")))
         }
         NameMatch::One(index) => {
             let before = fields.iter().take(index).map(|field| leaf_count(field.data_type())).sum();
@@ -244,7 +246,7 @@ pub(super) fn find_in_file<'a>(
     }
 }
 
-/// How many leaf columns of a Parquet file a column of type `data_type` has.
+/// Returns the number of leaf columns that a column of type `data_type` has in a Parquet file.
 pub(super) fn leaf_count(data_type: &DataType) -> usize {
     match data_type {
         DataType::Struct(fields) => fields.iter().map(|field| leaf_count(field.data_type())).sum(),
@@ -253,7 +255,7 @@ pub(super) fn leaf_count(data_type: &DataType) -> usize {
     }
 }
 
-/// Key and value of a map's entries.
+/// Returns the key and the value field of a map's entries.
 fn pair(entries: &FieldRef) -> Option<[&FieldRef; 2]> {
     match entries.data_type() {
         DataType::Struct(fields) => <[_; 2]>::try_from(fields.iter().collect::<Vec<_>>()).ok(),
@@ -262,5 +264,5 @@ fn pair(entries: &FieldRef) -> Option<[&FieldRef; 2]> {
 }
 
 fn unexpected(array: &ArrayRef) -> ArrowError {
-    ArrowError::SchemaError(format!("the file announced another type than {}", array.data_type()))
+    ArrowError::SchemaError(format!("an array has the type {}, which differs from the file's schema", array.data_type()))
 }

@@ -126,7 +126,7 @@ fn row_id_columns_do_not_hide_table_columns() {
     assert!(error.to_string().contains("'_row_id'"), "{error}");
 }
 
-/// A materialized column of another type: values that fit are ids, all others are errors.
+/// In a materialized column of another type, values that fit are ids and all others are errors.
 #[test]
 fn materialized_ids_are_converted_or_refused() {
     let column: ArrayRef = Arc::new(Int32Array::from(vec![Some(7), None]));

@@ -35,8 +35,8 @@ pub enum FileRows {
     All,
     /// The rows that a deletion vector does not delete: the rows of a logical file.
     Live(DeletionVectorDescriptor),
-    /// The rows that one deletion vector marks and another does not: those that one version of a file lost or
-    /// gained relative to another.
+    /// The rows that one deletion vector marks and another does not. These are the rows that a file lost or
+    /// gained between two versions.
     Between {
         /// Marks the rows.
         named_by: DeletionVectorDescriptor,

@@ -88,10 +88,9 @@ proptest! {
     }
 }
 
-/// Runs in one part of a file, one bit per row in another: the result does not depend on the form of the
-/// selection.
+/// A selection may consist of runs or of one bit per row. The result does not depend on its form.
 #[test]
-fn many_rows_with_sparse_and_dense_deletions() {
+fn sparse_and_dense_deletions_are_applied_to_many_rows() {
     for (step, count) in [(2u64, 60_000u64), (10, 30_000), (5_000, 30), (1, 100_000)] {
         let mut table = Table::new(vec![field("id", DataType::Int64)]);
         let deleted: BTreeSet<u64> =
@@ -106,7 +105,7 @@ fn many_rows_with_sparse_and_dense_deletions() {
 }
 
 #[test]
-fn a_vector_of_another_file_is_an_error_naming_both() {
+fn errors_of_vectors_name_the_data_file_and_the_vector_file() {
     let mut table = Table::new(vec![field("id", DataType::Int64)]);
     table.write(vec![("id", ints(0..10))]);
     table.files[0].rows = FileRows::Live(vectors(&table, &[[3, 10].into()]).remove(0));

@@ -264,7 +264,7 @@ fn predicates_select_the_same_rows_as_filtering_afterwards() {
 #[test]
 fn files_and_row_groups_that_cannot_match_are_not_read() {
     let table = partitioned();
-    // A row group without its data pages cannot be read: of the first two groups, only the footer remains.
+    // Overwrite the data pages of the first two row groups, so that reading them would fail.
     let path = table.path("part 0.parquet");
     let metadata = parquet::file::metadata::ParquetMetaDataReader::new()
         .parse_and_finish(&fs::File::open(&path).unwrap())
@@ -352,8 +352,8 @@ const LAW_PREDICATES: [&str; 22] = [
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Row groups and pages are only skipped if nothing in them matches: a predicate selects the same rows as
-    /// filtering afterwards.
+    /// Row groups and pages are skipped only if nothing in them matches, so a predicate selects the same rows
+    /// as filtering afterwards.
     #[test]
     fn pruned_reading_agrees_with_filtering_afterwards(
         numbers in prop::collection::vec(0..10u8, 0..24), group_rows in 1..17usize,
@@ -558,7 +558,7 @@ fn absolute_paths_are_read_outside_the_table() {
 }
 
 #[test]
-fn damaged_files_are_errors_that_name_the_file() {
+fn errors_of_damaged_files_name_the_file() {
     let mut table = Table::new(vec![field("id", DataType::Int64), field("s", DataType::Utf8)]);
     table.write(vec![("id", ints(0..50)), ("s", texts(&["x"; 50]))]);
     let whole = fs::read(table.path("part 0.parquet")).unwrap();

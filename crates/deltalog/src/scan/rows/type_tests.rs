@@ -418,7 +418,7 @@ fn two_level_lists_with_nested_elements_are_read() {
         let repeated = if index == 4 { [0, 2, 1] } else { repeated };
         column.typed::<PInt32>().write_batch(&[1, 2, 3], Some(&levels), Some(&repeated)).unwrap();
         if index == 4 {
-            // The second row is a list without lists.
+            // The second row is an empty list.
             column.typed::<PInt32>().write_batch(&[], Some(&[1]), Some(&[0])).unwrap();
         }
     });
