@@ -154,7 +154,7 @@ impl PendingWrite {
             Some(_) if mode == SaveMode::Ignore => return Ok(None),
             Some(snapshot) if mode == SaveMode::ErrorIfExists => {
                 return Err(located(
-                    Error::new(ErrorKind::TableAlreadyExists, "there is a table already")
+                    Error::new(ErrorKind::TableAlreadyExists, "the table already exists")
                         .at_version(snapshot.version()),
                 )
                 .with_hint("write with the mode append or overwrite"));
@@ -350,7 +350,7 @@ fn existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<TableDefiniti
     ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
     if request.mode == SaveMode::Overwrite && is_append_only(metadata) {
         return Err(Error::invalid_argument(
-            "the table is append-only (delta.appendOnly), so nothing in it can be overwritten",
+            "the table is append-only (delta.appendOnly) and cannot be overwritten",
         ));
     }
     let same = |wanted: &[String]| {

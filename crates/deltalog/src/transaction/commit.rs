@@ -1,4 +1,4 @@
-//! The commit rule: put-if-absent of `N.json`, and what to do about every answer and about none.
+//! The commit rule: put-if-absent of `N.json`, and the reaction to each answer of the store or to none.
 
 use std::time::Duration;
 
@@ -15,38 +15,38 @@ use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::{PutOutcome, Storage};
 
-/// How often the same version is put again while the store gives no answer.
-const PUTS_WITHOUT_ANSWER: u32 = 5;
+/// The maximum number of puts of one version while the store gives no answer.
+const MAX_PUTS: u32 = 5;
 
-/// How often reading back is tried while the store gives no answer.
-const READS_WITHOUT_ANSWER: u32 = 5;
+/// The maximum number of attempts to read a commit back while the store gives no answer.
+const MAX_READS: u32 = 5;
 
-/// How long a writer stands back at most after its first defeat; each further one doubles it.
-const LONGEST_FIRST_PAUSE_MICROS: u64 = 4_000;
+/// The maximum pause of a writer after it loses a version for the first time. Each further loss doubles it.
+const MAX_FIRST_PAUSE_MICROS: u64 = 4_000;
 
-/// After how many defeats the pause no longer grows.
-const MOST_DOUBLINGS: u32 = 6;
+/// The number of losses after which the maximum pause no longer grows.
+const MAX_DOUBLINGS: u32 = 6;
 
-/// What became of a transaction.
+/// The outcome of a transaction.
 #[derive(Debug)]
 pub enum Outcome {
-    /// It is a version of the table.
+    /// The transaction was committed.
     Committed(Committed),
-    /// Another commit made it impossible; nothing was committed.
+    /// Another commit conflicts with the transaction; nothing was committed.
     Conflict(Conflict),
 }
 
-/// A commit that stands.
+/// A successful commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Committed {
-    /// Its version.
+    /// The version of the commit.
     pub version: u64,
-    /// Its id, as in `commitInfo.txnId`.
+    /// The id of the transaction, as in `commitInfo.txnId`.
     pub txn_id: String,
 }
 
-/// What stands at a version.
+/// The commit found at a version.
 enum Found {
     Own,
     Foreign(Box<Commit>),
@@ -73,7 +73,7 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
             Err(conflict) => return Ok(Outcome::Conflict(conflict)),
         },
     };
-    let mut defeats = 0;
+    let mut losses = 0;
     loop {
         let winner = match attempt.put(version)? {
             Found::Own | Found::Nothing => {
@@ -86,11 +86,12 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
             return Ok(Outcome::Conflict(conflict));
         }
         version += 1;
-        // All who lost this version would put the next one in the same moment, and all but one lose again.
-        std::thread::sleep(pause(&txn_id, defeats));
-        defeats += 1;
-        // Reading is cheaper than a put that loses: go past everything that is there already.
-        while let Found::Foreign(winner) = attempt.look(version)? {
+        // Without a pause, all writers that lost this version would put the next one at the same moment, and
+        // all but one would lose again.
+        std::thread::sleep(pause(&txn_id, losses));
+        losses += 1;
+        // Reading is cheaper than a put that loses, so skip the versions that already exist.
+        while let Found::Foreign(winner) = attempt.read_back(version)? {
             if let Some(conflict) = conflict(read, &actions, base.is_none(), &winner) {
                 return Ok(Outcome::Conflict(conflict));
             }
@@ -106,35 +107,40 @@ struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    /// Puts the commit at `version` and finds out who has it. `Nothing` stands for a create that the store
-    /// acknowledged.
+    /// Puts the commit at `version` and returns whose commit is there. `Nothing` means that the store
+    /// acknowledged the put.
     ///
     /// # Errors
-    /// `CommitStateUnknown` as soon as a put may have had an effect that cannot be read back. Only the very
-    /// first put can fail otherwise: the store refused it, so nothing was committed.
+    /// `CommitStateUnknown` if a put may have had an effect that cannot be read back. Other errors come only
+    /// from the first put: the store refused it, so nothing was committed.
     fn put(&self, version: u64) -> Result<Found> {
         let path = LogFileName::Commit(version).path();
         let mut last = None;
-        for attempt in 0..PUTS_WITHOUT_ANSWER {
+        for attempt in 0..MAX_PUTS {
             let outcome = match self.storage.put_if_absent(&path, self.bytes.clone()) {
                 Ok(outcome) => outcome,
-                // An earlier put may still be under way: what is not there now may be there soon.
+                // An earlier put may still be in flight and take effect later.
                 Err(error) if attempt > 0 => return Err(self.unknown(version, error)),
                 Err(error) => return Err(error.at_version(version)),
             };
             match outcome {
                 PutOutcome::Created => return Ok(Found::Nothing),
-                // What is there may be the effect of this very put, if the store's client has repeated it.
-                PutOutcome::AlreadyExists => match self.look(version) {
-                    // It was there and is not any more, or the store lags: ask again.
+                // If the store's client retried this put, the file may be its own effect.
+                PutOutcome::AlreadyExists => match self.read_back(version) {
+                    // The file was deleted, or the store's reads lag behind: try again.
                     Ok(Found::Nothing) => {}
                     Ok(found) => return self.durable(found, version),
                     Err(error) => return Err(self.unknown(version, error)),
                 },
                 PutOutcome::Unknown(error) => {
-                    tracing::warn!(table = self.storage.url(), version, %error, "the store gave no answer to a commit: reading it back");
-                    match self.look(version) {
-                        // The operating system refused the put, and it had no effect.
+                    tracing::warn!(
+                        table = self.storage.url(),
+                        version,
+                        %error,
+                        "the store gave no answer to a commit: reading it back"
+                    );
+                    match self.read_back(version) {
+                        // The operating system refused the put, which had no effect.
                         Ok(Found::Nothing) if error.kind() == ErrorKind::PermissionDenied && attempt == 0 => {
                             return Err(error.at_version(version));
                         }
@@ -149,14 +155,14 @@ impl Attempt<'_> {
         let cause = last.unwrap_or_else(|| {
             Error::new(
                 ErrorKind::Unavailable,
-                "the store says both that the version exists and that it does not",
+                "the store reports the version as existing, but cannot find it",
             )
             .with_reason("contradiction")
         });
         Err(self.unknown(version, cause))
     }
 
-    /// Makes a commit of our own durable that was found by reading: the store has not said that it is.
+    /// Makes our own commit durable if it was found by reading, because the store has not acknowledged it.
     fn durable(&self, found: Found, version: u64) -> Result<Found> {
         if matches!(found, Found::Own) {
             let path = LogFileName::Commit(version).path();
@@ -165,8 +171,8 @@ impl Attempt<'_> {
         Ok(found)
     }
 
-    /// Reads `version` and tells whose it is.
-    fn look(&self, version: u64) -> Result<Found> {
+    /// Reads `version` and returns whose commit it is.
+    fn read_back(&self, version: u64) -> Result<Found> {
         let Some(bytes) = read_bytes(self.storage, version)? else { return Ok(Found::Nothing) };
         if bytes == self.bytes {
             return Ok(Found::Own);
@@ -178,7 +184,7 @@ impl Attempt<'_> {
 
     fn unknown(&self, version: u64, cause: Error) -> Error {
         let hint = format!(
-            "when the store answers again, find_commit(\"{}\") returns the version if the commit stands",
+            "when the store is available again, find_commit(\"{}\") returns the version if it was committed",
             self.txn_id
         );
         let reason = cause.reason().unwrap_or(match cause.kind() {
@@ -199,12 +205,12 @@ impl Attempt<'_> {
     }
 }
 
-/// Reads the commit of `version`, or `None` if there is none.
+/// Reads the commit of `version`; returns `None` if it does not exist.
 pub(super) fn read_commit(storage: &Storage, version: u64) -> Result<Option<Commit>> {
     read_bytes(storage, version)?.map(|bytes| parse(storage, version, &bytes)).transpose()
 }
 
-/// Reads the bytes of a commit; asks again for a while if the store gives no answer.
+/// Reads the bytes of a commit; retries for a while if the store gives no answer.
 fn read_bytes(storage: &Storage, version: u64) -> Result<Option<Bytes>> {
     let path = LogFileName::Commit(version).path();
     let mut attempt = 0;
@@ -212,7 +218,7 @@ fn read_bytes(storage: &Storage, version: u64) -> Result<Option<Bytes>> {
         match storage.get(&path) {
             Ok(bytes) => return Ok(bytes),
             Err(error)
-                if attempt + 1 >= READS_WITHOUT_ANSWER || error.kind() == ErrorKind::PermissionDenied =>
+                if attempt + 1 >= MAX_READS || error.kind() == ErrorKind::PermissionDenied =>
             {
                 return Err(error.at_version(version));
             }
@@ -232,13 +238,13 @@ fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(20 << attempt.min(6))
 }
 
-/// How long to stand back after a defeat: anything up to a limit that grows. The id of the transaction is
-/// what differs between writers.
-fn pause(txn_id: &str, defeats: u32) -> Duration {
+/// Returns the pause after a loss. It is pseudo-random, up to a maximum that grows with `losses`. It differs
+/// between writers because their transaction ids differ.
+fn pause(txn_id: &str, losses: u32) -> Duration {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
-    (txn_id, defeats).hash(&mut hasher);
-    Duration::from_micros(hasher.finish() % (LONGEST_FIRST_PAUSE_MICROS << defeats.min(MOST_DOUBLINGS)))
+    (txn_id, losses).hash(&mut hasher);
+    Duration::from_micros(hasher.finish() % (MAX_FIRST_PAUSE_MICROS << losses.min(MAX_DOUBLINGS)))
 }
 
 #[cfg(test)]
@@ -248,10 +254,10 @@ mod tests {
     #[test]
     fn pauses_differ_grow_and_are_bounded() {
         let longest =
-            |defeats| (0..1000).map(|writer| pause(&format!("{writer}"), defeats)).max().unwrap_or_default();
-        assert!(longest(0) <= Duration::from_micros(LONGEST_FIRST_PAUSE_MICROS));
+            |losses| (0..1000).map(|writer| pause(&format!("{writer}"), losses)).max().unwrap_or_default();
+        assert!(longest(0) <= Duration::from_micros(MAX_FIRST_PAUSE_MICROS));
         assert!(longest(3) > longest(0));
-        assert!(longest(u32::MAX) <= Duration::from_micros(LONGEST_FIRST_PAUSE_MICROS << MOST_DOUBLINGS));
+        assert!(longest(u32::MAX) <= Duration::from_micros(MAX_FIRST_PAUSE_MICROS << MAX_DOUBLINGS));
         assert_ne!(pause("a", 1), pause("b", 1));
     }
 }

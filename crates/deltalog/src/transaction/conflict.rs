@@ -1,4 +1,4 @@
-//! Whether a commit that won makes another impossible: a pure function of what was read and what won.
+//! Conflict detection: a pure function of what a transaction has read and of the commit that won.
 
 use std::fmt;
 
@@ -6,46 +6,46 @@ use crate::error::{Error, ErrorKind};
 use crate::protocol::Action;
 use crate::replay::Commit;
 
-/// What a transaction read, and so relies on.
+/// The part of the table that a transaction has read and depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadSet {
-    /// Nothing but the protocol and the metadata: a blind append.
+    /// Only the protocol and the metadata, as in a blind append.
     Nothing,
-    /// Every file.
+    /// All files.
     WholeTable,
 }
 
-/// Why a commit is impossible, and which version made it so.
+/// A conflict that prevents a transaction from being committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Conflict {
-    /// The version that won.
+    /// The version that the transaction conflicts with.
     pub version: u64,
-    /// Why.
+    /// The reason of the conflict.
     pub reason: ConflictReason,
 }
 
-/// Why a commit is impossible.
+/// The reason of a conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConflictReason {
-    /// Another writer has created the table.
+    /// Another writer created the table.
     TableCreated,
-    /// The table was dropped since it was read; another one may have been created in its place.
+    /// The table was dropped after it was read. Another table may have been created in its place.
     TableReplaced,
-    /// The log does not tell any more what was committed since the table was read.
+    /// Commits made after the table was read were cleaned up, so their changes are unknown.
     LogCleanedUp,
-    /// The winner changed what writers must support.
+    /// The other commit changed the protocol.
     ProtocolChanged,
-    /// The winner changed schema, partitioning or configuration.
+    /// The other commit changed the schema, the partitioning or the configuration.
     MetadataChanged,
-    /// The winner added or removed files that this transaction relied on.
+    /// The other commit added or removed files that this transaction depends on.
     FilesChanged,
-    /// The winner recorded progress of the same application.
+    /// The other commit recorded progress of the same application.
     AppTransaction(String),
 }
 
 impl ConflictReason {
-    /// The name of the reason for programs, such as `files_changed`. See [`Error::reason`].
+    /// Returns the machine-readable name of the reason, such as `files_changed`. See [`Error::reason`].
     ///
     /// [`Error::reason`]: crate::Error::reason
     pub fn name(&self) -> &'static str {
@@ -75,22 +75,22 @@ impl Conflict {
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
-            ConflictReason::TableCreated => f.write_str("another writer has created the table meanwhile"),
+            ConflictReason::TableCreated => f.write_str("another writer has created the table in the meantime"),
             ConflictReason::TableReplaced => {
                 f.write_str("the table was dropped, or dropped and created again, since it was read")
             }
             ConflictReason::LogCleanedUp => {
                 write!(
                     f,
-                    "version {} was cleaned up: what it changed since the table was read is not known",
+                    "version {}, committed after the table was read, was cleaned up: its changes are unknown",
                     self.version
                 )
             }
             ConflictReason::ProtocolChanged => {
-                write!(f, "version {} changed the table's protocol meanwhile", self.version)
+                write!(f, "version {}, committed in the meantime, changed the table's protocol", self.version)
             }
             ConflictReason::MetadataChanged => {
-                write!(f, "version {} changed the table's metadata meanwhile", self.version)
+                write!(f, "version {}, committed in the meantime, changed the table's metadata", self.version)
             }
             ConflictReason::FilesChanged => {
                 write!(f, "version {} added or removed files that this transaction had read", self.version)
@@ -98,7 +98,7 @@ impl fmt::Display for Conflict {
             ConflictReason::AppTransaction(app) => {
                 write!(
                     f,
-                    "version {} recorded progress of the same application '{app}' meanwhile",
+                    "version {}, committed in the meantime, recorded progress of the same application '{app}'",
                     self.version
                 )
             }
@@ -106,7 +106,8 @@ impl fmt::Display for Conflict {
     }
 }
 
-/// Whether `winner` makes a transaction impossible that read `read` and wants `actions`.
+/// Returns the conflict of `winner` with a transaction that has read `read` and would commit `actions`, if
+/// there is one.
 pub(super) fn conflict(
     read: ReadSet,
     actions: &[Action],
@@ -153,29 +154,33 @@ mod tests {
     }
 
     #[test]
-    fn a_blind_append_goes_on_over_files() {
+    fn blind_appends_do_not_conflict_with_file_changes() {
         assert_eq!(reason(ReadSet::Nothing, ADD), None);
         assert_eq!(reason(ReadSet::Nothing, r#"{"remove":{"path":"a","dataChange":true}}"#), None);
     }
 
     #[test]
-    fn whoever_read_everything_does_not() {
+    fn reads_of_the_whole_table_conflict_with_file_changes() {
         assert_eq!(reason(ReadSet::WholeTable, ADD), Some(ConflictReason::FilesChanged));
         assert_eq!(reason(ReadSet::WholeTable, r#"{"commitInfo":{}}"#), None);
     }
 
     #[test]
-    fn nobody_goes_on_over_protocol_and_metadata() {
+    fn protocol_and_metadata_changes_always_conflict() {
         let protocol = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
-        let metadata = r#"{"metaData":{"id":"x","format":{"provider":"parquet","options":{}},"schemaString":"{}","partitionColumns":[],"configuration":{}}}"#;
+        let metadata = [
+            r#"{"metaData":{"id":"x","format":{"provider":"parquet","options":{}},"#,
+            r#""schemaString":"{}","partitionColumns":[],"configuration":{}}}"#,
+        ]
+        .concat();
         for read in [ReadSet::Nothing, ReadSet::WholeTable] {
             assert_eq!(reason(read, protocol), Some(ConflictReason::ProtocolChanged));
-            assert_eq!(reason(read, metadata), Some(ConflictReason::MetadataChanged));
+            assert_eq!(reason(read, &metadata), Some(ConflictReason::MetadataChanged));
         }
     }
 
     #[test]
-    fn an_application_does_not_overtake_itself() {
+    fn progress_of_the_same_application_conflicts() {
         let mine = [Action::Txn(SetTransaction { app_id: "a".to_owned(), version: 2, last_updated: None })];
         let same = winner(r#"{"txn":{"appId":"a","version":2}}"#);
         let other = winner(r#"{"txn":{"appId":"b","version":2}}"#);

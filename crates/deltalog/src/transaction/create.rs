@@ -7,23 +7,23 @@ use crate::error::{Error, Result};
 use crate::protocol::properties::check_properties;
 use crate::protocol::{Action, DataType, Format, Metadata, PrimitiveType, StructType, protocol_for};
 
-/// What a new table is to be.
+/// The definition of a new table.
 #[derive(Debug, Clone)]
 pub struct TableDefinition {
-    /// Its schema, partition columns included.
+    /// The schema, including the partition columns.
     pub schema: StructType,
-    /// The columns it is partitioned by, in order.
+    /// The partition columns, in order.
     pub partition_columns: Vec<String>,
-    /// The user's name for it.
+    /// The name chosen by the user.
     pub name: Option<String>,
-    /// The user's description.
+    /// The description written by the user.
     pub description: Option<String>,
-    /// Table properties.
+    /// The table properties.
     pub configuration: BTreeMap<String, String>,
 }
 
 impl TableDefinition {
-    /// A table of this schema without partitions and properties.
+    /// Creates the definition of a table with this schema and without partition columns or properties.
     pub fn new(schema: StructType) -> Self {
         Self {
             schema,
@@ -34,18 +34,18 @@ impl TableDefinition {
         }
     }
 
-    /// The definition with the partition columns in the schema's spelling, if there can be such a table.
+    /// Checks the definition, and returns it with the partition columns spelled as in the schema.
     ///
     /// # Errors
-    /// `SchemaMismatch`, or `Unsupported` for a feature that the definition asks for and that cannot be
-    /// written.
+    /// `SchemaMismatch` or `InvalidArgument` if such a table cannot exist; `Unsupported` if it needs a feature
+    /// that cannot be written.
     pub fn checked(mut self, environment: &Environment) -> Result<Self> {
         self.partition_columns = self.check()?;
         self.actions(environment)?;
         Ok(self)
     }
 
-    /// The actions of the first commit.
+    /// Returns the actions of the first commit.
     pub(super) fn actions(&self, environment: &Environment) -> Result<Vec<Action>> {
         let partition_columns = self.check()?;
         let metadata = Metadata {
@@ -58,15 +58,14 @@ impl TableDefinition {
             created_time: Some(environment.now_ms()),
             configuration: self.configuration.clone(),
         };
-        // What a feature of the table would ask is asked of writers below, so features named here must not
-        // stay in the properties.
+        // The protocol lists the features, so the properties that request them are dropped.
         let protocol = protocol_for(&self.schema, &metadata)?;
         let mut metadata = metadata;
         metadata.configuration.retain(|key, _| !key.starts_with("delta.feature."));
         Ok(vec![Action::Protocol(protocol), Action::Metadata(metadata)])
     }
 
-    /// The partition columns by the schema's spelling.
+    /// Checks the definition, and returns the partition columns spelled as in the schema.
     fn check(&self) -> Result<Vec<String>> {
         if self.schema.fields().is_empty() {
             return Err(Error::schema_mismatch("a table needs at least one column"));
@@ -92,7 +91,7 @@ impl TableDefinition {
         }
         if columns.len() == self.schema.fields().len() {
             return Err(Error::schema_mismatch(
-                "a table cannot have all of its columns as partition columns",
+                "a table must have at least one column that is not a partition column",
             ));
         }
         if let Some(field) = self
@@ -101,8 +100,8 @@ impl TableDefinition {
             .iter()
             .find(|field| field.data_type.any_primitive(&|primitive| primitive == PrimitiveType::Void))
         {
-            return Err(Error::schema_mismatch(format!("the column '{}' has no type but void", field.name))
-                .with_hint("cast it to a type"));
+            return Err(Error::schema_mismatch(format!("the column '{}' has the type void", field.name))
+                .with_hint("cast it to another type"));
         }
         check_names(&self.schema)?;
         check_properties(&self.configuration)?;
@@ -110,12 +109,12 @@ impl TableDefinition {
     }
 }
 
-/// Refuses names that Parquet readers refuse, nested ones included.
+/// Refuses column names that Parquet readers refuse, at every nesting level.
 fn check_names(fields: &StructType) -> Result<()> {
     for field in fields.fields() {
         if let Some(bad) = field.name.chars().find(|c| " ,;{}()\n\t=".contains(*c)) {
             return Err(Error::schema_mismatch(format!(
-                "the column name '{}' has the character {bad:?}, which Parquet readers refuse without column mapping",
+                "the column name '{}' contains {bad:?}, which Parquet readers refuse without column mapping",
                 field.name
             ))
             .with_hint("rename the column"));

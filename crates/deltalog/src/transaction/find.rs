@@ -6,17 +6,17 @@ use crate::log::{CommitFile, CommitKind, LOG_DIRECTORY, read_commit_info};
 use crate::parallel;
 use crate::storage::Storage;
 
-/// The number of commits that are read at a time. Each thread waits for the store, not for a core.
+/// The number of commits that are read at the same time. Their threads wait for the store, not for a core.
 const COMMITS_AT_ONCE: usize = 8;
 
-/// Finds the version whose commit carries `transaction_id`, or `None` if no commit of the log does.
+/// Returns the version of the commit with the id `transaction_id`; `None` if the log has no such commit.
 ///
-/// Tells what became of a commit after a [`CommitStateUnknown`](ErrorKind::CommitStateUnknown), whose
-/// [`transaction_id`](crate::Error::transaction_id) it takes. The newest commits are read first. Commits that
-/// were cleaned up are not found. `None` is final once no request of the writer can still be under way.
+/// After an error of kind [`CommitStateUnknown`](ErrorKind::CommitStateUnknown), pass the error's
+/// [`transaction_id`](crate::Error::transaction_id) to find out whether the commit succeeded. `None` is final
+/// as soon as no request of the writer can still be in flight. Commits that were cleaned up are not found.
 ///
 /// # Errors
-/// `CorruptLog` for a commit that cannot be read if no newer one carries the id, and errors of the store.
+/// `CorruptLog` for a commit that cannot be read, if no newer commit has the id; also errors of the store.
 pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64>> {
     let listed = storage.list_directory_after(LOG_DIRECTORY, "")?;
     let mut versions: Vec<u64> = listed
@@ -26,25 +26,25 @@ pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64
             _ => None,
         })
         .collect();
-    // A listing may lag behind: commits after its last one are asked for by name.
+    // The listing may lag behind, so look for later commits by name.
     let mut next = versions.last().map_or(0, |version| version + 1);
     while storage.head(&LogFileName::Commit(next).path())?.is_some() {
         versions.push(next);
         next += 1;
     }
     versions.reverse();
-    let carries = |version: &u64| -> Result<bool> {
+    let has_id = |version: &u64| -> Result<bool> {
         let file = CommitFile { version: *version, size: 0, modified_ms: 0, kind: CommitKind::Published };
         match read_commit_info(storage, file) {
             Ok(info) => Ok(info.and_then(|info| info.txn_id).as_deref() == Some(transaction_id)),
-            // Cleaned up since the listing.
+            // The commit was cleaned up after the listing.
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
             Err(error) => Err(error),
         }
     };
     for versions in versions.chunks(COMMITS_AT_ONCE) {
         // An error of an older commit says nothing about a newer one.
-        let found = parallel::each(versions, COMMITS_AT_ONCE, |version| Ok::<_, Error>(carries(version)))?;
+        let found = parallel::each(versions, COMMITS_AT_ONCE, |version| Ok::<_, Error>(has_id(version)))?;
         for (version, found) in versions.iter().zip(found) {
             if found? {
                 return Ok(Some(*version));

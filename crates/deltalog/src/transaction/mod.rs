@@ -1,19 +1,21 @@
-//! Optimistic transactions: what is to change, and the one way to commit it. Protocol: "Creation of New Log
-//! Entries".
+//! Optimistic transactions: the changes to a table, and the one way to commit them. Protocol: "Creation of
+//! New Log Entries".
 //!
 //! ```text
-//!   base snapshot ──► actions ──► put-if-absent N.json ──► created: committed
+//!   base snapshot ──► actions ──► put-if-absent N.json
 //!                                     │
-//!                                     ├─ taken: read it. Own id: committed. Else check: conflict, or go on at N + 1
-//!                                     └─ no answer: read it. Own id: committed. Foreign: as above. Absent: put the same bytes again
+//!                                     ├─ created ──────► committed
+//!                                     ├─ exists ───────► read it ─┬─ own id ──► committed
+//!                                     └─ no answer ────► read it ─┼─ other ───► conflict, or retry at N + 1
+//!                                                                 └─ absent ──► put the same bytes again
 //! ```
 //!
 //! - `N.json` is only ever created, never overwritten, and the store's client does not retry the create.
-//! - Every commit carries an id of its own in `commitInfo.txnId`: a writer knows its commit when it reads it
+//! - Every commit has a unique id in `commitInfo.txnId`, by which its writer recognizes it when reading it
 //!   back.
-//! - The outcome is a value: committed at a version, or a conflict with a version and the reason. Errors are
-//!   failures; all of them but `CommitStateUnknown` mean that nothing was committed.
-//! - A blind append never conflicts with other appends; it goes on until it lands.
+//! - The outcome is a value: committed at a version, or a conflict with a version for a reason. Errors are
+//!   failures. All errors except `CommitStateUnknown` mean that nothing was committed.
+//! - A blind append never conflicts with other appends. It is retried at the next version until it succeeds.
 
 mod commit;
 mod conflict;
@@ -36,7 +38,7 @@ use crate::protocol::{Action, Add, SetTransaction, ensure_writable, is_append_on
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-/// Changes that become one commit.
+/// Changes that are committed together.
 #[derive(Debug)]
 pub struct Transaction {
     storage: Storage,
@@ -48,11 +50,11 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// A transaction that makes the table's first version.
+    /// Creates a transaction that creates a table.
     ///
     /// # Errors
-    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if there can be no such table;
-    /// `TableAlreadyExists` if there is a log, also one whose first versions were cleaned up.
+    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if such a table cannot exist;
+    /// `TableAlreadyExists` if there is a log, even if its first versions were cleaned up.
     pub fn create(
         storage: &Storage,
         definition: &TableDefinition,
@@ -61,7 +63,7 @@ impl Transaction {
     ) -> Result<Self> {
         let actions = definition.actions(environment).map_err(|error| error.in_table(storage.url()))?;
         if is_table(storage)? {
-            return Err(Error::new(ErrorKind::TableAlreadyExists, "there is a table already")
+            return Err(Error::new(ErrorKind::TableAlreadyExists, "the table already exists")
                 .in_table(storage.url())
                 .with_reason(ConflictReason::TableCreated.name()));
         }
@@ -75,7 +77,7 @@ impl Transaction {
         })
     }
 
-    /// A transaction that reads nothing and adds files.
+    /// Creates a transaction that reads nothing and adds files.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written.
@@ -83,16 +85,16 @@ impl Transaction {
         Self::on(base, ReadSet::Nothing, operation, environment)
     }
 
-    /// A transaction that removes every file of `base`, and may then add others.
+    /// Creates a transaction that removes every file of `base`, and may then add others.
     ///
     /// # Errors
-    /// `Unsupported` if the table has a feature that cannot be written, `InvalidArgument` if it is
-    /// append-only, and what reading the file list gives.
+    /// `Unsupported` if the table has a feature that cannot be written; `InvalidArgument` if it is
+    /// append-only; also errors while reading the file list.
     pub fn overwrite(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
         let mut transaction = Self::on(base, ReadSet::WholeTable, operation, environment)?;
         if is_append_only(base.metadata()) {
             return Err(Error::invalid_argument(
-                "the table is append-only (delta.appendOnly), so nothing in it can be overwritten",
+                "the table is append-only (delta.appendOnly) and cannot be overwritten",
             )
             .in_table(base.storage().url()));
         }
@@ -113,11 +115,11 @@ impl Transaction {
         })
     }
 
-    /// Returns the conflict of a transaction that has read all of `base` with what was committed since, if there
-    /// is one.
+    /// Returns the conflict between a transaction that has read all of `base` and the commits after it, if
+    /// there is one.
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`; also errors of the store.
     pub(crate) fn conflict_since(base: &Snapshot) -> Result<Option<Conflict>> {
         Ok(standing::next_version(base, ReadSet::WholeTable, &[])?.err())
     }
@@ -127,37 +129,37 @@ impl Transaction {
         self.actions.extend(files.into_iter().map(Action::Add));
     }
 
-    /// Records the progress of an application, so that it can tell later what has landed. Protocol:
+    /// Records the progress of an application, which shows it later whether this commit succeeded. Protocol:
     /// "Transaction Identifiers".
     pub fn record_progress(&mut self, app_id: impl Into<String>, version: i64) {
         self.record(SetTransaction { app_id: app_id.into(), version, last_updated: None });
     }
 
-    /// Records the progress of an application, updated now if it does not say when.
+    /// Records the progress of an application. Without a time of update, the current time is used.
     pub(crate) fn record(&mut self, progress: SetTransaction) {
         let last_updated = progress.last_updated.or_else(|| Some(self.environment.now_ms()));
         self.actions.push(Action::Txn(SetTransaction { last_updated, ..progress }));
     }
 
-    /// The version that was read; `None` if the table is being made.
+    /// Returns the version that was read; `None` if the transaction creates the table.
     pub fn base_version(&self) -> Option<u64> {
         self.base.as_ref().map(Snapshot::version)
     }
 
-    /// Commits. When it is committed and the table's checkpoint interval is full, a checkpoint is written as
-    /// well.
+    /// Commits the transaction. If the new version completes the table's checkpoint interval, a checkpoint is
+    /// written as well.
     ///
     /// # Errors
-    /// `CommitStateUnknown` if the store's answer was lost and cannot be found out; every other error means
-    /// that nothing was committed.
+    /// `CommitStateUnknown` if the store gave no answer and the commit cannot be read back. Every other error
+    /// means that nothing was committed.
     pub fn commit(self) -> Result<Outcome> {
         commit::commit(self)
     }
 
-    /// As [`Transaction::commit`], with a conflict as an error.
+    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error.
     ///
     /// # Errors
-    /// `CommitConflict`, or `TableAlreadyExists` for a table that was to be made, and those of
+    /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
     /// [`Transaction::commit`].
     pub fn commit_or_fail(self) -> Result<Committed> {
         let (table, creates) = (self.storage.url(), self.base.is_none());

@@ -1,29 +1,30 @@
-//! What a commit says about itself. Protocol: "Commit Provenance Information".
+//! The description of a commit. Protocol: "Commit Provenance Information".
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use crate::protocol::CommitInfo;
 
-/// What to do where there are data already; named as in Spark.
+/// The behavior of a write if the table already exists, named as in Spark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SaveMode {
-    /// Add to it.
+    /// Add rows to the table.
     Append,
-    /// Replace it.
+    /// Replace all rows of the table.
     Overwrite,
-    /// Leave it alone.
+    /// Leave the table unchanged.
     Ignore,
-    /// Fail.
+    /// Return an error.
     ErrorIfExists,
 }
 
 impl SaveMode {
-    /// The mode of this name, in any case: `append`, `overwrite`, `ignore`, `error`, `errorifexists`.
+    /// Parses the name of a mode, ignoring case: `append`, `overwrite`, `ignore`, `error`, `errorifexists` or
+    /// `default`.
     ///
     /// # Errors
-    /// `InvalidArgument`, with the names there are.
+    /// `InvalidArgument` for any other name.
     pub fn parse(name: &str) -> Result<Self> {
         match name.to_ascii_lowercase().as_str() {
             "append" => Ok(Self::Append),
@@ -31,11 +32,11 @@ impl SaveMode {
             "ignore" => Ok(Self::Ignore),
             "error" | "errorifexists" | "default" => Ok(Self::ErrorIfExists),
             _ => Err(Error::invalid_argument(format!("there is no mode '{name}'"))
-                .with_hint("the modes are append, overwrite, ignore and error")),
+                .with_hint("use append, overwrite, ignore or error")),
         }
     }
 
-    /// The name that the history shows.
+    /// Returns the name that the history shows.
     pub fn name(self) -> &'static str {
         match self {
             Self::Append => "Append",
@@ -46,25 +47,25 @@ impl SaveMode {
     }
 }
 
-/// What was done, by whom, with what figures.
+/// The description of an operation, which is recorded in the commit.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]
 pub struct Operation {
-    /// Such as `WRITE`.
+    /// The name, such as `WRITE`.
     pub name: String,
-    /// Its parameters.
+    /// The parameters.
     pub parameters: Map<String, Value>,
-    /// Its figures. The JVM implementation writes them as strings, and so does this crate.
+    /// The metrics. They are written as strings, as the JVM implementation does.
     pub metrics: Map<String, Value>,
-    /// Which software asked; this crate adds itself.
+    /// The software that requested the operation. The name of this crate is appended.
     pub engine_info: Option<String>,
-    /// The user's own words.
+    /// A text provided by the user.
     pub user_metadata: Option<String>,
     /// Further fields of the commit's `commitInfo`. See [`Operation::custom_metadata`].
     custom: Map<String, Value>,
 }
 
-/// The fields of `commitInfo` that the commit sets. In these, values of a user would be taken for facts.
+/// The fields of `commitInfo` that the commit sets itself. Readers rely on them, so users cannot set them.
 const GENERATED: [&str; 10] = [
     "engineInfo",
     "inCommitTimestamp",
@@ -78,20 +79,20 @@ const GENERATED: [&str; 10] = [
     "txnId",
 ];
 
-/// The fields of `commitInfo` that hold a user's text.
+/// The fields of `commitInfo` that must be strings.
 const TEXTS: [&str; 3] = ["userId", "userMetadata", "userName"];
 
 impl Operation {
-    /// An operation of this name.
+    /// Creates an operation with this name.
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), ..Self::default() }
     }
 
-    /// Adds fields to the commit's `commitInfo`, among them `userMetadata`.
+    /// Adds fields, which may include `userMetadata`, to the commit's `commitInfo`.
     ///
     /// # Errors
-    /// `InvalidArgument` for a field that the commit sets, such as `timestamp` or `txnId`, and for a
-    /// `userMetadata`, `userName` or `userId` that is not text or is given twice.
+    /// `InvalidArgument` for a field that the commit sets itself, such as `timestamp` or `txnId`; for a
+    /// `userMetadata`, `userName` or `userId` that is not a string; and if `userMetadata` is already set.
     pub fn custom_metadata(mut self, fields: Map<String, Value>) -> Result<Self> {
         for (name, value) in fields {
             if GENERATED.contains(&name.as_str()) {
@@ -101,7 +102,7 @@ impl Operation {
                 .with_hint("use another name"));
             }
             if TEXTS.contains(&name.as_str()) && !value.is_string() {
-                return Err(Error::invalid_argument(format!("the field '{name}' is text, not {value}")));
+                return Err(Error::invalid_argument(format!("the field '{name}' must be a string, not {value}")));
             }
             match value {
                 Value::String(text) if name == "userMetadata" => {
@@ -117,14 +118,14 @@ impl Operation {
         Ok(self)
     }
 
-    /// With a parameter.
+    /// Adds a parameter.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.parameters.insert(name.to_owned(), value.into());
         self
     }
 
-    /// With a figure.
+    /// Adds a metric.
     #[must_use]
     pub fn metric(mut self, name: &str, value: u64) -> Self {
         self.metrics.insert(name.to_owned(), Value::String(value.to_string()));

@@ -8,7 +8,7 @@ use crate::protocol::{Action, PartitionValues, Remove};
 use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 
-/// A `remove` for each live file.
+/// Returns a `remove` action for each live file.
 pub(super) fn removes(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<Action>> {
     let columns = FileColumns::of(&[
         FileColumn::Path,

@@ -1,13 +1,13 @@
-//! What a commit stands on: whether the log still goes on from the base of a transaction, and how far.
+//! Validation of a transaction's base: the log still continues from the version that was read.
 //!
-//! A put of `N + 1` succeeds in three cases in which nobody would ever see it, or in which it would mix two
-//! tables: the commits after the base were cleaned up behind a checkpoint; the table was dropped; it was dropped
-//! and created again. So before the first put:
+//! A put of `N + 1` would succeed in three cases in which the commit would be invisible or would mix two
+//! tables: the commits after the base were cleaned up behind a checkpoint; the table was dropped; the table
+//! was dropped and created again. These checks therefore precede the first put:
 //!
-//! - One listing from the base on shows that the base's commit is still the same object, see
+//! - One listing that starts at the base shows that the base's commit is still the same object. See
 //!   [`Snapshot::refresh`].
 //! - Every version between the base and the newest one is read and checked for a conflict. If one of them was
-//!   cleaned up, nobody can tell what it did: then only a blind append goes on, provided that protocol and
+//!   cleaned up, its changes are unknown. Then only a blind append continues, and only if protocol and
 //!   metadata are still those of the base.
 
 use super::commit::read_commit;
@@ -16,11 +16,11 @@ use crate::error::{ErrorKind, Result};
 use crate::protocol::Action;
 use crate::snapshot::Snapshot;
 
-/// Returns the version that a transaction on `base` can be committed as next, or the conflict that makes it
-/// impossible.
+/// Returns the next version as which a transaction on `base` can be committed, or the conflict that prevents
+/// it.
 ///
 /// # Errors
-/// `CorruptLog`, and the store's own.
+/// `CorruptLog`; also errors of the store.
 pub(super) fn next_version(
     base: &Snapshot,
     read: ReadSet,
@@ -35,7 +35,7 @@ pub(super) fn next_version(
     };
     for version in base.version() + 1..=newest {
         let Some(winner) = read_commit(base.storage(), version)? else {
-            return past_a_gap(base, version, read, actions);
+            return next_version_after_gap(base, version, read, actions);
         };
         if let Some(conflict) = conflict(read, actions, false, &winner) {
             return Ok(Err(conflict));
@@ -44,8 +44,8 @@ pub(super) fn next_version(
     Ok(Ok(newest + 1))
 }
 
-/// Returns the same for a log in which `version`, a version after the base, was cleaned up.
-fn past_a_gap(
+/// Does the same for a log in which `version`, a version after the base, was cleaned up.
+fn next_version_after_gap(
     base: &Snapshot,
     version: u64,
     read: ReadSet,
