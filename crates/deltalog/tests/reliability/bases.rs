@@ -1,4 +1,4 @@
-//! What a commit and a refresh stand on: the log goes on from the version that was read, without a gap, and the
+//! The base of a commit or a refresh: the log continues from the version that was read without a gap, and the
 //! table is still the same. Protocol: "Creation of New Log Entries", "Metadata Cleanup".
 
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ use crate::common::{
 
 const CHECKPOINT: u64 = 8;
 
-/// A log of 12 versions with a checkpoint.
+/// Creates a log of 12 versions with a checkpoint.
 fn log() -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     write_log(&storage, 12);
@@ -49,34 +49,35 @@ fn reason(outcome: deltalog::Result<Outcome>) -> ConflictReason {
     }
 }
 
-/// A version that was cleaned up is free, but behind the checkpoint no reader looks for it.
+/// The name of a commit that was cleaned up is free again, but readers do not read commits before the
+/// checkpoint.
 #[test]
-fn a_commit_never_goes_behind_a_checkpoint() {
+fn commits_are_never_placed_before_a_checkpoint() {
     for base in [3, 7, 8, 9] {
-        for first_left in [base, base + 1, 6, 8, 9] {
+        for first_kept in [base, base + 1, 6, 8, 9] {
             let (_, storage) = log();
             let snapshot = open(&storage, base);
             let (append, overwrite) = (
                 append(&snapshot, "new", &environment()),
                 overwrite(&snapshot, "new", &environment()).unwrap(),
             );
-            delete_commits(&storage, 0..=(first_left - 1).min(CHECKPOINT));
-            let expected = if first_left <= base + 1 || base >= CHECKPOINT {
+            delete_commits(&storage, 0..=(first_kept - 1).min(CHECKPOINT));
+            let expected = if first_kept <= base + 1 || base >= CHECKPOINT {
                 ConflictReason::FilesChanged
             } else {
                 ConflictReason::LogCleanedUp
             };
-            assert_eq!(reason(overwrite.commit()), expected, "{base}, {first_left}");
+            assert_eq!(reason(overwrite.commit()), expected, "{base}, {first_kept}");
             assert_eq!(newest(&storage).version(), 11);
-            assert_eq!(append.commit_or_fail().unwrap().version, 12, "{base}, {first_left}");
-            assert!(paths(&newest(&storage)).contains(&"new".to_owned()), "{base}, {first_left}");
+            assert_eq!(append.commit_or_fail().unwrap().version, 12, "{base}, {first_kept}");
+            assert!(paths(&newest(&storage)).contains(&"new".to_owned()), "{base}, {first_kept}");
         }
     }
 }
 
-/// What was cleaned up may have changed the table: the checkpoint tells.
+/// Commits that were cleaned up may have changed the metadata, which the checkpoint shows.
 #[test]
-fn an_append_over_a_gap_sees_a_change_of_the_metadata() {
+fn appends_across_a_gap_detect_metadata_changes() {
     let (_, storage) = empty();
     write_log(&storage, 12);
     let properties = BTreeMap::from([("delta.appendOnly".to_owned(), "true".to_owned())]);
@@ -88,7 +89,7 @@ fn an_append_over_a_gap_sees_a_change_of_the_metadata() {
 }
 
 #[test]
-fn the_progress_of_an_application_is_not_recorded_over_a_gap() {
+fn progress_of_an_application_is_not_recorded_across_a_gap() {
     let (_, storage) = log();
     let mut append = append(&open(&storage, 3), "new", &environment());
     append.record_progress("app", 1);
@@ -96,7 +97,8 @@ fn the_progress_of_an_application_is_not_recorded_over_a_gap() {
     assert_eq!(reason(append.commit()), ConflictReason::LogCleanedUp);
 }
 
-/// The bases that a table may have been read at: with its own commit, and with a checkpoint only.
+/// Returns tables with the snapshot that was read. The commit of the snapshot's version may exist, or only
+/// its checkpoint.
 fn bases() -> impl Iterator<Item = (Storage, Snapshot)> {
     [(3, false), (CHECKPOINT, false), (CHECKPOINT, true), (11, true)].into_iter().map(
         |(version, cleaned_up)| {
@@ -111,7 +113,7 @@ fn bases() -> impl Iterator<Item = (Storage, Snapshot)> {
 }
 
 #[test]
-fn nothing_is_committed_to_a_table_that_was_dropped() {
+fn nothing_is_committed_to_a_dropped_table() {
     for (storage, base) in bases() {
         let (append, overwrite) =
             (append(&base, "new", &environment()), overwrite(&base, "new", &environment()).unwrap());
@@ -123,9 +125,9 @@ fn nothing_is_committed_to_a_table_that_was_dropped() {
     }
 }
 
-/// The other table has fewer versions, as many, one more, or many more.
+/// The other table has fewer versions, the same number, one more, or many more.
 #[test]
-fn nothing_is_committed_to_another_table_at_the_same_place() {
+fn nothing_is_committed_to_another_table_at_the_same_location() {
     for versions in [1, 4, 5, 8, 9, 10, 12, 13, 20] {
         for with_checkpoint in [false, true] {
             for (storage, base) in bases() {
@@ -153,21 +155,21 @@ fn nothing_is_committed_to_another_table_at_the_same_place() {
 }
 
 #[test]
-fn a_handle_goes_on_over_a_clean_up() {
-    for first_left in 3..=9 {
+fn a_snapshot_refreshes_across_a_cleanup() {
+    for first_kept in 3..=9 {
         for base in [1, 3, 8, 9] {
             let (_, storage) = log();
             let held = open(&storage, base);
-            delete_commits(&storage, 0..=(first_left - 1));
+            delete_commits(&storage, 0..=(first_kept - 1));
             let refreshed = held.refresh().unwrap();
-            assert_eq!((refreshed.version(), paths(&refreshed).len()), (11, 11), "{base}, {first_left}");
+            assert_eq!((refreshed.version(), paths(&refreshed).len()), (11, 11), "{base}, {first_kept}");
         }
     }
 }
 
-/// A listing that lags behind shows neither the base nor what follows.
+/// A lagging listing shows neither the base nor the commits after it.
 #[test]
-fn a_listing_that_lags_behind_is_no_drop() {
+fn a_lagging_listing_is_not_taken_for_a_dropped_table() {
     let (store, storage) = empty();
     write_log(&storage, 6);
     let base = newest(&storage);
@@ -190,9 +192,9 @@ fn an_append_costs_a_listing_and_a_put() {
     assert_eq!(calls, [Op::List, Op::Create]);
 }
 
-/// What has been committed since is read, and no put is tried where a commit is known to be.
+/// Later commits are read, and no version that is known to exist is put.
 #[test]
-fn a_late_append_reads_what_was_committed_since() {
+fn an_append_reads_the_commits_after_its_base() {
     let (store, storage) = log();
     let base = newest(&storage);
     write_commit(&storage, 12, &[add_line("12.parquet")]);

@@ -1,4 +1,4 @@
-//! Checkpoints of every form, whole and damaged. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V2
+//! Intact and damaged checkpoints of every form. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V2
 //! Spec", "Sidecar Files".
 
 use std::collections::BTreeMap;
@@ -10,6 +10,7 @@ use deltalog::engine::predicate::{ParseMode, parse};
 use deltalog::engine::scan::FileListing;
 use deltalog::{ErrorKind, Snapshot, Storage};
 use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::json;
 
 use crate::common::forms::{FORMS, Form, rewrite};
@@ -17,14 +18,14 @@ use crate::common::oracle::Table;
 use crate::common::store::{FaultyStore, Op};
 use crate::common::warnings::warnings;
 use crate::common::{add_line, empty, environment, live, paths, write_commit, write_log};
-use crate::histories::{expected, history, seen, write_history};
+use crate::histories::{contents, expected, history, write_history};
 
 fn checkpoint(storage: &Storage, version: u64, form: Form) -> Vec<String> {
     write_checkpoint(&Snapshot::open(storage, Some(version)).unwrap(), &environment()).unwrap();
     rewrite(storage, version, form)
 }
 
-/// A log of `versions` commits, a file each but the first, with checkpoints of `forms`.
+/// Creates a log of `versions` commits with checkpoints of `forms`. Each commit except the first adds a file.
 fn log(versions: u64, forms: &[(u64, Form)]) -> (FaultyStore, Storage, Vec<String>) {
     let (store, storage) = empty();
     write_log(&storage, versions);
@@ -46,41 +47,49 @@ fn names(versions: std::ops::Range<u64>) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// A checkpoint says the same in every form, and so does the one that is written on top of it.
+    /// A checkpoint has the same contents in every form, and so does a checkpoint based on it.
     #[test]
-    fn every_form_says_the_same(history in history(), at in any::<prop::sample::Index>(), form in prop::sample::select(&FORMS[..])) {
+    fn every_form_has_the_same_contents(
+        history in history(), at in any::<Index>(), form in prop::sample::select(&FORMS[..]),
+    ) {
         let storage = write_history(&history);
         let version = at.index(history.len()) as u64;
         checkpoint(&storage, version, form);
         let tables: Vec<_> = (0..history.len() as u64).map(|version| Table::at(&storage, version)).collect();
         clean_up_to(&storage, version);
         for version in version..history.len() as u64 {
-            prop_assert_eq!(seen(&Snapshot::open(&storage, Some(version)).unwrap()), expected(&tables[version as usize]));
+            let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
+            prop_assert_eq!(contents(&snapshot), expected(&tables[version as usize]));
         }
         let last = history.len() as u64 - 1;
         write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment()).unwrap();
         let opened = Snapshot::open(&storage, None).unwrap();
         prop_assert_eq!(opened.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version), Some(last));
-        prop_assert_eq!(seen(&opened), expected(&tables[last as usize]));
+        prop_assert_eq!(contents(&opened), expected(&tables[last as usize]));
     }
 
-    /// Whatever happens to a file of a checkpoint: an error, or the files as they are. Bytes of values may
-    /// change unnoticed, so only cuts are compared.
+    /// A truncated file of a checkpoint never changes the file list. Only truncation is tested here, because
+    /// changed bytes of values may go unnoticed.
     #[test]
-    fn a_cut_off_file_changes_nothing(form in prop::sample::select(&FORMS[..]), which in any::<prop::sample::Index>(), cut in any::<prop::sample::Index>()) {
+    fn truncated_files_change_nothing(
+        form in prop::sample::select(&FORMS[..]), which in any::<Index>(), cut in any::<Index>(),
+    ) {
         let (_, storage, files) = log(9, &[(5, form)]);
         let file = &files[which.index(files.len())];
         let bytes = storage.read(file).unwrap();
         let end = cut.index(bytes.len());
-        // Lines that are whole are a whole text: what is missing then is told by the actions that every V2
-        // checkpoint has.
         storage.put(file, bytes.slice(..end)).unwrap();
         let snapshot = Snapshot::open(&storage, None).unwrap();
-        prop_assert_eq!(paths(&snapshot), if lacks_only_files(&bytes[..end], form) { paths(&snapshot) } else { names(1..9) });
+        let found = paths(&snapshot);
+        if !lacks_only_files(&bytes[..end], form) {
+            prop_assert_eq!(found, names(1..9));
+        }
     }
 
     #[test]
-    fn changed_bytes_are_no_panic(form in prop::sample::select(&FORMS[..]), which in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
+    fn changed_bytes_never_panic(
+        form in prop::sample::select(&FORMS[..]), which in any::<Index>(), at in any::<Index>(), byte: u8,
+    ) {
         let (_, storage, files) = log(9, &[(5, form)]);
         let file = &files[which.index(files.len())];
         let mut bytes = storage.read(file).unwrap().to_vec();
@@ -93,7 +102,8 @@ proptest! {
     }
 }
 
-/// A JSON checkpoint without sidecars that lost lines of files at its end only: nothing in it can tell.
+/// Returns whether `bytes` is a JSON checkpoint without sidecars that lacks only file actions at its end. Such
+/// a loss cannot be detected: the lines are complete, and so are the actions that every V2 checkpoint has.
 fn lacks_only_files(bytes: &[u8], form: Form) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let ends_with_a_line = text.ends_with('\n')
@@ -105,7 +115,7 @@ fn lacks_only_files(bytes: &[u8], form: Form) -> bool {
 }
 
 #[test]
-fn a_damaged_checkpoint_is_replaced_and_said_so() {
+fn a_damaged_checkpoint_is_replaced_with_a_warning() {
     for form in FORMS {
         for damage in [
             "",
@@ -118,17 +128,17 @@ fn a_damaged_checkpoint_is_replaced_and_said_so() {
             for file in &files[1..] {
                 let bytes = storage.read(file).unwrap();
                 storage.put(file, damage.to_owned().into()).unwrap();
-                let (said, snapshot) = warnings(|| {
+                let (logged, snapshot) = warnings(|| {
                     let snapshot = Snapshot::open(&storage, None).unwrap();
                     assert_eq!(paths(&snapshot), names(1..9), "{form:?} {file} {damage}");
                     snapshot
                 });
                 let is_listed =
                     snapshot.segment().checkpoint.as_ref().map(|checkpoint| checkpoint.version) == Some(5);
-                // What the listing shows to be empty is no checkpoint at all.
+                // A file that is empty in the listing is ignored without a warning.
                 assert!(
-                    !is_listed || said.iter().any(|line| line.contains(file.rsplit('/').next().unwrap())),
-                    "{form:?} {file}: {said:?}"
+                    !is_listed || logged.iter().any(|line| line.contains(file.rsplit('/').next().unwrap())),
+                    "{form:?} {file}: {logged:?}"
                 );
                 storage.put(file, bytes).unwrap();
             }
@@ -137,7 +147,7 @@ fn a_damaged_checkpoint_is_replaced_and_said_so() {
 }
 
 #[test]
-fn a_missing_file_is_replaced_too() {
+fn a_checkpoint_with_a_missing_file_is_replaced() {
     for form in FORMS {
         let (_, storage, files) = log(9, &[(5, form)]);
         for file in &files {
@@ -149,12 +159,12 @@ fn a_missing_file_is_replaced_too() {
     }
 }
 
-/// The file goes after the snapshot was opened, as a clean-up does it.
+/// A cleanup may delete the checkpoint after the snapshot was opened.
 #[test]
-fn a_checkpoint_that_goes_while_a_handle_is_held_is_replaced() {
+fn a_checkpoint_deleted_under_an_open_snapshot_is_replaced() {
     for form in FORMS {
         let (_, storage, files) = log(9, &[(5, form)]);
-        // The commits say protocol and metadata, so that opening does not touch the checkpoint.
+        // The commits contain protocol and metadata, so opening the snapshot does not read the checkpoint.
         write_commit(&storage, 9, &crate::common::first_lines(&BTreeMap::new()));
         let snapshot = Snapshot::open(&storage, None).unwrap();
         files.iter().for_each(|file| storage.delete(file).unwrap());
@@ -164,7 +174,7 @@ fn a_checkpoint_that_goes_while_a_handle_is_held_is_replaced() {
 }
 
 #[test]
-fn without_anything_to_replace_it_the_error_names_the_file() {
+fn errors_of_an_irreplaceable_checkpoint_name_the_file() {
     for form in FORMS {
         let (_, storage, files) = log(9, &[(5, form)]);
         clean_up_to(&storage, 5);
@@ -176,9 +186,9 @@ fn without_anything_to_replace_it_the_error_names_the_file() {
     }
 }
 
-/// One damaged checkpoint after the other, down to the commits.
+/// Each damaged checkpoint is replaced by the next older one, and the last by the commits.
 #[test]
-fn the_next_one_may_be_damaged_too() {
+fn several_damaged_checkpoints_are_replaced() {
     let (_, storage, files) =
         log(12, &[(3, Form::UuidJson(2)), (6, Form::Parts(2)), (9, Form::ClassicV2(1))]);
     for file in files.iter().rev() {
@@ -189,10 +199,10 @@ fn the_next_one_may_be_damaged_too() {
     }
 }
 
-/// What is broken in a column of file actions shows only when they are read: before a row of it was handed
-/// out nothing is lost, and afterwards it is an error once.
+/// A damaged column of file actions is detected only when it is read. If no row was returned before, the
+/// checkpoint is replaced. Otherwise the first listing fails, and the next one succeeds.
 #[test]
-fn a_damaged_column_is_found_when_files_are_listed() {
+fn damaged_columns_are_detected_when_files_are_listed() {
     let (_, storage, files) = log(9, &[(6, Form::Classic)]);
     let broken = rewrite(&storage, 6, Form::UuidParquet(1)).pop().unwrap();
     assert_ne!(files[0], broken);
@@ -200,7 +210,7 @@ fn a_damaged_column_is_found_when_files_are_listed() {
     let pages: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(b".parquet")).collect();
     for (index, page) in pages.iter().enumerate() {
         let mut damaged = bytes.clone();
-        // The length of the text before it: the page can no longer be taken apart.
+        // Overwrite the length that precedes the text, so that the page cannot be decoded.
         damaged[page - 5..*page - 1].fill(0xff);
         storage.put(&broken, damaged.into()).unwrap();
         let snapshot = Snapshot::open(&storage, None).unwrap();
@@ -208,12 +218,12 @@ fn a_damaged_column_is_found_when_files_are_listed() {
             Ok(files) => assert_eq!(files.len(), 8, "{index}"),
             Err(error) => assert_eq!(error.kind(), ErrorKind::CorruptLog, "{index}: {error}"),
         }
-        assert_eq!(paths(&snapshot), names(1..9), "the second time it starts from the commits: {index}");
+        assert_eq!(paths(&snapshot), names(1..9), "the second listing starts from the commits: {index}");
     }
 }
 
 #[test]
-fn sidecars_elsewhere_are_refused() {
+fn sidecars_outside_their_directory_are_refused() {
     for path in [
         "../../outside.parquet",
         "/etc/x.parquet",
@@ -240,9 +250,9 @@ fn sidecars_elsewhere_are_refused() {
     }
 }
 
-/// "Multiple checkpoints could exist for the same table version": any complete one will do.
+/// "Multiple checkpoints could exist for the same table version": any complete one is sufficient.
 #[test]
-fn of_several_at_one_version_any_will_do() {
+fn any_of_several_checkpoints_of_a_version_is_sufficient() {
     let (_, storage) = empty();
     write_log(&storage, 9);
     let mut sets = Vec::new();
@@ -262,7 +272,7 @@ fn of_several_at_one_version_any_will_do() {
 }
 
 #[test]
-fn the_cheapest_is_preferred() {
+fn the_cheapest_checkpoint_is_preferred() {
     let (_, storage) = empty();
     write_log(&storage, 9);
     let kinds = [
@@ -285,7 +295,7 @@ fn the_cheapest_is_preferred() {
     }
 }
 
-/// Opening and listing: each file once, and of a checkpoint nothing that is not needed.
+/// Opening a snapshot and listing its files reads each file once.
 #[test]
 fn no_file_is_read_twice() {
     for form in FORMS {
@@ -298,11 +308,11 @@ fn no_file_is_read_twice() {
         let mut read: Vec<_> =
             calls.iter().filter(|call| call.op == Op::Get).map(|call| call.path.clone()).collect();
         read.sort();
-        // The hint, three commits, and what the checkpoint is made of.
+        // The hint, three commits, and the files of the checkpoint.
         assert_eq!(read.len(), 1 + 3 + files.len(), "{form:?}: {read:?}");
         assert!(read.windows(2).all(|pair| pair[0] != pair[1]), "{form:?}: {read:?}");
         assert_eq!(calls.iter().filter(|call| call.op == Op::List).count(), 1);
-        // A refresh keeps what is open.
+        // A refresh keeps the open files of the checkpoint.
         write_commit(&storage, 9, &[add_line("9.parquet")]);
         store.take_calls();
         snapshot.refresh().unwrap();
@@ -311,7 +321,7 @@ fn no_file_is_read_twice() {
 }
 
 #[test]
-fn a_listing_that_shows_files_twice_changes_nothing() {
+fn duplicates_in_a_listing_change_nothing() {
     for form in FORMS {
         let (store, storage, files) = log(9, &[(5, form)]);
         let held = Snapshot::open(&storage, Some(6)).unwrap();
@@ -320,21 +330,24 @@ fn a_listing_that_shows_files_twice_changes_nothing() {
         assert_eq!(paths(&held.refresh().unwrap()), names(1..9), "{form:?}");
         storage.put(&files[0], "PAR1".into()).unwrap();
         assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?}");
-        // A part that is shown twice does not stand for the one that is missing.
+        // A duplicate of one part does not count as another part, which is missing.
         storage.delete(&files[0]).unwrap();
         assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()), names(1..9), "{form:?}");
     }
 }
 
-/// A hint at a V2 checkpoint, with and without its checksum, right and wrong. Protocol: "Last Checkpoint File
-/// Schema".
+/// Correct and wrong hints, with and without a checksum. Protocol: "Last Checkpoint File Schema".
 #[test]
-fn hints_at_v2_checkpoints() {
+fn hints_never_change_which_v2_checkpoint_is_used() {
     let (_, storage, files) = log(9, &[(3, Form::UuidJson(1)), (6, Form::UuidJson(2))]);
     let name = files[2].rsplit('/').next().unwrap();
+    let v2 = json!({
+        "path": name, "sizeInBytes": 1, "modificationTime": 2, "nonFileActions": [], "sidecarFiles": [],
+    });
+    let missing = json!({"path": "gone.json", "sizeInBytes": 1, "modificationTime": 2});
     let hints = [
-        json!({"version": 6, "size": 8, "v2Checkpoint": {"path": name, "sizeInBytes": 1, "modificationTime": 2, "nonFileActions": [], "sidecarFiles": []}}),
-        json!({"version": 6, "size": 8, "v2Checkpoint": {"path": "gone.json", "sizeInBytes": 1, "modificationTime": 2}}),
+        json!({"version": 6, "size": 8, "v2Checkpoint": v2}),
+        json!({"version": 6, "size": 8, "v2Checkpoint": missing}),
         json!({"version": 6, "size": 8, "v2Checkpoint": 7, "tags": [], "checkpointSchema": "?"}),
         json!({"version": 6, "size": 8, "checksum": "00000000000000000000000000000000"}),
         json!({"version": 3, "size": 8}),
@@ -352,16 +365,20 @@ fn hints_at_v2_checkpoints() {
     }
 }
 
-/// "Parquet files of actions" say nothing of row groups: one that several threads share lists what a filter
-/// over all files does.
+/// If several threads share a row group, each matching file is listed once and in order.
 #[test]
-fn a_row_group_that_threads_share_is_listed_once() {
+fn files_of_a_row_group_shared_by_threads_are_listed_once() {
     let (_, storage) = empty();
     write_log(&storage, 1);
     let adds: Vec<String> = (0..60_000)
         .map(|id| {
-            let stats = json!({"numRecords": 1, "minValues": {"id": id}, "maxValues": {"id": id}, "nullCount": {"id": 0}}).to_string();
-            let add = json!({"path": format!("{id}.parquet"), "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true, "stats": stats});
+            let stats = json!({
+                "numRecords": 1, "minValues": {"id": id}, "maxValues": {"id": id}, "nullCount": {"id": 0},
+            });
+            let add = json!({
+                "path": format!("{id}.parquet"), "partitionValues": {}, "size": 1,
+                "modificationTime": 1, "dataChange": true, "stats": stats.to_string(),
+            });
             json!({ "add": add }).to_string()
         })
         .collect();
@@ -383,7 +400,7 @@ fn a_row_group_that_threads_share_is_listed_once() {
             .unwrap()
             .map(|path| path.unwrap().to_string())
             .collect();
-        // A commit's last line comes first.
+        // The last line of a commit comes first.
         assert!(
             listed.iter().eq(&expected.rev().map(|id| format!("{id}.parquet")).collect::<Vec<_>>()),
             "{sql}: {} files",

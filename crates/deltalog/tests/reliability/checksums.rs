@@ -1,5 +1,5 @@
-//! Version checksum files: what they answer, and when they are not believed. Protocol: "Version Checksum
-//! File".
+//! Version checksum files: the questions that they answer, and when they are ignored. Protocol: "Version
+//! Checksum File".
 
 use std::collections::BTreeMap;
 
@@ -14,9 +14,13 @@ use crate::common::{empty, environment, first_lines, live, write_commit, write_l
 
 fn checksum(files: u64) -> Value {
     let mut text = json!({
-        "txnId": "t7", "tableSizeBytes": files, "numFiles": files, "numMetadata": 1, "numProtocol": 1, "setTransactions": [], "domainMetadata": [],
-        "fileSizeHistogram": {"sortedBinBoundaries": [0, 1, 2], "fileCounts": [0, files, 0], "totalBytes": [0, files, 0]},
-        "numDeletedRecordsOpt": 0, "numDeletionVectorsOpt": 0, "deletedRecordCountsHistogramOpt": {"deletedRecordCounts": [files, 0, 0, 0, 0, 0, 0, 0, 0, 0]},
+        "txnId": "t7", "tableSizeBytes": files, "numFiles": files, "numMetadata": 1, "numProtocol": 1,
+        "setTransactions": [], "domainMetadata": [],
+        "fileSizeHistogram": {
+            "sortedBinBoundaries": [0, 1, 2], "fileCounts": [0, files, 0], "totalBytes": [0, files, 0],
+        },
+        "numDeletedRecordsOpt": 0, "numDeletionVectorsOpt": 0,
+        "deletedRecordCountsHistogramOpt": {"deletedRecordCounts": [files, 0, 0, 0, 0, 0, 0, 0, 0, 0]},
     });
     for line in first_lines(&BTreeMap::new()) {
         let line: Value = serde_json::from_str(&line).unwrap();
@@ -30,7 +34,7 @@ fn put(storage: &Storage, version: u64, text: impl ToString) {
     storage.put(&LogFileName::Checksum(version).path(), text.to_string().into()).unwrap();
 }
 
-/// Eight versions, seven files, a checkpoint at 5, and the checksum of version 7.
+/// Creates a log with eight versions, seven files, a checkpoint at version 5, and the checksum of version 7.
 fn log() -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     write_log(&storage, 7);
@@ -43,21 +47,20 @@ fn log() -> (FaultyStore, Storage) {
 }
 
 #[test]
-fn it_answers_in_place_of_the_checkpoint() {
+fn a_checksum_replaces_reading_the_checkpoint() {
     let (store, storage) = log();
     let snapshot = Snapshot::open(&storage, None).unwrap();
     assert_eq!(snapshot.totals().unwrap(), Totals { files: 7, bytes: 7 });
     let calls = store.take_calls();
     assert!(calls.iter().all(|call| !call.path.contains("checkpoint.parquet")), "{calls:?}");
-    // The hint, two commits, the checksum.
+    // The hint, two commits, and the checksum.
     assert_eq!(calls.iter().filter(|call| call.op == Op::Get).count(), 4, "{calls:?}");
     assert_eq!(live(&snapshot).unwrap().len(), 7);
     assert!(snapshot.verify().unwrap().is_ok());
 }
 
-/// Of another version it says nothing about this one.
 #[test]
-fn only_of_just_this_version() {
+fn checksums_of_other_versions_are_not_used() {
     let (_, storage) = log();
     put(&storage, 6, checksum(100));
     assert_eq!(Snapshot::open(&storage, Some(5)).unwrap().totals().unwrap().files, 5);
@@ -69,7 +72,7 @@ fn only_of_just_this_version() {
 }
 
 #[test]
-fn what_cannot_be_understood_or_believed_is_passed_over() {
+fn malformed_and_implausible_checksums_are_ignored() {
     let whole = checksum(100).to_string();
     let foreign_metadata =
         whole.replace("00000000-0000-0000-0000-000000000000", "11111111-1111-1111-1111-111111111111");
@@ -85,19 +88,18 @@ fn what_cannot_be_understood_or_believed_is_passed_over() {
     ] {
         let (_, storage) = log();
         put(&storage, 7, &text);
-        let (said, files) = warnings(|| Snapshot::open(&storage, None).unwrap().totals().unwrap().files);
+        let (logged, files) = warnings(|| Snapshot::open(&storage, None).unwrap().totals().unwrap().files);
         assert_eq!(files, 7, "{text}");
         assert_eq!(
-            said.iter().any(|line| line.contains("00000000000000000007.crc")),
+            logged.iter().any(|line| line.contains("00000000000000000007.crc")),
             is_warned,
-            "{text}: {said:?}"
+            "{text}: {logged:?}"
         );
     }
 }
 
-/// Each field that is wrong is named, and no other.
 #[test]
-fn verifying_names_what_differs() {
+fn verification_names_exactly_the_fields_that_differ() {
     let (_, storage) = log();
     let right = checksum(7);
     let wrong = [
@@ -128,7 +130,10 @@ fn verifying_names_what_differs() {
         (
             "allFiles",
             "allFiles",
-            json!([{"path": "7.parquet", "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": false}]),
+            json!([{
+                "path": "7.parquet", "partitionValues": {}, "size": 1, "modificationTime": 1,
+                "dataChange": false,
+            }]),
         ),
     ];
     for (field, named, value) in wrong {

@@ -1,5 +1,5 @@
-//! An acknowledged commit is in the log exactly once, whatever becomes of the store's answers. Protocol:
-//! "Creation of New Log Entries".
+//! An acknowledged commit is in the log exactly once, even if answers of the store are lost or wrong.
+//! Protocol: "Creation of New Log Entries".
 
 use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::transaction::find_commit;
@@ -22,8 +22,8 @@ fn fail_creates(store: &FaultyStore, times: usize, fault: Fault) {
     });
 }
 
-/// Appends under `fault` of the first `times` creates, and expects the commit to stand at version 2, once.
-fn stands_after(times: usize, fault: Fault) {
+/// Appends while the first `times` creates meet `fault`; checks that the commit exists once, as version 2.
+fn commits_once_after(times: usize, fault: Fault) {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
     fail_creates(&store, times, fault);
@@ -36,22 +36,22 @@ fn stands_after(times: usize, fault: Fault) {
 
 #[test]
 fn an_answer_lost_after_the_effect_is_read_back() {
-    stands_after(1, Fault::LostAfter);
+    commits_once_after(1, Fault::LostAfter);
 }
 
 #[test]
 fn an_answer_lost_before_the_effect_is_put_again() {
-    stands_after(1, Fault::LostBefore);
-    stands_after(3, Fault::LostBefore);
+    commits_once_after(1, Fault::LostBefore);
+    commits_once_after(3, Fault::LostBefore);
 }
 
-/// A client that repeats its own put is told "already exists" by its own first put.
+/// A client that retries its own put receives "already exists" because its first put succeeded.
 #[test]
-fn already_exists_from_an_own_put_is_a_victory() {
-    stands_after(1, Fault::ExistsAfter);
+fn already_exists_after_an_own_put_is_a_success() {
+    commits_once_after(1, Fault::ExistsAfter);
 }
 
-/// A 409 that is taken for "exists" while nobody holds the version.
+/// The store answers "already exists", for example with status 409, although the version does not exist.
 #[test]
 fn already_exists_without_a_commit_is_put_again() {
     let (store, storage) = table(&["a"]);
@@ -68,9 +68,9 @@ fn already_exists_without_a_commit_is_put_again() {
     assert_eq!((creates, versions_of(&storage, &committed)), (2, vec![2]));
 }
 
-/// The create has its effect and says "exists", and the first read-back gets no answer.
+/// The create takes effect but returns "already exists", and the first attempt to read back gets no answer.
 #[test]
-fn a_read_back_without_an_answer_is_tried_again() {
+fn reading_back_is_retried_if_there_is_no_answer() {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
     let (mut creates, mut reads) = (1, 1);
@@ -91,7 +91,7 @@ fn a_read_back_without_an_answer_is_tried_again() {
 }
 
 #[test]
-fn the_same_for_the_first_commit() {
+fn a_lost_answer_to_the_first_commit_is_read_back() {
     for fault in [Fault::LostAfter, Fault::LostBefore, Fault::ExistsAfter] {
         let (store, storage) = empty();
         let transaction = creation(&storage, &environment());
@@ -103,9 +103,9 @@ fn the_same_for_the_first_commit() {
     }
 }
 
-/// The answer is lost, and another writer's commit is what stands there: rebase.
+/// The answer is lost, and the version belongs to another writer: the append moves to the next version.
 #[test]
-fn a_lost_answer_may_hide_a_defeat() {
+fn a_lost_answer_may_hide_the_commit_of_another_writer() {
     let (store, storage) = table(&["a"]);
     let base = Snapshot::open(&storage, None).unwrap();
     append(&base, "winner", &environment()).commit_or_fail().unwrap();
@@ -124,8 +124,8 @@ fn uuids_from(first: u128) -> deltalog::Environment {
     deltalog::Environment::new(|| crate::common::NOW_MS, move || uuid::Uuid::from_u128(first))
 }
 
-/// Appends to version 1 while the first create meets `fault` and every read-back of version 2 meets `reads`.
-fn unknown(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
+/// Appends to version 1 while the first create meets `fault` and every read of version 2 meets `reads`.
+fn fail_append(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     let (store, storage) = table(&["a"]);
     storage.put("b", "data".into()).unwrap();
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &uuids_from(1));
@@ -144,29 +144,29 @@ fn unknown(fault: Fault, reads: Fault) -> (Storage, deltalog::Error) {
     (storage, error)
 }
 
-/// Also where the store says that the commit was there before: a client that repeats its own put is told so by
-/// its own first put.
+/// This includes the answer "already exists", which a client that retries receives because of its own first
+/// put.
 #[test]
-fn when_reading_back_fails_the_state_is_unknown() {
+fn the_state_is_unknown_if_reading_back_fails() {
     let faults = [
         (Fault::LostAfter, true),
         (Fault::LostBefore, false),
         (Fault::ExistsAfter, true),
         (Fault::ExistsBefore, false),
     ];
-    for (fault, stands) in faults {
+    for (fault, is_committed) in faults {
         for reads in [Fault::LostBefore, Fault::Denied] {
-            let (storage, error) = unknown(fault, reads);
+            let (storage, error) = fail_append(fault, reads);
             assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{fault:?}, {reads:?}: {error:?}");
             assert_eq!((error.version(), error.transaction_id()), (Some(2), Some(FIRST_ID)));
             let reason = if reads == Fault::Denied { "access_denied" } else { "no_answer" };
             assert_eq!(error.reason(), Some(reason), "{error}");
             assert!(error.to_string().contains(FIRST_ID), "{error}");
             assert!(error.hint().unwrap().contains("find_commit"), "{error}");
-            // What the hint says is how to find out.
+            // The hint shows how to find out.
             let found = find_commit(&storage, error.transaction_id().unwrap()).unwrap();
-            assert_eq!(found, stands.then_some(2));
-            assert_eq!(versions_with(&storage, FIRST_ID), if stands { vec![2] } else { vec![] });
+            assert_eq!(found, is_committed.then_some(2));
+            assert_eq!(versions_with(&storage, FIRST_ID), if is_committed { vec![2] } else { vec![] });
             assert_eq!(
                 storage.read("b").unwrap(),
                 "data",
@@ -176,9 +176,9 @@ fn when_reading_back_fails_the_state_is_unknown() {
     }
 }
 
-/// What is at the version cannot be read as a commit: it may be a part of our own.
+/// A damaged file at the version may be a part of our own commit.
 #[test]
-fn a_commit_that_is_read_back_damaged_leaves_it_unknown() {
+fn the_state_is_unknown_if_the_commit_read_back_is_damaged() {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &uuids_from(1));
     store.hide("02.json");
@@ -188,9 +188,10 @@ fn a_commit_that_is_read_back_damaged_leaves_it_unknown() {
     assert_eq!((error.transaction_id(), error.reason()), (Some(FIRST_ID), Some("unreadable")));
 }
 
-/// The store says "already exists" and shows nothing, then it refuses: the first put may still be under way.
+/// The store answers "already exists" but shows no commit, and then denies the next put. The first put may
+/// still be in flight.
 #[test]
-fn permission_denied_after_already_exists_leaves_it_unknown() {
+fn the_state_is_unknown_if_permission_is_denied_after_already_exists() {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
     let mut creates = 0;
@@ -202,9 +203,9 @@ fn permission_denied_after_already_exists_leaves_it_unknown() {
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
 }
 
-/// Commits are found by their id wherever they are in the log, also where a listing lags.
+/// Commits are found by id anywhere in the log, even if the listing lags behind.
 #[test]
-fn a_commit_is_found_by_its_transaction_id() {
+fn commits_are_found_by_transaction_id() {
     let (_, nothing) = empty();
     assert_eq!(find_commit(&nothing, FIRST_ID).unwrap(), None, "there is no table");
     let (store, storage) = table(&[]);
@@ -230,7 +231,7 @@ fn a_commit_is_found_by_its_transaction_id() {
 }
 
 #[test]
-fn a_store_that_never_answers_leaves_it_unknown() {
+fn the_state_is_unknown_if_the_store_never_answers() {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
     fail_creates(&store, usize::MAX, Fault::LostBefore);
@@ -247,13 +248,13 @@ fn permission_denied_means_that_nothing_was_committed() {
     let creates = store.take_calls().into_iter().filter(|call: &Call| call.op == Op::Create).count();
     store.heal();
     assert_eq!(error.kind(), ErrorKind::PermissionDenied, "{error:?}");
-    assert_eq!(creates, 1, "a refusal is not tried again");
+    assert_eq!(creates, 1, "a denied put is not retried");
     assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 1);
 }
 
-/// The first put's answer was lost, and it may still be under way when the second is refused.
+/// The answer to the first put was lost, so it may still be in flight when the second put is denied.
 #[test]
-fn permission_denied_after_a_lost_answer_leaves_it_unknown() {
+fn the_state_is_unknown_if_permission_is_denied_after_a_lost_answer() {
     let (store, storage) = table(&["a"]);
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "b", &environment());
     let mut creates = 0;
@@ -265,25 +266,25 @@ fn permission_denied_after_a_lost_answer_leaves_it_unknown() {
     assert_eq!(error.kind(), ErrorKind::CommitStateUnknown, "{error:?}");
 }
 
-/// A refused put may have had its effect: a local file system may refuse to sync the directory after the commit was
-/// linked into it, and a client may have repeated a put whose answer was lost with credentials that expired.
+/// A denied put may have taken effect. A local file system may deny syncing the directory after the commit was linked
+/// into it, and a client may retry a put whose answer was lost with expired credentials.
 #[test]
-fn a_refusal_after_the_effect_is_read_back() {
-    stands_after(1, Fault::DeniedAfter);
+fn a_put_that_is_denied_after_its_effect_is_read_back() {
+    commits_once_after(1, Fault::DeniedAfter);
 }
 
-/// A log whose first versions were cleaned up must not get a version 0 again.
+/// A log whose first versions were cleaned up must not get another version 0.
 #[test]
-fn a_table_is_not_made_over_a_log_without_its_first_version() {
+fn tables_are_not_created_over_a_log_without_its_first_version() {
     let (_, storage) = table(&["a"]);
     storage.delete("_delta_log/00000000000000000000.json").unwrap();
     assert_eq!(try_creation(&storage, &environment()).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// After the put nothing makes a failure of it, not even a panic: here of the clock, which the checkpoint asks for
-/// the time once more.
+/// Nothing after the put makes a commit fail, not even a panic. Here the clock panics when the checkpoint
+/// reads it.
 #[test]
-fn a_commit_survives_a_panic_of_its_checkpoint() {
+fn a_commit_succeeds_even_if_its_checkpoint_panics() {
     let (_, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
     let calls = std::sync::atomic::AtomicUsize::new(0);
     let panics = deltalog::Environment::new(
@@ -294,9 +295,9 @@ fn a_commit_survives_a_panic_of_its_checkpoint() {
         || uuid::Uuid::from_u128(7),
     );
     let transaction = append(&Snapshot::open(&storage, None).unwrap(), "j", &panics);
-    let (said, committed) = crate::common::warnings::warnings(|| transaction.commit_or_fail().unwrap());
+    let (logged, committed) = crate::common::warnings::warnings(|| transaction.commit_or_fail().unwrap());
     assert_eq!(committed.version, 10);
     assert_eq!(versions_of(&storage, &committed), [10]);
-    assert!(said.iter().any(|line| line.contains("the clock panics")), "{said:?}");
+    assert!(logged.iter().any(|line| line.contains("the clock panics")), "{logged:?}");
     assert!(storage.get("_delta_log/00000000000000000010.checkpoint.parquet").unwrap().is_none());
 }

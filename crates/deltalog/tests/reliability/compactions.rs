@@ -1,5 +1,4 @@
-//! Log compaction files: where they help, and where they must not be believed. Protocol: "Log Compaction
-//! Files".
+//! Log compaction files: when they are used, and when they must be ignored. Protocol: "Log Compaction Files".
 
 use deltalog::engine::log::name::LogFileName;
 use deltalog::{ErrorKind, Snapshot, Storage};
@@ -10,11 +9,11 @@ use serde_json::Value;
 use crate::common::oracle::{Table, name_of};
 use crate::common::store::Op;
 use crate::common::{add_line, empty, live, paths, write_commit, write_log};
-use crate::histories::{expected, history, seen, write_history};
+use crate::histories::{contents, expected, history, write_history};
 
-/// The newest action for each key of the commits from `start` to `end`, as a compaction has it.
+/// Returns the newest action for each key of the commits from `start` to `end`, as a compaction contains it.
 fn reconciled(storage: &Storage, start: u64, end: u64) -> Vec<String> {
-    let mut seen = std::collections::BTreeSet::new();
+    let mut keys = std::collections::BTreeSet::new();
     let mut kept = Vec::new();
     for version in (start..=end).rev() {
         let bytes = storage.read(&LogFileName::Commit(version).path()).unwrap();
@@ -30,7 +29,7 @@ fn reconciled(storage: &Storage, start: u64, end: u64) -> Vec<String> {
                 "commitInfo" | "cdc" => continue,
                 other => other.to_owned(),
             };
-            if seen.insert(key) {
+            if keys.insert(key) {
                 kept.push(line.to_owned());
             }
         }
@@ -49,9 +48,11 @@ fn compact(storage: &Storage, start: u64, end: u64, lines: &[String]) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
-    /// Whichever compactions there are, every version is that of the naive replay.
+    /// With any compactions, every version agrees with the naive replay.
     #[test]
-    fn compactions_change_nothing(history in history(), ranges in vec((0..10u64, 1..6u64), 0..5), torn in any::<prop::sample::Index>()) {
+    fn compactions_change_nothing(
+        history in history(), ranges in vec((0..10u64, 1..6u64), 0..5), torn in any::<prop::sample::Index>(),
+    ) {
         let storage = write_history(&history);
         let versions = history.len() as u64;
         for (index, (start, length)) in ranges.iter().enumerate() {
@@ -65,16 +66,17 @@ proptest! {
             }
         }
         for version in 0..versions {
-            prop_assert_eq!(seen(&Snapshot::open(&storage, Some(version)).unwrap()), expected(&Table::at(&storage, version)));
+            let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
+            prop_assert_eq!(contents(&snapshot), expected(&Table::at(&storage, version)));
         }
         let newest = Snapshot::open(&storage, Some(versions / 2)).unwrap();
         write_commit(&storage, versions, &[r#"{"commitInfo":{}}"#.to_owned()]);
-        prop_assert_eq!(seen(&newest.refresh().unwrap()), expected(&Table::at(&storage, versions)));
+        prop_assert_eq!(contents(&newest.refresh().unwrap()), expected(&Table::at(&storage, versions)));
     }
 }
 
 #[test]
-fn a_compaction_saves_the_reading_of_its_commits() {
+fn commits_covered_by_a_compaction_are_not_read() {
     let (store, storage) = empty();
     write_log(&storage, 30);
     compact(
@@ -83,7 +85,7 @@ fn a_compaction_saves_the_reading_of_its_commits() {
         26,
         &(2..27).map(|version| add_line(&format!("{version}.parquet"))).collect::<Vec<_>>(),
     );
-    // Longer ones first; this one is inside of the other.
+    // Longer compactions are preferred; this one lies within the other.
     compact(
         &storage,
         4,
@@ -99,18 +101,17 @@ fn a_compaction_saves_the_reading_of_its_commits() {
     assert_eq!(
         Snapshot::open(&storage, Some(10)).unwrap().segment().compactions.len(),
         1,
-        "the longer one reaches beyond the version"
+        "the longer compaction extends beyond the version"
     );
     write_commit(&storage, 30, &[add_line("30.parquet")]);
     store.take_calls();
     snapshot.refresh().unwrap();
-    assert_eq!(store.take_calls().len(), 2, "what the compaction said stays");
+    assert_eq!(store.take_calls().len(), 2, "a refresh does not read the compaction again");
 }
 
-/// There are writers that put the lines of several commits into one file, newest first, and leave what was
-/// cancelled out.
+/// Some writers concatenate the lines of several commits, newest first, without reconciling them.
 #[test]
-fn what_is_not_reconciled_is_not_believed() {
+fn compactions_that_are_not_reconciled_are_ignored() {
     let remove = |path: &str| format!(r#"{{"remove":{{"path":"{path}","dataChange":true}}}}"#);
     let wrong = [
         vec![remove("2.parquet"), add_line("2.parquet")],
@@ -126,7 +127,7 @@ fn what_is_not_reconciled_is_not_believed() {
     for lines in wrong {
         let (_, storage) = empty();
         write_log(&storage, 8);
-        // Also with lines around that would be files of their own.
+        // Test the lines also together with actions for other files.
         let mut padded = lines.clone();
         padded.extend((2..6).map(|version| add_line(&format!("wrong-{version}.parquet"))).take(2));
         for lines in [&lines, &padded].into_iter().take(if lines.is_empty() { 1 } else { 2 }) {
@@ -140,9 +141,9 @@ fn what_is_not_reconciled_is_not_believed() {
     }
 }
 
-/// A compaction covers a commit that is gone; it is still gone, and named.
+/// A missing commit is an error that names it, even if a compaction covers the commit.
 #[test]
-fn a_compaction_hides_no_gap_and_makes_no_version() {
+fn compactions_neither_hide_gaps_nor_add_versions() {
     let (_, storage) = empty();
     write_log(&storage, 8);
     compact(

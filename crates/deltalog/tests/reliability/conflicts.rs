@@ -1,4 +1,4 @@
-//! What a commit that lost its version makes of the winner. Protocol: "Creation of New Log Entries".
+//! Conflicts with the commits of other writers. Protocol: "Creation of New Log Entries".
 
 use std::sync::Barrier;
 
@@ -26,7 +26,7 @@ fn reason(outcome: Outcome) -> (u64, ConflictReason) {
 }
 
 #[test]
-fn an_append_goes_over_appends_and_overwrites() {
+fn appends_do_not_conflict_with_appends_and_overwrites() {
     found_early_and_late(|hide| {
         let (store, storage) = table(&["a"]);
         let environment = environment();
@@ -43,7 +43,7 @@ fn an_append_goes_over_appends_and_overwrites() {
 }
 
 #[test]
-fn an_overwrite_that_lost_says_why_and_changes_nothing() {
+fn an_overwrite_that_conflicts_reports_the_reason_and_changes_nothing() {
     found_early_and_late(|hide| {
         let (store, storage) = table(&["a"]);
         let environment = environment();
@@ -60,9 +60,9 @@ fn an_overwrite_that_lost_says_why_and_changes_nothing() {
     });
 }
 
-/// The winners are met one after another, by reading on after the first lost put.
+/// The commits of other writers are read one after another, after the put lost.
 #[test]
-fn an_overwrite_conflicts_with_a_winner_behind_the_first() {
+fn an_overwrite_conflicts_with_a_commit_after_the_first_one() {
     found_early_and_late(|hide| {
         let (store, storage) = table(&["a"]);
         let base = Snapshot::open(&storage, None).unwrap();
@@ -74,9 +74,9 @@ fn an_overwrite_conflicts_with_a_winner_behind_the_first() {
     });
 }
 
-/// Whatever stands between the base and the end of the log is looked at, not only the first winner.
+/// All commits after the base are checked, not only the first.
 #[test]
-fn metadata_and_protocol_of_any_winner_conflict() {
+fn metadata_and_protocol_changes_in_any_later_commit_conflict() {
     let lines = first_lines(&[("delta.appendOnly".to_owned(), "false".to_owned())].into());
     for (line, expected) in
         lines.into_iter().zip([ConflictReason::ProtocolChanged, ConflictReason::MetadataChanged])
@@ -96,7 +96,7 @@ fn metadata_and_protocol_of_any_winner_conflict() {
 }
 
 #[test]
-fn an_application_does_not_overtake_itself() {
+fn progress_of_the_same_application_conflicts() {
     found_early_and_late(|hide| {
         let (store, storage) = table(&["a"]);
         let base = Snapshot::open(&storage, None).unwrap();
@@ -110,7 +110,7 @@ fn an_application_does_not_overtake_itself() {
 }
 
 #[test]
-fn of_sixteen_creators_one_wins() {
+fn exactly_one_of_sixteen_concurrent_creations_succeeds() {
     for _ in 0..20 {
         let (_, storage) = empty();
         let barrier = Barrier::new(16);

@@ -1,4 +1,4 @@
-//! What opening and refreshing cost, in requests.
+//! The numbers of requests for opening and refreshing a snapshot.
 
 use deltalog::Snapshot;
 
@@ -15,7 +15,7 @@ fn summary(calls: &[Call]) -> (usize, usize) {
 }
 
 #[test]
-fn opening_reads_the_hint_a_list_and_each_commit() {
+fn opening_lists_once_and_reads_the_hint_and_each_commit() {
     for versions in [1, 5, 40] {
         let (store, storage) = empty();
         write_log(&storage, versions);
@@ -23,12 +23,12 @@ fn opening_reads_the_hint_a_list_and_each_commit() {
         let snapshot = Snapshot::open(&storage, None).unwrap();
         assert_eq!(summary(&store.take_calls()), (1, 1 + versions as usize));
         live(&snapshot).unwrap();
-        assert_eq!(store.take_calls(), [], "the file list is there already");
+        assert_eq!(store.take_calls(), [], "the file list is already in memory");
     }
 }
 
 #[test]
-fn with_a_checkpoint_only_the_commits_after_it_are_read() {
+fn only_the_commits_after_the_checkpoint_are_read() {
     let (store, storage) = empty();
     write_log(&storage, 8);
     deltalog::engine::checkpoint::write_checkpoint(
@@ -49,7 +49,7 @@ fn with_a_checkpoint_only_the_commits_after_it_are_read() {
 }
 
 #[test]
-fn refreshing_costs_a_list_and_the_news() {
+fn refreshing_lists_once_and_reads_only_new_commits() {
     let (store, storage) = empty();
     write_log(&storage, 5);
     let snapshot = Snapshot::open(&storage, None).unwrap();
@@ -64,10 +64,10 @@ fn refreshing_costs_a_list_and_the_news() {
     assert_eq!(newer.version(), 5);
 }
 
-/// The checkpoint of a version appears after its commit: a handle that keeps up must find it all the same, or
-/// its tail grows for ever.
+/// The checkpoint of a version is written after its commit. A snapshot that is refreshed after each commit
+/// must still find it, or its tail would grow without limit.
 #[test]
-fn a_handle_that_keeps_up_finds_the_checkpoints() {
+fn a_snapshot_refreshed_after_each_commit_finds_the_checkpoints() {
     let (_, storage) = empty();
     write_log(&storage, 1);
     let mut snapshot = Snapshot::open(&storage, None).unwrap();

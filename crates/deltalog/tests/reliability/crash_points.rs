@@ -1,4 +1,5 @@
-//! Every operation, failed at every request it makes: afterwards the table is as before or as after.
+//! Every operation, with a failure at each of its requests: afterwards the table is in the old or in the new
+//! state.
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::{Error, ErrorKind, Snapshot, Storage};
@@ -16,9 +17,9 @@ fn state(storage: &Storage) -> State {
     }
 }
 
-/// Runs `operation` once undisturbed, then once for each of its requests and each fault. A fault lasts for
-/// one request, or from it on (a crash).
-fn enumerate(
+/// Runs `operation` once without faults, and then once for each of its requests and each fault. A fault
+/// affects one request, or also all later ones, as in a crash.
+fn fail_at_each_request(
     prepare: impl Fn() -> (crate::common::store::FaultyStore, Storage),
     operation: impl Fn(&Storage) -> Result<(), Error>,
 ) {
@@ -28,12 +29,12 @@ fn enumerate(
     operation(&storage).unwrap();
     let requests = store.take_calls().len();
     let after = state(&storage);
-    assert!(requests > 2, "nothing was enumerated");
+    assert!(requests > 2, "the operation made too few requests");
     for at in 0..requests {
         for fault in [Fault::LostBefore, Fault::LostAfter, Fault::Denied] {
             for lasting in [false, true] {
                 let (store, storage) = prepare();
-                // After a crash nothing has any effect; only the request at which it came may have had one.
+                // After a crash, no request takes effect. The request during the crash may have taken effect.
                 store.fail(move |number, _| match number {
                     _ if number == at => Some(fault),
                     _ if number > at && lasting => Some(Fault::Denied),
@@ -55,26 +56,25 @@ fn enumerate(
 }
 
 #[test]
-fn create() {
-    enumerate(empty, |storage| {
+fn creation_is_atomic() {
+    fail_at_each_request(empty, |storage| {
         let created = Snapshot::open(storage, None).is_ok();
         assert!(!created);
         try_creation(storage, &environment())?.commit_or_fail().map(drop)
     });
 }
 
-/// The commit that is due for a checkpoint, too.
 #[test]
-fn append_with_a_checkpoint() {
-    enumerate(
+fn an_append_that_writes_a_checkpoint_is_atomic() {
+    fail_at_each_request(
         || table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
         |storage| append(&Snapshot::open(storage, None)?, "new", &environment()).commit_or_fail().map(drop),
     );
 }
 
 #[test]
-fn overwrite_over_a_checkpoint() {
-    enumerate(
+fn an_overwrite_after_a_checkpoint_is_atomic() {
+    fail_at_each_request(
         || {
             let (store, storage) = table(&["a", "b", "c"]);
             write_checkpoint(&Snapshot::open(&storage, Some(2)).unwrap(), &environment()).unwrap();
@@ -87,8 +87,8 @@ fn overwrite_over_a_checkpoint() {
 }
 
 #[test]
-fn checkpoint() {
-    enumerate(
+fn a_checkpoint_is_atomic() {
+    fail_at_each_request(
         || table(&["a", "b", "c"]),
         |storage| write_checkpoint(&Snapshot::open(storage, None)?, &environment()),
     );

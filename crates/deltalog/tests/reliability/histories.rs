@@ -1,4 +1,4 @@
-//! Random histories: the crate's replay against the naive one. Protocol: "Action Reconciliation",
+//! Random histories: the crate's replay compared with a naive one. Protocol: "Action Reconciliation",
 //! "Checkpoints".
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -11,6 +11,7 @@ use deltalog::engine::replay::CheckpointReader;
 use deltalog::{Snapshot, Storage};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::sample::Index;
 use serde_json::json;
 
 use crate::common::oracle::{Key, SPELLINGS, Table, name_of};
@@ -41,17 +42,23 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Some(WEEK_MS)),
         Just(Some(WEEK_MS - 1))
     ];
+    let retentions = prop_oneof![
+        Just(None),
+        Just(Some("interval 1 hour")),
+        Just(Some("interval 1 fortnight"))
+    ];
+    let remove = |((name, spelling, vector), age_ms)| Step::Remove { name, spelling, vector, age_ms };
     prop_oneof![
         6 => file().prop_map(|(name, spelling, vector)| Step::Add { name, spelling, vector }),
-        6 => (file(), ages).prop_map(|((name, spelling, vector), age_ms)| Step::Remove { name, spelling, vector, age_ms }),
+        6 => (file(), ages).prop_map(remove),
         1 => (0..2usize, 0..9i64).prop_map(|(app, version)| Step::Application(app, version)),
         1 => (0..2usize, any::<bool>()).prop_map(|(domain, removed)| Step::Domain(domain, removed)),
-        1 => prop_oneof![Just(None), Just(Some("interval 1 hour")), Just(Some("interval 1 fortnight"))].prop_map(Step::Retention),
+        1 => retentions.prop_map(Step::Retention),
         1 => (2..=2i64).prop_map(Step::Protocol),
     ]
 }
 
-/// A few commits, some of them without any file.
+/// Generates a few commits, some of them without files.
 pub fn history() -> impl Strategy<Value = Vec<Vec<Step>>> {
     vec(vec(step(), 0..6), 1..10)
 }
@@ -72,7 +79,10 @@ impl Step {
         };
         match self {
             Self::Add { name, spelling, vector } => {
-                let fields = json!({"path": path(*name, *spelling), "partitionValues": {}, "size": serial, "modificationTime": 1, "dataChange": true});
+                let fields = json!({
+                    "path": path(*name, *spelling), "partitionValues": {}, "size": serial,
+                    "modificationTime": 1, "dataChange": true,
+                });
                 json!({"add": with_vector(fields, *vector)})
             }
             Self::Remove { name, spelling, vector, age_ms } => {
@@ -84,7 +94,9 @@ impl Step {
             }
             Self::Application(app, version) => json!({"txn": {"appId": format!("app{app}"), "version": version}}),
             Self::Domain(domain, removed) => {
-                json!({"domainMetadata": {"domain": format!("domain{domain}"), "configuration": serial.to_string(), "removed": removed}})
+                let domain = format!("domain{domain}");
+                let fields = json!({"domain": domain, "configuration": serial.to_string(), "removed": removed});
+                json!({"domainMetadata": fields})
             }
             Self::Retention(None) => return metadata_line(&BTreeMap::new()),
             Self::Retention(Some(text)) => {
@@ -96,8 +108,8 @@ impl Step {
     }
 }
 
-/// The lines of each version. The first gets protocol and metadata; a commit is never empty. Each action has
-/// a number, which is its size.
+/// Returns the lines of each version. The first version has protocol and metadata, and no commit is empty.
+/// Each action has a serial number, which is its size.
 pub fn lines(history: &[Vec<Step>]) -> Vec<Vec<String>> {
     let mut serial = 0;
     let mut commits = Vec::new();
@@ -124,12 +136,13 @@ pub fn write_history(history: &[Vec<Step>]) -> Storage {
     storage
 }
 
-/// What a snapshot shows, in the oracle's terms; tombstones are only in checkpoints, and are compared there.
-pub fn seen(snapshot: &Snapshot) -> Table {
+/// Returns the contents of a snapshot as a table of the oracle, without tombstones. These are only in
+/// checkpoints, and are compared there.
+pub fn contents(snapshot: &Snapshot) -> Table {
     let files = live(snapshot).unwrap();
     let live: BTreeMap<Key, i64> =
         files.iter().map(|(path, vector, size)| ((name_of(path), vector.clone()), *size)).collect();
-    assert_eq!(live.len(), files.len(), "a logical file is there twice: {files:?}");
+    assert_eq!(live.len(), files.len(), "a logical file is listed twice: {files:?}");
     let application = |app: &str| Some((app.to_owned(), snapshot.app_transaction(app).unwrap()?.version));
     Table {
         live,
@@ -150,19 +163,19 @@ pub fn expected(table: &Table) -> Table {
     Table { dead: BTreeMap::new(), ..table.clone() }
 }
 
-/// Protocol: "Add File and Remove File", tombstones and their expiry.
+/// Returns the tombstones that have not expired. Protocol: "Add File and Remove File".
 fn unexpired(table: &Table) -> BTreeSet<Key> {
     let retention = match table.configuration.get("delta.deletedFileRetentionDuration").map(String::as_str) {
         None => WEEK_MS,
         Some("interval 1 hour") => HOUR_MS,
-        // Not understood: nothing that has a time expires.
+        // An invalid retention: no tombstone with a time expires.
         Some(_) => i64::MAX,
     };
     let kept = |(_, time): &(u64, Option<i64>)| time.is_some_and(|time| NOW_MS - time < retention);
     table.dead.iter().filter(|(_, time)| kept(time)).map(|(key, _)| key.clone()).collect()
 }
 
-/// The tombstones of the checkpoint that `snapshot` starts from.
+/// Returns the tombstones of the checkpoint that `snapshot` starts from.
 fn tombstones(snapshot: &Snapshot) -> BTreeSet<Key> {
     let checkpoint = snapshot.segment().checkpoint.as_ref().expect("the checkpoint is used");
     let mut keys = BTreeSet::new();
@@ -174,7 +187,7 @@ fn tombstones(snapshot: &Snapshot) -> BTreeSet<Key> {
         );
         for row in 0..batch.num_rows() {
             let path = batch.column_by_name("path").unwrap().as_string::<i32>().value(row);
-            assert!(keys.insert((name_of(path), deletion_vector(&batch, row))), "a tombstone is there twice");
+            assert!(keys.insert((name_of(path), deletion_vector(&batch, row))), "a tombstone is listed twice");
         }
     }
     keys
@@ -184,18 +197,20 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_version_is_that_of_the_naive_replay(history in history()) {
+    fn every_version_agrees_with_the_naive_replay(history in history()) {
         let storage = write_history(&history);
         for version in 0..history.len() as u64 {
             let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
             prop_assert_eq!(snapshot.version(), version);
-            prop_assert_eq!(seen(&snapshot), expected(&Table::at(&storage, version)));
+            prop_assert_eq!(contents(&snapshot), expected(&Table::at(&storage, version)));
         }
     }
 
-    /// Checkpoints at any versions, in any order, the later ones on top of the earlier ones.
+    /// Checkpoints are written at any versions, in any order. Later ones are based on earlier ones.
     #[test]
-    fn a_checkpoint_and_the_rest_are_the_whole(history in history(), at in vec(any::<prop::sample::Index>(), 1..3)) {
+    fn checkpoints_and_later_commits_agree_with_the_naive_replay(
+        history in history(), at in vec(any::<Index>(), 1..3),
+    ) {
         let storage = write_history(&history);
         let versions = history.len() as u64;
         let mut tables: Vec<_> = (0..versions).map(|version| Table::at(&storage, version)).collect();
@@ -205,22 +220,24 @@ proptest! {
             let snapshot = Snapshot::open(&storage, Some(version as u64)).unwrap();
             prop_assert_eq!(tombstones(&snapshot), unexpired(&tables[version]));
             for (version, table) in tables.iter().enumerate() {
-                prop_assert_eq!(seen(&Snapshot::open(&storage, Some(version as u64)).unwrap()), expected(table));
+                let snapshot = Snapshot::open(&storage, Some(version as u64)).unwrap();
+                prop_assert_eq!(contents(&snapshot), expected(table));
             }
-            // What the checkpoint let expire is expired for the checkpoints on top of it, whatever the
-            // retention is by then.
+            // Tombstones that this checkpoint omits as expired are also missing from checkpoints based on it,
+            // regardless of the retention at that time.
             let kept = unexpired(&tables[version]);
-            let expired: Vec<_> = tables[version].dead.clone().into_iter().filter(|(key, _)| !kept.contains(key)).collect();
+            let dead = tables[version].dead.clone().into_iter();
+            let expired: Vec<_> = dead.filter(|(key, _)| !kept.contains(key)).collect();
             for later in tables.iter_mut().skip(version) {
                 later.dead.retain(|key, tombstone| !expired.contains(&(key.clone(), *tombstone)));
             }
         }
     }
 
-    /// A handle that is refreshed now and then, while checkpoints appear and old commits go, shows what
-    /// opening shows.
+    /// A snapshot that is refreshed now and then, while checkpoints are written, has the same contents as one
+    /// that is opened.
     #[test]
-    fn refreshing_is_opening(history in history(), events in vec((any::<bool>(), 0..4u8), 10)) {
+    fn refreshing_agrees_with_opening(history in history(), events in vec((any::<bool>(), 0..4u8), 10)) {
         let (_, storage) = empty();
         let mut held: Option<Snapshot> = None;
         for ((version, commit), (refresh, checkpoint)) in (0..).zip(lines(&history)).zip(events) {
@@ -235,18 +252,21 @@ proptest! {
             let opened = Snapshot::open(&storage, None).unwrap();
             let refreshed = held.take().map_or_else(|| Ok(opened.clone()), |held| held.refresh()).unwrap();
             prop_assert_eq!(refreshed.version(), opened.version());
-            prop_assert_eq!(seen(&refreshed), expected(&table));
-            prop_assert_eq!(seen(&opened), expected(&table));
+            prop_assert_eq!(contents(&refreshed), expected(&table));
+            prop_assert_eq!(contents(&opened), expected(&table));
             prop_assert_eq!(refreshed.schema(), opened.schema());
             held = Some(refreshed);
         }
     }
 
-    /// The log before a checkpoint is cleaned up under a handle: what follows still refreshes, and opens.
+    /// If the log before a checkpoint is cleaned up, an open snapshot can still be refreshed, and a new one
+    /// opened.
     #[test]
-    fn cleaning_up_below_a_checkpoint_changes_nothing(history in history(), kept in any::<prop::sample::Index>(), at in any::<prop::sample::Index>()) {
+    fn cleaning_up_before_a_checkpoint_changes_nothing(
+        history in history(), held in any::<Index>(), at in any::<Index>(),
+    ) {
         let storage = write_history(&history);
-        let (held, checkpoint) = (kept.index(history.len()) as u64, at.index(history.len()) as u64);
+        let (held, checkpoint) = (held.index(history.len()) as u64, at.index(history.len()) as u64);
         let last = history.len() as u64 - 1;
         let table = Table::at(&storage, last);
         let held = Snapshot::open(&storage, Some(held)).unwrap();
@@ -255,9 +275,9 @@ proptest! {
             storage.delete(&LogFileName::Commit(version).path()).unwrap();
         }
         let opened = Snapshot::open(&storage, None).unwrap();
-        prop_assert_eq!(seen(&opened), expected(&table));
+        prop_assert_eq!(contents(&opened), expected(&table));
         let refreshed = held.refresh().unwrap();
         prop_assert_eq!(refreshed.version(), last);
-        prop_assert_eq!(seen(&refreshed), expected(&table));
+        prop_assert_eq!(contents(&refreshed), expected(&table));
     }
 }

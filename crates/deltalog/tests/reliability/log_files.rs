@@ -1,5 +1,4 @@
-//! Logs with something wrong in them. Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Last
-//! Checkpoint File".
+//! Damaged logs. Protocol: "Delta Log Entries", "Checkpoint Naming Scheme", "Last Checkpoint File".
 
 use std::fs::File;
 use std::time::{Duration, SystemTime};
@@ -30,7 +29,7 @@ fn failure(storage: &Storage, version: Option<u64>) -> Error {
 }
 
 #[test]
-fn a_missing_commit_is_named() {
+fn errors_name_a_missing_commit() {
     let storage = log(8);
     storage.delete(&LogFileName::Commit(4).path()).unwrap();
     for version in [None, Some(4), Some(5), Some(7), Some(9)] {
@@ -42,7 +41,7 @@ fn a_missing_commit_is_named() {
 }
 
 #[test]
-fn a_refresh_does_not_step_over_a_gap() {
+fn a_refresh_does_not_skip_a_gap() {
     let storage = log(4);
     let snapshot = Snapshot::open(&storage, None).unwrap();
     put(&storage, "00000000000000000005.json", "{\"commitInfo\":{}}");
@@ -50,9 +49,9 @@ fn a_refresh_does_not_step_over_a_gap() {
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(4)));
 }
 
-/// A directory that is listed while commits are added may show N + 1 and not N.
+/// The listing of a directory to which commits are being added may contain N + 1 but not N.
 #[test]
-fn a_commit_that_only_the_listing_lacks_is_not_missing() {
+fn commits_missing_only_from_the_listing_are_found() {
     for hidden in [&["0.json"][..], &["3.json"], &["5.json", "6.json"], &["1.json", "5.json", "6.json"]] {
         let (store, storage) = empty();
         write_log(&storage, 3);
@@ -72,9 +71,9 @@ fn a_commit_that_only_the_listing_lacks_is_not_missing() {
     }
 }
 
-/// A listing that lags behind its store does not show the version that is asked for.
+/// A listing that lags behind its store may lack the requested version.
 #[test]
-fn a_version_that_the_listing_lacks_is_asked_for_by_name() {
+fn a_requested_version_missing_from_the_listing_is_looked_up_by_name() {
     for hidden in [&["7.json"][..], &["5.json", "6.json", "7.json"], &[".json"]] {
         for with_checkpoint in [false, true] {
             let (store, storage) = empty();
@@ -90,7 +89,8 @@ fn a_version_that_the_listing_lacks_is_asked_for_by_name() {
     }
 }
 
-/// "Last Checkpoint File": it points at the newest checkpoint, whatever the order in which they are written.
+/// Protocol, "Last Checkpoint File": the hint points to the newest checkpoint, regardless of the order in
+/// which checkpoints are written.
 #[test]
 fn the_hint_never_goes_backwards() {
     let hint = |storage: &Storage| {
@@ -105,11 +105,11 @@ fn the_hint_never_goes_backwards() {
     assert_eq!(hint(&storage), 7);
     put(&storage, "_last_checkpoint", r#"{"version":700,"size":3}"#);
     checkpoint(&storage, 7);
-    assert_eq!(hint(&storage), 7, "a hint at nothing is replaced");
+    assert_eq!(hint(&storage), 7, "a hint that points to a missing checkpoint is replaced");
 }
 
 #[test]
-fn torn_and_empty_commits_are_named() {
+fn errors_name_torn_and_empty_commits() {
     for (text, line) in [("{\"commitInfo\":{}}\n{\"add\":{\"path\":\"x", Some(2)), ("", None), ("\n\n", None)]
     {
         let storage = log(4);
@@ -126,11 +126,11 @@ fn torn_and_empty_commits_are_named() {
 }
 
 #[test]
-fn empty_and_incomplete_checkpoints_are_passed_over() {
+fn empty_and_incomplete_checkpoints_are_ignored() {
     let names = [
         vec!["00000000000000000005.checkpoint.parquet"],
         vec!["00000000000000000005.checkpoint.0000000001.0000000002.parquet"],
-        // One part of each of two sets is no set.
+        // These parts belong to two incomplete sets.
         vec![
             "00000000000000000005.checkpoint.0000000001.0000000002.parquet",
             "00000000000000000005.checkpoint.0000000002.0000000003.parquet",
@@ -153,7 +153,7 @@ fn empty_and_incomplete_checkpoints_are_passed_over() {
 }
 
 #[test]
-fn the_hint_is_only_a_hint() {
+fn wrong_hints_change_nothing() {
     let hints = [
         r#"{"version":2,"size":3}"#,
         r#"{"version":4,"size":3}"#,
@@ -187,7 +187,7 @@ fn the_hint_is_only_a_hint() {
 }
 
 #[test]
-fn foreign_files_are_passed_over() {
+fn foreign_files_are_ignored() {
     let storage = log(5);
     let names = [
         "00000000000000000005.json.tmp",
@@ -201,7 +201,7 @@ fn foreign_files_are_passed_over() {
         "zzz",
     ];
     for name in names {
-        // Some of these names are none in every store.
+        // Not every store accepts all of these names.
         let _ = storage.put(&format!("_delta_log/{name}"), "x".into());
     }
     let snapshot = Snapshot::open(&storage, None).unwrap();
@@ -209,7 +209,7 @@ fn foreign_files_are_passed_over() {
 }
 
 #[test]
-fn a_log_without_a_version_is_no_table() {
+fn a_log_without_versions_is_not_a_table() {
     let (_, storage) = empty();
     assert_eq!(failure(&storage, None).kind(), ErrorKind::NotATable);
     put(&storage, "_last_checkpoint", r#"{"version":5,"size":1}"#);
@@ -219,12 +219,12 @@ fn a_log_without_a_version_is_no_table() {
     assert_eq!(
         failure(&storage, None).kind(),
         ErrorKind::CorruptLog,
-        "a log without commits is not an empty place"
+        "a log without commits is not an empty directory"
     );
 }
 
 #[test]
-fn a_version_that_is_not_there_lists_those_that_are() {
+fn errors_of_missing_versions_list_the_available_ones() {
     let storage = log(8);
     let error = failure(&storage, Some(9));
     assert_eq!(error.kind(), ErrorKind::VersionNotFound);
@@ -240,9 +240,9 @@ fn a_version_that_is_not_there_lists_those_that_are() {
     }
 }
 
-/// File times that go back are made monotonic, each a millisecond after the one before.
+/// A file time that is not later than the previous one is set to one millisecond after it.
 #[test]
-fn time_travel_over_file_times_that_go_back() {
+fn time_travel_makes_file_times_monotonic() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     write_log(&storage, 5);
@@ -254,8 +254,8 @@ fn time_travel_over_file_times_that_go_back() {
         file.set_modified(SystemTime::UNIX_EPOCH + Duration::from_millis(time)).unwrap();
     }
     let times = CommitTimes::read(&storage, None, InCommitTimestamps::Never).unwrap();
-    let made: Vec<_> = (0..5).map(|version| times.of(version).unwrap()).collect();
-    assert_eq!(made, [1000, 5000, 5001, 5002, 9000]);
+    let monotonic: Vec<_> = (0..5).map(|version| times.of(version).unwrap()).collect();
+    assert_eq!(monotonic, [1000, 5000, 5001, 5002, 9000]);
     for (time, version) in [(1000, 0), (4999, 0), (5000, 1), (5001, 2), (5002, 3), (8999, 3), (9000, 4)] {
         assert_eq!(Snapshot::open_at(&storage, time).unwrap().version(), version, "{time}");
     }

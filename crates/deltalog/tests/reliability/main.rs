@@ -1,7 +1,7 @@
-//! What the crate promises about commits, replay and the log, tried with a store that fails, with many
+//! Tests of the crate's guarantees for commits, replay and the log: with a store that fails, with many
 //! writers, and against a naive replay.
 //!
-//! One binary, because linking is what such tests wait for.
+//! The tests share one binary, because linking takes most of the build time.
 
 #![allow(
     clippy::unwrap_used,

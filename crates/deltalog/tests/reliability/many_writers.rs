@@ -1,4 +1,4 @@
-//! Many writers of one local table: every append lands, each once.
+//! Many writers of one local table: every append is committed exactly once.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ fn request() -> WriteRequest {
 }
 
 #[test]
-fn all_appends_land_once() {
+fn every_append_is_committed_exactly_once() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     let environment = Environment::system();
@@ -41,7 +41,7 @@ fn all_appends_land_once() {
     });
     let took = start.elapsed();
     for own in &commits {
-        assert!(own.is_sorted_by(|a, b| a.version < b.version), "a writer's commits are in its order");
+        assert!(own.is_sorted_by(|a, b| a.version < b.version), "the commits of a writer are in order");
     }
     let versions: BTreeSet<u64> = commits.iter().flatten().map(|committed| committed.version).collect();
     let last = (WRITERS * APPENDS) as u64;
@@ -55,7 +55,6 @@ fn all_appends_land_once() {
         .collect();
     expected.sort();
     assert_eq!(paths(&snapshot), expected);
-    // A guard against writers that starve; how long it takes is mostly the disk and what else the machine
-    // does.
+    // Guards against starving writers. The time depends mostly on the disk and on other load.
     assert!(took < Duration::from_secs(90), "{took:?}");
 }

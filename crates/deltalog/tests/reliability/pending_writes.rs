@@ -1,4 +1,4 @@
-//! What a pending write is based on, and what happens to its data files if it is not committed.
+//! The base of a pending write, and the fate of its data files if it is not committed.
 
 use std::sync::Arc;
 
@@ -52,7 +52,7 @@ fn data_files(storage: &Storage) -> usize {
 }
 
 #[test]
-fn a_write_that_lost_deletes_its_files() {
+fn a_write_that_conflicts_deletes_its_files() {
     let (_, storage) = empty();
     creation(&storage, &environment()).commit_or_fail().unwrap();
     let loser = begin(&storage, SaveMode::Overwrite);
@@ -66,9 +66,9 @@ fn a_write_that_lost_deletes_its_files() {
     assert_eq!(data_files(&storage), 1);
 }
 
-/// Some file systems round the time of a file once they no longer cache it.
+/// Some file systems round the time of a file when they no longer cache it.
 #[test]
-fn a_commit_with_another_time_is_still_the_same_commit() {
+fn a_commit_whose_file_time_changed_is_still_the_same_commit() {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     creation(&storage, &environment()).commit_or_fail().unwrap();
@@ -80,9 +80,9 @@ fn a_commit_with_another_time_is_still_the_same_commit() {
     assert_eq!(begin_on(&read, SaveMode::Append).and_then(write_row).unwrap(), 1);
 }
 
-/// The commit may stand, and then its files must exist.
+/// The commit may have succeeded, so its files must not be deleted.
 #[test]
-fn while_the_state_is_unknown_the_files_stay() {
+fn files_are_kept_while_the_state_is_unknown() {
     for fault in [Fault::LostBefore, Fault::ExistsAfter] {
         let (store, storage) = empty();
         creation(&storage, &environment()).commit_or_fail().unwrap();
@@ -100,8 +100,8 @@ fn while_the_state_is_unknown_the_files_stay() {
     }
 }
 
-/// The data of an overwrite were computed from the version that was read: rows that were committed since then
-/// must not disappear.
+/// The data of an overwrite were computed from the version that was read. Rows committed after it must not
+/// disappear.
 #[test]
 fn an_overwrite_of_an_older_version_conflicts() {
     let (_, storage) = empty();
@@ -111,14 +111,14 @@ fn an_overwrite_of_an_older_version_conflicts() {
     let error = begin_on(&read, SaveMode::Overwrite).and_then(write_row).unwrap_err();
     assert_eq!((error.kind(), error.version()), (ErrorKind::CommitConflict, Some(1)), "{error}");
     assert_eq!(data_files(&storage), 1);
-    // The version that is there now may be replaced.
+    // The current version can be replaced.
     let read = read.refresh().unwrap();
     assert_eq!(begin_on(&read, SaveMode::Overwrite).and_then(write_row).unwrap(), 2);
     assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 1);
 }
 
-/// An append has read nothing: not even a change of the schema since then matters, because the data are fitted
-/// to the newest schema.
+/// An append reads no data, so it conflicts with nothing that was committed before it began. Not even a
+/// metadata change matters, because the data are fitted to the newest schema.
 #[test]
 fn an_append_is_based_on_the_newest_version() {
     let (_, storage) = empty();
@@ -133,7 +133,7 @@ fn an_append_is_based_on_the_newest_version() {
 }
 
 #[test]
-fn other_modes_see_the_table_that_was_read() {
+fn ignore_and_error_apply_to_the_table_that_was_read() {
     let (_, storage) = empty();
     creation(&storage, &environment()).commit_or_fail().unwrap();
     let read = Snapshot::open(&storage, None).unwrap();
@@ -142,9 +142,9 @@ fn other_modes_see_the_table_that_was_read() {
     assert_eq!(error.kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// Two writers append to a table that does not exist: the second finds the table that the first has created.
+/// Two writers append to a table that does not exist. The second appends to the table that the first created.
 #[test]
-fn an_append_goes_on_top_of_the_creation_of_the_same_table() {
+fn an_append_does_not_conflict_with_the_creation_of_the_same_table() {
     let (_, storage) = empty();
     let (first, second) = (begin(&storage, SaveMode::Append), begin(&storage, SaveMode::Append));
     let other = begin(&storage, SaveMode::ErrorIfExists);
@@ -198,9 +198,9 @@ fn two_columns() -> StructType {
     StructType::from_json(&json.replacen("]}", &format!(",{field}"), 1)).unwrap()
 }
 
-/// Statistics as structs are not written yet; the table gets a checkpoint all the same, with its statistics.
+/// Statistics are not written as structs. The checkpoint has them as JSON instead.
 #[test]
-fn a_table_that_wants_statistics_as_structs_gets_a_checkpoint() {
+fn tables_that_request_statistics_as_structs_get_checkpoints() {
     for as_json in ["true", "false"] {
         let (_, storage) = empty();
         let mut creation = request(SaveMode::ErrorIfExists);
@@ -219,10 +219,10 @@ fn a_table_that_wants_statistics_as_structs_gets_a_checkpoint() {
         let snapshot = Snapshot::open(&storage, None).unwrap();
         assert_eq!(snapshot.version(), 2);
         let stats = snapshot.replay_files(FileColumns::of(&[FileColumn::Stats])).unwrap();
-        let is_there = |batch: RecordBatch| {
+        let non_null = |batch: RecordBatch| {
             let column = batch.column_by_name("stats").unwrap();
             column.len() - column.null_count()
         };
-        assert_eq!(stats.map(|batch| is_there(batch.unwrap())).sum::<usize>(), 3, "{as_json}");
+        assert_eq!(stats.map(|batch| non_null(batch.unwrap())).sum::<usize>(), 3, "{as_json}");
     }
 }

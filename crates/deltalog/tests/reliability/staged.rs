@@ -1,4 +1,4 @@
-//! Tables that a catalog manages. Protocol: the table feature `catalogManaged`.
+//! Tables managed by a catalog. Protocol: the table feature `catalogManaged`.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,10 @@ use uuid::Uuid;
 
 use crate::common::{add_line, empty, metadata_line, paths, write_commit};
 
-const PROTOCOL: &str = r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["catalogManaged"],"writerFeatures":["catalogManaged","inCommitTimestamp"]}}"#;
+const PROTOCOL: &str = concat!(
+    r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["catalogManaged"],"#,
+    r#""writerFeatures":["catalogManaged","inCommitTimestamp"]}}"#,
+);
 
 fn stamped(version: u64) -> String {
     format!(r#"{{"commitInfo":{{"inCommitTimestamp":{}}}}}"#, 1000 * version)
@@ -19,7 +22,7 @@ fn lines(version: u64) -> Vec<String> {
     vec![stamped(version), add_line(&format!("{version}.parquet"))]
 }
 
-/// Versions 0 and 1 are published.
+/// Creates a table whose versions 0 and 1 are published.
 fn managed() -> Storage {
     let (_, storage) = empty();
     let properties = BTreeMap::from([("delta.enableInCommitTimestamps".to_owned(), "true".to_owned())]);
@@ -39,7 +42,7 @@ fn open(storage: &Storage, staged: impl IntoIterator<Item = StagedCommit>) -> de
 }
 
 #[test]
-fn by_path_it_is_refused_and_with_its_commits_it_is_read() {
+fn managed_tables_are_read_only_with_their_staged_commits() {
     let storage = managed();
     let error = Snapshot::open(&storage, None).map(|snapshot| snapshot.version()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unsupported);
@@ -49,7 +52,7 @@ fn by_path_it_is_refused_and_with_its_commits_it_is_read() {
         "{error}"
     );
     let (two, three) = (stage(&storage, 2), StagedCommit::inline(3, lines(3).join("\n")));
-    // Nobody says that this one counts.
+    // The catalog has not ratified this commit.
     stage(&storage, 4);
     assert_eq!(open(&storage, []).unwrap().version(), 1);
     let snapshot = open(&storage, [three.clone(), two.clone()]).unwrap();
@@ -68,7 +71,7 @@ fn by_path_it_is_refused_and_with_its_commits_it_is_read() {
 }
 
 #[test]
-fn what_was_published_since_is_read_from_there() {
+fn staged_commits_that_were_published_are_read_from_the_log() {
     let storage = managed();
     let staged = [stage(&storage, 2), stage(&storage, 3)];
     write_commit(&storage, 2, &lines(2));
@@ -80,20 +83,20 @@ fn what_was_published_since_is_read_from_there() {
 }
 
 #[test]
-fn a_handle_goes_on_with_what_the_catalog_says() {
+fn a_snapshot_refreshes_with_the_commits_of_the_catalog() {
     let storage = managed();
     let mut held = open(&storage, []).unwrap();
     for version in 2..6 {
         held = held.refresh_with([stage(&storage, version)]).unwrap();
         assert_eq!(held.version(), version);
-        assert_eq!(held.refresh_with([]).unwrap().version(), version, "a handle never goes back");
+        assert_eq!(held.refresh_with([]).unwrap().version(), version, "a snapshot never goes back");
         write_commit(&storage, version, &lines(version));
     }
     assert_eq!(paths(&held.refresh().unwrap()).len(), 5);
 }
 
 #[test]
-fn what_cannot_be_a_catalogs_answer_is_refused() {
+fn inconsistent_staged_commits_are_refused() {
     let storage = managed();
     let error =
         open(&storage, [StagedCommit::inline(2, "x"), StagedCommit::inline(2, "y")]).map(|_| ()).unwrap_err();

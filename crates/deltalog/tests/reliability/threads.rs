@@ -1,27 +1,28 @@
-//! What may be shared and moved between threads: said here, so that a change of it does not compile.
+//! Types that can be shared between threads or sent to another one. A change that breaks this does not
+//! compile.
 
 use deltalog::engine::scan::{FileList, RowStream, TableScan};
 use deltalog::engine::transaction::{Committed, Conflict, Outcome, TableDefinition, Transaction};
 use deltalog::engine::write::DataWriter;
 use deltalog::{Environment, Error, PendingWrite, Snapshot, Storage, WriteRequest};
 
-const fn shared<T: Send + Sync + 'static>() {}
-const fn moved<T: Send + 'static>() {}
+const fn can_be_shared<T: Send + Sync + 'static>() {}
+const fn can_be_sent<T: Send + 'static>() {}
 
 const _: () = {
-    shared::<Snapshot>();
-    shared::<Storage>();
-    shared::<Environment>();
-    shared::<Error>();
-    shared::<Transaction>();
-    shared::<TableDefinition>();
-    shared::<Outcome>();
-    shared::<Committed>();
-    shared::<Conflict>();
-    shared::<PendingWrite>();
-    shared::<WriteRequest>();
-    shared::<TableScan>();
-    moved::<RowStream>();
-    moved::<FileList>();
-    moved::<DataWriter>();
+    can_be_shared::<Snapshot>();
+    can_be_shared::<Storage>();
+    can_be_shared::<Environment>();
+    can_be_shared::<Error>();
+    can_be_shared::<Transaction>();
+    can_be_shared::<TableDefinition>();
+    can_be_shared::<Outcome>();
+    can_be_shared::<Committed>();
+    can_be_shared::<Conflict>();
+    can_be_shared::<PendingWrite>();
+    can_be_shared::<WriteRequest>();
+    can_be_shared::<TableScan>();
+    can_be_sent::<RowStream>();
+    can_be_sent::<FileList>();
+    can_be_sent::<DataWriter>();
 };

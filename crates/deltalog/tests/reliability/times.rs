@@ -1,4 +1,4 @@
-//! When versions were made: in-commit timestamps, time travel, history, changes. Protocol: "In-Commit
+//! Times of versions: in-commit timestamps, time travel, history, commit actions. Protocol: "In-Commit
 //! Timestamps".
 
 use std::collections::BTreeMap;
@@ -32,12 +32,14 @@ fn set_time(directory: &TempDir, version: u64, millis: u64) {
 }
 
 fn stamped(in_commit_timestamp: i64) -> String {
-    json!({"commitInfo": {"inCommitTimestamp": in_commit_timestamp, "timestamp": 1, "operation": "WRITE", "custom": {"a": [1]}}})
-        .to_string()
+    let info = json!({
+        "inCommitTimestamp": in_commit_timestamp, "timestamp": 1, "operation": "WRITE", "custom": {"a": [1]},
+    });
+    json!({ "commitInfo": info }).to_string()
 }
 
-/// Versions 0 to 2 by file times 1000, 3000, 2000; in-commit timestamps from version 3 on: 5000, 6000, 7000,
-/// with file times that say otherwise.
+/// Creates a log in which versions 0 to 2 have the file times 1000, 3000 and 2000. Versions 3 to 5 have the
+/// in-commit timestamps 5000, 6000 and 7000, and different file times.
 fn enabled_later() -> (TempDir, Storage) {
     let (directory, storage) = local();
     write_log(&storage, 3);
@@ -62,7 +64,7 @@ fn version_at(storage: &Storage, time: i64) -> u64 {
 
 /// "Recommendations for Readers of Tables with In-Commit Timestamps".
 #[test]
-fn before_and_after_the_enabling() {
+fn time_travel_works_before_and_after_timestamps_are_enabled() {
     let (_directory, storage) = enabled_later();
     for (time, version) in [
         (1000, 0),
@@ -80,7 +82,7 @@ fn before_and_after_the_enabling() {
     }
     let times =
         (0..6).map(|version| Snapshot::open(&storage, Some(version)).unwrap().timestamp_ms().unwrap());
-    // A version from before knows nothing of the enabling.
+    // Versions before the timestamps were enabled use file times.
     assert_eq!(times.collect::<Vec<_>>(), [1000, 3000, 3001, 5000, 6000, 7000]);
     for (time, why) in [(999, "version 0 was committed at"), (7001, "version 5 is the newest")] {
         let error = Snapshot::open_at(&storage, time).map(|snapshot| snapshot.version()).unwrap_err();
@@ -90,7 +92,7 @@ fn before_and_after_the_enabling() {
 }
 
 #[test]
-fn enabled_from_the_first_version_on() {
+fn time_travel_works_if_timestamps_are_enabled_from_the_first_version() {
     let (directory, storage) = local();
     let properties = [("delta.enableInCommitTimestamps".to_owned(), "true".to_owned())].into();
     write_commit(&storage, 0, &[stamped(100), ICT_PROTOCOL.to_owned(), metadata_line(&properties)]);
@@ -100,7 +102,7 @@ fn enabled_from_the_first_version_on() {
     for (time, version) in [(100, 0), (199, 0), (200, 1), (300, 2)] {
         assert_eq!(version_at(&storage, time), version);
     }
-    // A commit that breaks the promise has no time, and no guess is made.
+    // A commit without the required timestamp is an error; its time is not guessed.
     write_commit(&storage, 3, &[add_line("3.parquet")]);
     assert_eq!(
         Snapshot::open(&storage, None).unwrap().timestamp_ms().unwrap_err().kind(),
@@ -108,9 +110,9 @@ fn enabled_from_the_first_version_on() {
     );
 }
 
-/// Without the feature an `inCommitTimestamp` is a field like any other.
+/// Without the table feature, `inCommitTimestamp` has no meaning.
 #[test]
-fn where_they_are_not_enabled_files_tell() {
+fn file_times_are_used_if_timestamps_are_not_enabled() {
     let (directory, storage) = local();
     write_commit(&storage, 0, &[&[stamped(100)], first_lines(&BTreeMap::new()).as_slice()].concat());
     write_commit(&storage, 1, &[stamped(200)]);
@@ -121,13 +123,13 @@ fn where_they_are_not_enabled_files_tell() {
 }
 
 #[test]
-fn a_log_that_was_cleaned_up_says_so() {
+fn errors_of_time_travel_mention_a_cleanup() {
     let (directory, storage) = local();
     write_log(&storage, 9);
     (0..9).for_each(|version| set_time(&directory, version, 1000 * (version + 1)));
     write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment()).unwrap();
     (0..3).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
-    // Commits 3 and 4 are there, and cannot be read.
+    // Commits 3 and 4 exist, but their versions cannot be read.
     for time in [4000, 5999] {
         let error = Snapshot::open_at(&storage, time).map(|snapshot| snapshot.version()).unwrap_err();
         assert!(
@@ -141,7 +143,7 @@ fn a_log_that_was_cleaned_up_says_so() {
 }
 
 #[test]
-fn a_compaction_does_not_hide_the_time_of_its_commits() {
+fn compactions_do_not_hide_the_times_of_their_commits() {
     let (_directory, storage) = enabled_later();
     storage
         .put(
@@ -182,9 +184,12 @@ fn the_history_keeps_every_field() {
 }
 
 #[test]
-fn changes_are_the_lines_of_the_log() {
+fn commit_actions_are_the_lines_of_the_log() {
     let (_directory, storage) = enabled_later();
-    let remove = r#"{"remove":{"path":"a%20b.parquet","deletionTimestamp":9,"dataChange":true,"size":3,"partitionValues":{"p":null}}}"#;
+    let remove = concat!(
+        r#"{"remove":{"path":"a%20b.parquet","deletionTimestamp":9,"#,
+        r#""dataChange":true,"size":3,"partitionValues":{"p":null}}}"#,
+    );
     let unknown = r#"{"fromTheFuture":{"x":1.50}}"#;
     write_commit(
         &storage,

@@ -264,5 +264,5 @@ fn pair(entries: &FieldRef) -> Option<[&FieldRef; 2]> {
 }
 
 fn unexpected(array: &ArrayRef) -> ArrowError {
-    ArrowError::SchemaError(format!("an array has the type {}, which differs from the file's schema", array.data_type()))
+    ArrowError::SchemaError(format!("an array has the type {}, unlike in the file's schema", array.data_type()))
 }

@@ -1,5 +1,4 @@
-//! The same checkpoint in every form that the protocol knows. Protocol: "Checkpoint Naming Scheme", "V2
-//! Spec".
+//! The same checkpoint in every form of the protocol. Protocol: "Checkpoint Naming Scheme", "V2 Spec".
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ pub const FORMS: [Form; 10] = [
     Form::UuidJson(3),
 ];
 
-/// Puts the classic checkpoint of `version` into another form; the files that it is made of, sidecars last.
+/// Rewrites the classic checkpoint of `version` in another form; returns its files, with the sidecars last.
 pub fn rewrite(storage: &Storage, version: u64, form: Form) -> Vec<String> {
     let classic = LogFileName::ClassicCheckpoint(version).path();
     if form == Form::Classic {
@@ -77,9 +76,9 @@ pub fn rewrite(storage: &Storage, version: u64, form: Form) -> Vec<String> {
             let mut lines = vec![json!({"checkpointMetadata": {"version": version, "tags": {}}}).to_string()];
             for path in &sidecars {
                 let name = path.rsplit('/').next().unwrap().replace(' ', "%20");
-                lines.push(
-                    json!({"sidecar": {"path": name, "sizeInBytes": storage.read(path).unwrap().len(), "modificationTime": 1}}).to_string(),
-                );
+                let size = storage.read(path).unwrap().len();
+                let sidecar = json!({"path": name, "sizeInBytes": size, "modificationTime": 1});
+                lines.push(json!({ "sidecar": sidecar }).to_string());
             }
             lines.extend(json_lines(&others));
             if sidecars.is_empty() {
@@ -125,7 +124,7 @@ pub fn put(storage: &Storage, path: String, batch: &RecordBatch) -> String {
     path
 }
 
-/// The rows with file actions, or those without.
+/// Returns the rows with file actions, or those without.
 fn rows(batch: &RecordBatch, with_files: bool) -> RecordBatch {
     let of = |name: &str, row: usize| batch.column_by_name(name).is_some_and(|column| column.is_valid(row));
     let keep: BooleanArray =
@@ -138,7 +137,7 @@ fn share(batch: &RecordBatch, index: usize, of: usize) -> RecordBatch {
     filter_record_batch(batch, &keep).unwrap()
 }
 
-/// Sidecars have the columns of file actions only.
+/// Returns the columns of file actions, which are the only columns of sidecars.
 fn file_columns(batch: &RecordBatch) -> RecordBatch {
     let indices: Vec<_> =
         ["add", "remove"].iter().map(|name| batch.schema().index_of(name).unwrap()).collect();

@@ -1,5 +1,5 @@
-//! What the tests share: a table in a store that fails on demand, a clock that stands still, and logs built
-//! by hand.
+//! Shared parts of the tests: a table in a store that fails on demand, a clock that stands still, and logs
+//! written line by line.
 
 pub mod forms;
 pub mod oracle;
@@ -22,10 +22,10 @@ use uuid::Uuid;
 
 use self::store::FaultyStore;
 
-/// What the clock of [`environment`] shows.
+/// The time of the clock of [`environment`].
 pub const NOW_MS: i64 = 1_700_000_000_000;
 
-/// A clock that stands still and ids that are counted.
+/// Returns an environment whose clock stands still and whose ids are consecutive.
 pub fn environment() -> Environment {
     counting_from(1)
 }
@@ -35,14 +35,14 @@ fn counting_from(first: u64) -> Environment {
     Environment::new(|| NOW_MS, move || Uuid::from_u128(count.fetch_add(1, Ordering::Relaxed).into()))
 }
 
-/// An empty place for a table.
+/// Creates an empty store for a table.
 pub fn empty() -> (FaultyStore, Storage) {
     let store = FaultyStore::default();
     let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store.clone())).unwrap();
     (store, storage)
 }
 
-/// One column, `id: long`.
+/// Returns a schema with one column, `id: long`.
 pub fn schema() -> StructType {
     StructType::from_json(&schema_json()).unwrap()
 }
@@ -51,39 +51,39 @@ fn schema_json() -> String {
     r#"{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}"#.to_owned()
 }
 
-/// A file that nobody will read.
+/// Returns an action for a file that does not exist.
 pub fn add(path: &str) -> Add {
     Add { path: path.to_owned(), size: 1, modification_time: NOW_MS, data_change: true, ..Add::default() }
 }
 
-/// A transaction that makes the table.
+/// Returns a transaction that creates the table.
 pub fn creation(storage: &Storage, environment: &Environment) -> Transaction {
     try_creation(storage, environment).unwrap()
 }
 
-/// As [`creation`], over a store that may fail.
+/// Does the same as [`creation`], with a store that may fail.
 pub fn try_creation(storage: &Storage, environment: &Environment) -> Result<Transaction> {
     Transaction::create(storage, &TableDefinition::new(schema()), Operation::new("CREATE TABLE"), environment)
 }
 
-/// A transaction that adds the file `path` to `base`.
+/// Returns a transaction that adds the file `path` to `base`.
 pub fn append(base: &Snapshot, path: &str, environment: &Environment) -> Transaction {
     let mut transaction = Transaction::append(base, Operation::new("WRITE"), environment).unwrap();
     transaction.add_files([add(path)]);
     transaction
 }
 
-/// A transaction that replaces everything in `base` by the file `path`.
+/// Returns a transaction that replaces everything in `base` by the file `path`.
 pub fn overwrite(base: &Snapshot, path: &str, environment: &Environment) -> Result<Transaction> {
     let mut transaction = Transaction::overwrite(base, Operation::new("WRITE"), environment)?;
     transaction.add_files([add(path)]);
     Ok(transaction)
 }
 
-/// A table with one file for each of `files`, each in a commit of its own, from version 1 on.
+/// Creates a table with `files`, each added by a separate commit, starting at version 1.
 pub fn table(files: &[&str]) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
-    // No id of this table is one of a test's own.
+    // The ids must differ from those of the tests.
     let environment = counting_from(1_000_000);
     creation(&storage, &environment).commit_or_fail().unwrap();
     for file in files {
@@ -93,12 +93,12 @@ pub fn table(files: &[&str]) -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-/// Writes a commit of these lines.
+/// Writes a commit with these lines.
 pub fn write_commit(storage: &Storage, version: u64, lines: &[String]) {
     storage.put(&LogFileName::Commit(version).path(), (lines.join("\n") + "\n").into()).unwrap();
 }
 
-/// The two lines that every first commit needs.
+/// Returns the two lines that every first commit needs.
 pub fn first_lines(configuration: &BTreeMap<String, String>) -> Vec<String> {
     vec![
         r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#.to_owned(),
@@ -106,7 +106,7 @@ pub fn first_lines(configuration: &BTreeMap<String, String>) -> Vec<String> {
     ]
 }
 
-/// A `metaData` line with these properties.
+/// Returns a `metaData` line with these properties.
 pub fn metadata_line(configuration: &BTreeMap<String, String>) -> String {
     serde_json::json!({"metaData": {
         "id": "00000000-0000-0000-0000-000000000000",
@@ -118,13 +118,19 @@ pub fn metadata_line(configuration: &BTreeMap<String, String>) -> String {
     .to_string()
 }
 
-/// An `add` line of the file `path`.
+/// Returns an `add` line for the file `path`.
 pub fn add_line(path: &str) -> String {
-    serde_json::json!({"add": {"path": path, "partitionValues": {}, "size": 1, "modificationTime": 1, "dataChange": true}}).to_string()
+    serde_json::json!({"add": {
+        "path": path,
+        "partitionValues": {},
+        "size": 1,
+        "modificationTime": 1,
+        "dataChange": true,
+    }})
+    .to_string()
 }
 
-/// A log by hand: the first commit, then one with one file, named after its version, for each further
-/// version.
+/// Writes a log in which each version except the first adds one file, named after the version.
 pub fn write_log(storage: &Storage, versions: u64) {
     write_commit(storage, 0, &first_lines(&BTreeMap::new()));
     for version in 1..versions {
@@ -132,7 +138,7 @@ pub fn write_log(storage: &Storage, versions: u64) {
     }
 }
 
-/// The live logical files, path as in the log and deletion vector, each with its size.
+/// Returns the live logical files, sorted: the path as in the log, the deletion vector, and the size.
 pub fn live(snapshot: &Snapshot) -> Result<Vec<(String, Option<String>, i64)>> {
     let columns = FileColumns::of(&[FileColumn::Path, FileColumn::Size, FileColumn::DeletionVector]);
     let mut files = Vec::new();
@@ -148,7 +154,7 @@ pub fn live(snapshot: &Snapshot) -> Result<Vec<(String, Option<String>, i64)>> {
     Ok(files)
 }
 
-/// The unique id of the deletion vector of a row. Protocol: "Derived Fields".
+/// Returns the unique id of the deletion vector of a row. Protocol: "Derived Fields".
 pub fn deletion_vector(batch: &arrow::array::RecordBatch, row: usize) -> Option<String> {
     let vectors = batch.column_by_name("deletionVector").unwrap().as_struct();
     let text = |name: &str| vectors.column_by_name(name).unwrap().as_string::<i32>().value(row);
@@ -159,17 +165,17 @@ pub fn deletion_vector(batch: &arrow::array::RecordBatch, row: usize) -> Option<
     })
 }
 
-/// The paths of the live files, sorted.
+/// Returns the paths of the live files, sorted.
 pub fn paths(snapshot: &Snapshot) -> Vec<String> {
     live(snapshot).unwrap().into_iter().map(|(path, _, _)| path).collect()
 }
 
-/// The versions whose commit carries the id of `committed`.
+/// Returns the versions whose commits have the id of `committed`.
 pub fn versions_of(storage: &Storage, committed: &Committed) -> Vec<u64> {
     versions_with(storage, &committed.txn_id)
 }
 
-/// The versions whose commit carries the id `txn_id`, by the text of the log.
+/// Returns the versions whose commits contain the id `txn_id` in their text.
 pub fn versions_with(storage: &Storage, txn_id: &str) -> Vec<u64> {
     (0..)
         .map_while(|version| Some((version, storage.get(&LogFileName::Commit(version).path()).unwrap()?)))

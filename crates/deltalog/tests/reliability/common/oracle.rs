@@ -1,4 +1,5 @@
-//! The naive replay: every line of every commit, oldest first, into maps. Protocol: "Action Reconciliation".
+//! A naive replay, which applies every line of every commit to maps, oldest first. Protocol: "Action
+//! Reconciliation".
 
 use std::collections::BTreeMap;
 
@@ -13,10 +14,10 @@ pub const SPELLINGS: [&[&str]; 3] = [
     &["memory:///other/c.parquet", "/other/c.parquet", "memory:/other/%63.parquet"],
 ];
 
-/// A logical file: number of its name in [`SPELLINGS`], and its deletion vector.
+/// A logical file: the index of its name in [`SPELLINGS`], and its deletion vector.
 pub type Key = (usize, Option<String>);
 
-/// Which name a spelling means.
+/// Returns the index of the name with the spelling `path`.
 pub fn name_of(path: &str) -> usize {
     SPELLINGS
         .iter()
@@ -24,18 +25,18 @@ pub fn name_of(path: &str) -> usize {
         .unwrap_or_else(|| panic!("no such spelling: {path}"))
 }
 
-/// A table by the naive replay.
+/// The state of a table, computed by the naive replay.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub struct Table {
-    /// Live files with their sizes.
+    /// The live files with their sizes.
     pub live: BTreeMap<Key, i64>,
-    /// Tombstones with their version and time.
+    /// The tombstones with their versions and times.
     pub dead: BTreeMap<Key, (u64, Option<i64>)>,
-    /// Progress of the applications.
+    /// The progress of the applications.
     pub applications: BTreeMap<String, i64>,
-    /// Domains.
+    /// The configurations of the domains.
     pub domains: BTreeMap<String, String>,
-    /// Table properties.
+    /// The table properties.
     pub configuration: BTreeMap<String, String>,
     /// The protocol's writer version.
     pub writer_version: i64,

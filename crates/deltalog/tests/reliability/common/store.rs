@@ -1,4 +1,4 @@
-//! A store in memory that counts its calls and fails where a test says so.
+//! A store in memory that records its calls and fails on demand.
 
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -14,36 +14,36 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-/// What is asked of the store.
+/// The kind of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Op {
     Get,
     List,
-    /// Put that replaces.
+    /// A put that may replace an object.
     Put,
-    /// Put-if-absent.
+    /// A put-if-absent.
     Create,
 }
 
-/// One request.
+/// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Call {
     pub op: Op,
     pub path: String,
 }
 
-/// How a request fails.
+/// The way in which a request fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing is done, and the answer is lost.
+    /// The request has no effect, and there is no answer.
     LostBefore,
-    /// It is done, and the answer is lost.
+    /// The request takes effect, but there is no answer.
     LostAfter,
-    /// Nothing is done, and the answer says that the file was there.
+    /// The request has no effect, and the answer is that the file already exists.
     ExistsBefore,
-    /// It is done, and the answer says that the file was there.
+    /// The request takes effect, but the answer is that the file already exists.
     ExistsAfter,
-    /// Nothing is done, and the store says that it is not allowed.
+    /// The request has no effect, and the answer is that permission is denied.
     Denied,
     /// It is done, and the store says that it is not allowed.
     DeniedAfter,
@@ -59,7 +59,7 @@ struct State {
     shows_twice: bool,
 }
 
-/// See the module.
+/// A store in memory that records its calls and fails on demand.
 #[derive(Clone, Default)]
 pub struct FaultyStore {
     inner: Arc<InMemory>,
@@ -67,29 +67,30 @@ pub struct FaultyStore {
 }
 
 impl FaultyStore {
-    /// From now on `script` decides about each call, which it is told with its number, from 0.
+    /// Makes `script` decide whether each further call fails. It receives the number of the call, starting at
+    /// 0, and the call.
     pub fn fail(&self, script: impl FnMut(usize, &Call) -> Option<Fault> + Send + 'static) {
         let mut state = self.state.lock().unwrap();
         state.calls.clear();
         state.script = Some(Box::new(script));
     }
 
-    /// Listings no longer show the files whose name ends so; asked for by name they are there.
+    /// Hides files whose names end with `ending` from listings. They can still be read by name.
     pub fn hide(&self, ending: &str) {
         self.state.lock().unwrap().hidden.push(ending.to_owned());
     }
 
-    /// Listings show each file twice, as pages that overlap do.
+    /// Makes listings contain each file twice, as overlapping pages would.
     pub fn show_twice(&self) {
         self.state.lock().unwrap().shows_twice = true;
     }
 
-    /// No more failures.
+    /// Ends the failures.
     pub fn heal(&self) {
         self.state.lock().unwrap().script = None;
     }
 
-    /// The calls since the last time.
+    /// Returns the calls since the last time, and forgets them.
     pub fn take_calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state.lock().unwrap().calls)
     }
@@ -112,8 +113,7 @@ fn denied(path: &Path) -> Error {
     Error::PermissionDenied { path: path.to_string(), source: "403".into() }
 }
 
-/// The answer that `fault` makes of one that was given after the effect; the effect must not be had for the
-/// other faults.
+/// Returns the answer under `fault` instead of `answer`.
 fn disturbed<T>(fault: Option<Fault>, path: &Path, answer: Result<T>) -> Result<T> {
     match fault {
         None => answer,

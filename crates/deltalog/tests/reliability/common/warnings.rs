@@ -1,4 +1,4 @@
-//! What is said in the log of the process.
+//! Capture of warnings that the crate logs.
 
 use std::fmt::{Debug, Write};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// The warnings of `work` on this thread, each with its fields, and what `work` returns.
+/// Runs `work`; returns the warnings that it logged on this thread, with their fields, and its result.
 pub fn warnings<T>(work: impl FnOnce() -> T) -> (Vec<String>, T) {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let result = tracing::subscriber::with_default(Collector(Arc::clone(&lines)), work);
