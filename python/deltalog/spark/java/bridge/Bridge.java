@@ -1,24 +1,25 @@
 package io.deltalog.spark;
 
 /**
- * The one way from Spark to Python: the name of an operation and its arguments go in, a value comes out.
+ * The only way in which Spark calls Python: with the name of an operation and its arguments.
  *
- * Python never throws across the wire, because a stack trace of two languages helps no reader. It returns a
- * DeltalogException, which is thrown here.
+ * Python does not raise exceptions through py4j, which would mix the stack traces of two languages. It returns
+ * a DeltalogException, which is thrown here.
  */
 public class Bridge {
   private static volatile PythonCalls python;
 
-  /** Sends all calls to this Python process from now on. */
+  /** Sets the Python process that receives all further calls. */
   public static void install(PythonCalls calls) {
     python = calls;
   }
 
-  /** Returns what Python's Bridge answers to an operation. */
+  /** Returns the result of an operation of Python's Bridge. */
   public static Object call(String operation, Object[] arguments) {
     PythonCalls calls = python;
     if (calls == null) {
-      throw new IllegalStateException("deltalog is not enabled in this application: call deltalog.spark.enable(spark) first");
+      throw new IllegalStateException(
+          "deltalog is not enabled in this application: call deltalog.spark.enable(spark) first");
     }
     Object answer;
     try {
@@ -28,7 +29,7 @@ public class Bridge {
     } catch (Error e) {
       throw e;
     } catch (Throwable e) {
-      throw new IllegalStateException("deltalog: Python failed to answer " + operation + ": " + e, e);
+      throw new IllegalStateException("deltalog: the call of " + operation + " in Python failed: " + e, e);
     }
     if (answer instanceof DeltalogException) {
       throw (DeltalogException) answer;

@@ -7,10 +7,10 @@ import java.util.HashSet;
 import java.util.Map;
 import java.util.Set;
 
-/** Scala case classes with fields by name, because their number differs between Spark's versions. */
+/** Access to fields of Scala case classes by name, because their number differs between Spark releases. */
 public class CaseClass {
 
-  /** A copy of value in which the named fields are replaced; a name that does not exist is an error. */
+  /** Returns a copy of value with changed fields. A name that does not exist is an error. */
   public static Object with(scala.Product value, Map changes) throws Exception {
     Object[] fields = new Object[value.productArity()];
     Set unused = new HashSet(changes.keySet());
@@ -25,7 +25,7 @@ public class CaseClass {
     return construct(value.getClass(), fields);
   }
 
-  /** A new value from its first fields; the others get their defaults. */
+  /** Creates a value from its first fields; the other fields have their defaults. */
   public static Object create(Class type, Object[] first) throws Exception {
     Class companion = Class.forName(type.getName() + "$", true, type.getClassLoader());
     Object module = companion.getField("MODULE$").get(null);

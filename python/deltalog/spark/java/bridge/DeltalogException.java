@@ -1,8 +1,8 @@
 package io.deltalog.spark;
 
 /**
- * A failure of the Python side. The token lets Python find the original exception again; the message says it
- * for everybody else.
+ * A failure in Python. Its token identifies the original exception, so that Python can raise that one. Others
+ * see the message.
  */
 public class DeltalogException extends RuntimeException {
   private final String token;

@@ -12,14 +12,14 @@ import py4j.Protocol;
 import py4j.Py4JPythonClientPerThread;
 
 /**
- * Calls one object of the Python process over connections of their own.
+ * A client for one object of the Python process, with separate connections.
  *
- * - A connection belongs to one call at a time and is used again by the next one, whichever thread makes it.
- *   (py4j's own proxies keep a socket and a Python thread for every JVM thread that ever called.)
- * - Calls wait for nothing but Python's answer, so they may nest, and several threads may call at once.
- * - What the answering Python code calls in the JVM runs in the calling thread, with its job tags and its
+ * - A connection serves one call at a time. The next call reuses it, even from another thread. (py4j's own
+ *   proxies keep a socket and a Python thread for every JVM thread that ever made a call.)
+ * - Calls wait only for Python's answer, so they may be nested, and several threads may make calls at once.
+ * - If the called Python code calls the JVM, that call runs in the calling thread, with its job tags and its
  *   active session.
- * - Every connection begins with a token, without which Python does not listen to it.
+ * - Every connection starts with a token. Python rejects connections without it.
  */
 public class PythonCalls {
   private static final int MOST_IDLE = 4;
@@ -29,7 +29,7 @@ public class PythonCalls {
   private final String target;
   private final LinkedBlockingDeque idle = new LinkedBlockingDeque(MOST_IDLE);
 
-  /** The object that Python knows as target is called through the port of 127.0.0.1. */
+  /** Creates a client for the object with the id target, through the port of 127.0.0.1. */
   public PythonCalls(GatewayServer server, int port, String token, String target) {
     this.server = server;
     this.port = port;
@@ -37,7 +37,7 @@ public class PythonCalls {
     this.target = target;
   }
 
-  /** Returns what Python's `call(operation, *arguments)` returns. */
+  /** Calls Python's `call(operation, *arguments)` and returns its result. */
   public Object call(String operation, Object[] arguments) throws Throwable {
     ClientServerConnection connection = (ClientServerConnection) idle.pollFirst();
     if (connection == null) {
@@ -76,7 +76,8 @@ public class PythonCalls {
     try {
       Socket socket = new Socket(InetAddress.getByName("127.0.0.1"), port);
       Py4JPythonClientPerThread client = (Py4JPythonClientPerThread) gateway().getCallbackClient();
-      ClientServerConnection connection = new ClientServerConnection(gateway(), socket, server.getCustomCommands(), client, server, 0, token);
+      ClientServerConnection connection = new ClientServerConnection(
+          gateway(), socket, server.getCustomCommands(), client, server, 0, token);
       connection.setInitiatedFromClient(true);
       connection.start();
       return connection;

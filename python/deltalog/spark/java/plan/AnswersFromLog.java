@@ -8,14 +8,14 @@ import org.slf4j.LoggerFactory;
 import scala.Function1;
 
 /**
- * A rule of Spark's optimizer that answers aggregates from the log. The setting
- * spark.sql.optimizer.excludedRules turns it off by its name.
+ * A rule of Spark's optimizer that answers aggregates from the log. Users disable it by listing its name in
+ * spark.sql.optimizer.excludedRules.
  *
- * The rule only saves time, so it never fails a query: when anything goes wrong here, the scan stays, and the
- * first such failure is logged.
+ * The rule only saves time, so it never fails a query. If anything goes wrong, the scan stays, and the first
+ * failure is logged.
  */
 public class AnswersFromLog extends Rule {
-  /** Users write this name in settings, so it stays the same whatever package the class is in. */
+  /** The name that users write in settings. It does not depend on the package of the class. */
   private static final String NAME = "io.deltalog.spark.AnswersFromLog";
   private static final AtomicBoolean warned = new AtomicBoolean();
 
@@ -29,11 +29,13 @@ public class AnswersFromLog extends Rule {
 
   private static void warnOnce(Throwable problem) {
     if (!warned.getAndSet(true)) {
-      LoggerFactory.getLogger(AnswersFromLog.class).warn("deltalog cannot answer an aggregate from the log and reads the data files instead; this is logged once", problem);
+      String message = "deltalog cannot answer an aggregate from the log and reads the data files instead; "
+          + "this is logged once";
+      LoggerFactory.getLogger(AnswersFromLog.class).warn(message, problem);
     }
   }
 
-  /** The aggregates of a plan. */
+  /** Replaces the aggregates of a plan. */
   public static final class Aggregates extends scala.runtime.AbstractPartialFunction {
     public boolean isDefinedAt(Object node) {
       return node instanceof Aggregate;
@@ -46,10 +48,10 @@ public class AnswersFromLog extends Rule {
       try {
         return LogAnswers.instead((Aggregate) node);
       } catch (DeltalogException e) {
-        throw e; // Python keeps the scan by itself; only an interrupt of the user's arrives here.
+        throw e; // Python handles its own failures; only a user's interrupt arrives here.
       } catch (Exception e) {
         warnOnce(e);
-      } catch (LinkageError e) { // This release of Spark lacks a method or class.
+      } catch (LinkageError e) { // This Spark release lacks a method or class.
         warnOnce(e);
       }
       return node;

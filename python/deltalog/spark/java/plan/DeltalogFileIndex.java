@@ -18,11 +18,11 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The files of one snapshot. Spark asks for them when it plans a query, with the filters that reached the
- * scan. The planner (Python, and Rust behind it) answers with those that may hold matching rows.
+ * The files of one snapshot. Spark requests them when it plans a query, with the filters that were pushed
+ * down to the scan. The planner, in Python and Rust, returns the files that may contain matching rows.
  *
- * Two indexes are equal when they show the same version of the same table. Then Spark may reuse one scan, or
- * cached rows, for the other.
+ * Two indexes are equal if they show the same version of the same table. Spark may then use the scan or the
+ * cached rows of one for the other.
  */
 public class DeltalogFileIndex implements FileIndex {
   private final String path;
@@ -32,10 +32,10 @@ public class DeltalogFileIndex implements FileIndex {
   private final String planner;
   private final Listings listings = new Listings();
   private volatile long size = -1;
-  /** Whether the log may tell how many rows there are; false once it did not. */
+  /** Whether the log may contain the number of rows; false once it turned out that it does not. */
   private volatile boolean answers = true;
 
-  /** Python finds the planner by its key. */
+  /** Creates the index; planner is the key under which Python finds the planner. */
   public DeltalogFileIndex(String path, String label, String identity, StructType partitionSchema, String planner) {
     this.path = path;
     this.label = label;
@@ -52,7 +52,7 @@ public class DeltalogFileIndex implements FileIndex {
     return label;
   }
 
-  /** The table's location, version and id, as location@version#id; a change data feed has no version. */
+  /** Returns the table's location, version and id as location@version#id; a change data feed has no version. */
   public String identity() {
     return identity;
   }
@@ -64,9 +64,9 @@ public class DeltalogFileIndex implements FileIndex {
   }
 
   /**
-   * Returns what the log says of each partition that has rows: its values, its number of rows, and the least
-   * and the greatest value of each of the columns. Returns null where the log does not tell all of that
-   * exactly. Partitions that the filters rule out may be included.
+   * Returns for each partition with rows its values, its number of rows, and the minimum and maximum of each
+   * of the columns. Returns null if the log does not contain all of these exactly. Partitions that the filters
+   * exclude may be included.
    */
   public PackedValues answers(Seq filters, String[] columns) {
     if (!answers) {
@@ -101,15 +101,12 @@ public class DeltalogFileIndex implements FileIndex {
     }
   }
 
-  /** Returns what a listing depends on. */
+  /** Returns the key of a listing: everything that it depends on. */
   private static Object key(Seq partitionFilters, Seq dataFilters) {
     return Arrays.asList(new Object[] {partitionFilters, dataFilters, SQLConf.get().sessionLocalTimeZone()});
   }
 
-  /**
-   * Returns what is known of the files that a scan with these filters reads. They are listed for it, and the
-   * scan takes the listing over.
-   */
+  /** Returns the counts of the files that a scan with these filters reads. The scan later takes the listing. */
   public Listings.Listing known(Seq partitionFilters, Seq dataFilters) {
     Object key = key(partitionFilters, dataFilters);
     Listings.Listing known = listings.known(key);
@@ -142,7 +139,7 @@ public class DeltalogFileIndex implements FileIndex {
     return list(none, none).paths();
   }
 
-  /** Returns the bytes of all files. They are summed up when Spark first asks, and once. */
+  /** Returns the total size of all files. It is computed once, at the first call. */
   public long sizeInBytes() {
     if (size < 0) {
       size = ((Number) Bridge.call("size", new Object[] {planner})).longValue();

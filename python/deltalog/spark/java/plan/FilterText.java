@@ -12,13 +12,14 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The pushed filters as one SQL text, for planners that read it in the session's time zone. Names lose the
- * qualifiers of the query, because the planner knows only the table's columns.
+ * The pushed filters as one SQL text, which the planner evaluates in the session's time zone. Qualifiers of
+ * the query are removed from names, because the planner knows only the table's columns.
  *
- * Two things a text does not say, and a filter that depends on them has none and prunes nothing. In which
- * zone an expression counts: not the session's if the query was made when there was another one, or if the
- * filter is in a view, which keeps the zone of the session that made it. And by which collation strings are
- * compared, if not byte by byte.
+ * A text cannot express two things. Filters that depend on them are left out, so they prune nothing:
+ *
+ * - a time zone other than the session's, if the query was created under another setting, or if the filter
+ *   belongs to a view, which keeps the time zone of the session that created it;
+ * - a collation that does not compare strings byte by byte.
  */
 public class FilterText extends scala.runtime.AbstractPartialFunction {
 
@@ -35,12 +36,12 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
       Expression filter = (Expression) all.next();
       String sql;
       try {
-        if (!saysAll(filter, SQLConf.get().sessionLocalTimeZone())) {
+        if (!isExpressible(filter, SQLConf.get().sessionLocalTimeZone())) {
           continue;
         }
         sql = ((Expression) filter.transform(new FilterText())).sql();
       } catch (RuntimeException e) {
-        continue; // an expression without SQL form prunes nothing; Spark applies it to the rows itself
+        continue; // An expression without a SQL form prunes nothing. Spark applies it to the rows itself.
       }
       if (text.length() > 0) {
         text.append(" AND ");
@@ -49,7 +50,8 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     }
   }
 
-  private static boolean saysAll(Expression expression, String zone) {
+  /** Returns whether the text of the expression has the same meaning in the time zone. */
+  private static boolean isExpressible(Expression expression, String zone) {
     DataType type = expression.dataType();
     if (type instanceof StringType && !((StringType) type).isUTF8BinaryCollation()) {
       return false;
@@ -62,7 +64,7 @@ public class FilterText extends scala.runtime.AbstractPartialFunction {
     }
     Iterator children = expression.children().iterator();
     while (children.hasNext()) {
-      if (!saysAll((Expression) children.next(), zone)) {
+      if (!isExpressible((Expression) children.next(), zone)) {
         return false;
       }
     }

@@ -5,8 +5,8 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The listings that were made while scans were planned, until the scans take them, so that files are listed
- * once per scan. An unclaimed listing is softly referenced and may be reclaimed; its counts stay known.
+ * Listings made while scans are planned, kept until the scans take them, so that files are listed once per
+ * scan. An unclaimed listing is softly referenced and may be reclaimed; its counts are kept.
  */
 public class Listings extends LinkedHashMap {
   private static final int MOST = 32;
@@ -19,7 +19,7 @@ public class Listings extends LinkedHashMap {
     return size() > MOST;
   }
 
-  /** Returns what is known of a listing, or null. */
+  /** Returns the entry of a listing, or null. */
   public synchronized Listing known(Object key) {
     return (Listing) get(key);
   }
@@ -31,7 +31,7 @@ public class Listings extends LinkedHashMap {
     return listing;
   }
 
-  /** Notes the counts of a listing that a scan made for itself. */
+  /** Records the counts of a listing that a scan made for itself. */
   public synchronized void note(Object key, PackedListing files) {
     put(key, new Listing(files));
     take(key);
@@ -48,7 +48,7 @@ public class Listings extends LinkedHashMap {
     return files;
   }
 
-  /** What is known of a listing. */
+  /** The counts of a listing, and the listing itself until it is taken. */
   public static final class Listing {
     public final String counts;
     public final boolean hasVectors;

@@ -21,20 +21,20 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * An aggregate that the log answers exactly, computed from rows of the log instead of a scan.
+ * An aggregate that is computed from the log instead of a scan, because the log answers it exactly.
  *
- * The relation becomes one row per partition: the partition's values, its number of rows, and the least and
- * greatest values of columns. Spark still computes filters, groups and everything else that uses partition
+ * The relation is replaced by one row per partition: the partition's values, its number of rows, and the
+ * minimum and maximum of columns. Spark still computes filters, groups and everything else that uses partition
  * values. The plan stays as it is unless all of these hold:
  *
- * - the aggregate reads one Delta table, with only projections and filters in between;
- * - these, the groups, and the arguments of aggregates use partition columns only, and nothing depends on
- *   the row or on another query;
- * - each aggregate is a count, a minimum, a maximum, or one of distinct values; a minimum and a maximum may
- *   be of any column;
- * - the log gives all of these values exactly.
+ * - The aggregate reads one Delta table, with only projections and filters in between.
+ * - These, the groups, and the arguments of aggregates use partition columns only. Nothing depends on
+ *   individual rows or on another query.
+ * - Each aggregate is a count, a minimum, a maximum, or an aggregate of distinct values. Minimum and maximum
+ *   may use any column.
+ * - The log contains all of these values exactly.
  *
- * A query may spell a column in another case than the table does, so columns are found by expression id.
+ * Columns are found by expression id, because a query may spell a name in another case than the table.
  */
 public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   private final Aggregate aggregate;
@@ -51,7 +51,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     this.partitionSchema = ((HadoopFsRelation) source.relation()).partitionSchema();
   }
 
-  /** Returns the aggregate to carry out instead, or the given one if the log cannot answer it. */
+  /** Returns the aggregate to execute instead, or the given one if the log cannot answer it. */
   public static LogicalPlan instead(Aggregate aggregate) throws Exception {
     LogicalPlan plan = aggregate.child();
     while (plan instanceof Project || plan instanceof Filter) {
@@ -111,13 +111,13 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return isOf(seq(list), child) ? new Project(seq(list), child) : null;
   }
 
-  /** Returns whether only the least or greatest value of the column is needed. */
+  /** Returns whether only the minimum or maximum of the column is needed. */
   private boolean isExtreme(Object column) {
     AttributeReference known = column(column);
     return known != null && (least.containsKey(known.name()) || greatest.containsKey(known.name()));
   }
 
-  /** Returns the columns whose least or greatest values are needed, by the table's names. */
+  /** Returns the table's names of the columns whose minimum or maximum is needed. */
   private Set extremes() {
     Set names = new LinkedHashSet(least.keySet());
     names.addAll(greatest.keySet());
@@ -152,7 +152,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return new PackedValues(java.nio.ByteBuffer.wrap(new byte[4]));
   }
 
-  /** Returns the filters, with columns as the table spells them. */
+  /** Returns the filters, with the column names spelled as in the table. */
   private Seq partitionFilters() {
     List filters = new ArrayList();
     LogicalPlan plan = aggregate.child();
@@ -165,7 +165,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return seq(filters);
   }
 
-  /** Returns the table's column of this name, as the table spells it. */
+  /** Returns the table's column with exactly this name. */
   private AttributeReference named(String name) {
     Iterator output = source.output().iterator();
     while (output.hasNext()) {
@@ -177,7 +177,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     throw new IllegalStateException("the relation has no column " + name);
   }
 
-  /** Returns the table's column that an expression stands for, or null if it is anything else. */
+  /** Returns the table's column to which an expression refers, or null for any other expression. */
   private AttributeReference column(Object expression) {
     if (!(expression instanceof AttributeReference)) {
       return null;
@@ -193,7 +193,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return null;
   }
 
-  /** The table's own spelling of its columns' names. */
+  /** Replaces column names by the table's spelling. */
   public static final class TableNames extends scala.runtime.AbstractPartialFunction {
     private final LogAnswers answers;
 
@@ -223,7 +223,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   private static boolean isOf(Expression expression, LogicalPlan plan) {
-    return expression.deterministic() && expression.references().subsetOf(plan.outputSet()) && !SubqueryExpression$.MODULE$.hasSubquery(expression);
+    return expression.deterministic() && expression.references().subsetOf(plan.outputSet())
+        && !SubqueryExpression$.MODULE$.hasSubquery(expression);
   }
 
   private Seq all(Seq expressions) {
@@ -278,7 +279,7 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
     return new Coalesce(seq(choices));
   }
 
-  /** Returns what stands for the extreme values of a data column, or null for anything else. */
+  /** Returns the attribute that holds the extreme values of a data column, or null for other expressions. */
   private AttributeReference extreme(Expression value, Map known) {
     AttributeReference column = column(value);
     if (column == null || partitionSchema.getFieldIndex(column.name()).isDefined()) {
@@ -291,7 +292,8 @@ public class LogAnswers extends scala.runtime.AbstractPartialFunction {
   }
 
   private static AggregateExpression with(AggregateExpression expression, AggregateFunction function) {
-    return expression.copy(function, expression.mode(), expression.isDistinct(), expression.filter(), expression.resultId());
+    return expression.copy(
+        function, expression.mode(), expression.isDistinct(), expression.filter(), expression.resultId());
   }
 
   private static AttributeReference attribute(String name, DataType type, boolean nullable) {

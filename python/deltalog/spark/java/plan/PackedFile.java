@@ -6,7 +6,7 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.hadoop.fs.permission.FsPermission;
 
-/** A file of a packed listing. Its path, which is dear to make and to keep, is made when it is asked for. */
+/** A file of a packed listing. Its path is created on demand, because paths take much time and memory. */
 public final class PackedFile extends FileStatus {
   private static final long BLOCK = 134217728L;
   private static final FsPermission PERMISSION = FsPermission.getFileDefault();
@@ -15,7 +15,7 @@ public final class PackedFile extends FileStatus {
   private final transient int at;
   private final transient PackedRoot root;
 
-  /** At a position of the bytes stand i32 length and the path, relative to the root; whole without one. */
+  /** The bytes at the position are an i32 length and the path: relative to the root, or complete if root is null. */
   public PackedFile(long size, long modified, ByteBuffer bytes, int at, PackedRoot root) {
     super(size, false, 1, BLOCK, modified, 0, PERMISSION, null, null, NONE);
     this.bytes = bytes;

@@ -8,14 +8,19 @@ import scala.collection.immutable.AbstractSeq;
 import scala.collection.immutable.Map;
 
 /**
- * The files of a directory, in the bytes that the planner packed, unpacked one by one each time that somebody
- * walks over them. Like Scala's List it is meant to be walked.
+ * The files of a directory in the form that the planner packed. They are unpacked one by one during each
+ * iteration. Like Scala's List, it supports iteration well and access by index badly.
  *
- * Big endian: i64 size, i64 modification time, i32 length and the path, u8 facts, and of those whose bit is
- * set: 1 the rows that are not shown, a vector; 2 the only rows that are shown, a vector; 4 the change type
- * of all rows, i32 length and text; 8 i64 the first row's id, i64 the version that added the rows; 16 nothing
- * more: the path is whole and not below the root. A vector is i64 cardinality and u8 place; 0: i32 length and
- * the vector; else i32 length and the path (1: below the root, 2: absolute), i64 offset, i32 size.
+ * Big endian: i64 size, i64 modification time, i32 length and path, u8 flags, and then a field for each flag:
+ *
+ *    1  the rows that are not shown: a vector
+ *    2  the only rows that are shown: a vector
+ *    4  the change type of all rows: i32 length and text
+ *    8  row tracking: i64 id of the first row, i64 version that added the rows
+ *   16  no field: the path is complete instead of relative to the root
+ *
+ * A vector is i64 cardinality and u8 place. Place 0 is followed by i32 length and the vector; place 1 (below
+ * the root) and 2 (absolute) by i32 length and path, i64 offset, i32 size.
  */
 public final class PackedFiles extends AbstractSeq {
   private static final Map NO_FACTS = scala.collection.immutable.Map$.MODULE$.empty();
@@ -45,7 +50,7 @@ public final class PackedFiles extends AbstractSeq {
     return iterator().drop(index).next();
   }
 
-  /** The same as a function. */
+  /** Does the same as a function of an object. */
   public Object apply(Object index) {
     return apply(((Integer) index).intValue());
   }
@@ -76,10 +81,11 @@ public final class PackedFiles extends AbstractSeq {
       int length = bytes.getInt();
       bytes.position(at + 4 + length);
       int which = bytes.get();
-      return new FileStatusWithMetadata(new PackedFile(size, modified, bytes, at, (which & 16) != 0 ? null : root), facts(which));
+      PackedFile file = new PackedFile(size, modified, bytes, at, (which & 16) != 0 ? null : root);
+      return new FileStatusWithMetadata(file, facts(which));
     }
 
-    /** What else is known of the file, for the task that reads it. */
+    /** Unpacks the facts about the file for the task that reads it. */
     private Map facts(int which) {
       if (which == 0) {
         return NO_FACTS;

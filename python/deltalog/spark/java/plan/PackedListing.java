@@ -10,12 +10,13 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.Iterator;
 
 /**
- * The files of a scan as the planner packs them. The objects made of them here do not grow with their number:
- * a directory unpacks its files when Spark walks over them.
+ * The files of a scan in the form that the planner packed. The number of objects here does not depend on the
+ * number of files, because a directory unpacks its files when Spark iterates over them.
  *
- * Big endian: i32 length and the version of the wheel; i64 files of the snapshot; u8 whether a file here has a
- * vector; i32 length and the root's path; i32 D directories, each the partition row (per column u8 present and the value in Catalyst's form), i32 F
- * files, i32 length of them, and the files as PackedFiles has them.
+ * Big endian: i32 length and version of the wheel; i64 number of files of the snapshot; u8 whether a listed
+ * file has a vector; i32 length and path of the root; i32 number of directories. Each directory is its
+ * partition row (per column u8 present and the value in Catalyst's form), i32 number of files, i32 length of
+ * the packed files, and the files as in PackedFiles.
  */
 public class PackedListing {
   private final List directories = new ArrayList();
@@ -39,17 +40,17 @@ public class PackedListing {
     }
   }
 
-  /** Returns how many files are listed. */
+  /** Returns the number of listed files. */
   public int count() {
     return count;
   }
 
-  /** Returns whether there may be a file of which not all rows are shown. */
+  /** Returns whether some listed files may have rows that are not shown. */
   public boolean hasVectors() {
     return hasVectors;
   }
 
-  /** Returns how many files the snapshot has. */
+  /** Returns the number of files of the snapshot. */
   public long total() {
     return total;
   }

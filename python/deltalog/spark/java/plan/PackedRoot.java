@@ -4,7 +4,7 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import org.apache.hadoop.fs.Path;
 
-/** The root of a packed listing, below which its files lie. */
+/** The root directory of a packed listing. */
 public final class PackedRoot {
   private static final boolean[] PLAIN = new boolean[128];
 
@@ -18,20 +18,20 @@ public final class PackedRoot {
   private final String path;
   private final String encoded;
 
-  /** As a Hadoop path, which is not encoded. */
+  /** Creates the root; path is a Hadoop path, which is not URI-encoded. */
   public PackedRoot(String path) {
     this.path = path;
     this.encoded = new Path(path).toUri().toString();
   }
 
-  /** The Hadoop path, as text, of a decoded path below the root. */
+  /** Returns the Hadoop path, as text, of a decoded path below the root. */
   public String text(String relative) {
     return path + "/" + relative;
   }
 
   /**
-   * The same as an object. Hadoop takes several times as long to make one of text, which it encodes, as of a
-   * URI; to most paths encoding does nothing.
+   * Returns the same as an object. Creating it from text, which Hadoop encodes, takes several times as long as
+   * from a URI. Most paths are the same when encoded.
    */
   public Path child(byte[] relative) {
     for (int i = 0; i < relative.length; i++) {

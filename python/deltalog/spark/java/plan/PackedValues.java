@@ -9,7 +9,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.types.*;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Texts, bytes and rows of values as the planner packs them, big endian and read one after the other. */
+/** Texts, bytes and rows of values in the form that the planner packed, big endian, read sequentially. */
 public class PackedValues {
   private final ByteBuffer buffer;
 
@@ -18,14 +18,15 @@ public class PackedValues {
   }
 
   /**
-   * Reads what begins with i32 length and the version of the wheel that packed it. Classes of another version
-   * would take the bytes for something else.
+   * Reads the header, i32 length and the version of the wheel that packed the bytes, and checks the version.
+   * Classes of another version would misread the bytes.
    */
   public static PackedValues ofThisVersion(ByteBuffer buffer) {
     PackedValues packed = new PackedValues(buffer);
     String version = packed.text();
     if (!version.equals(Version.WHEEL)) {
-      throw new IllegalStateException("deltalog: Python has version " + version + ", the JVM has Java classes of version " + Version.WHEEL + ": restart the application");
+      throw new IllegalStateException("deltalog: Python has version " + version
+          + ", but the JVM has Java classes of version " + Version.WHEEL + ": restart the application");
     }
     return packed;
   }
@@ -38,7 +39,7 @@ public class PackedValues {
     return text(buffer);
   }
 
-  /** Returns the next bytes in a buffer of their own. */
+  /** Returns the next bytes in a separate buffer. */
   public ByteBuffer part() {
     int length = buffer.getInt();
     ByteBuffer part = (ByteBuffer) buffer.slice();
@@ -57,7 +58,7 @@ public class PackedValues {
     return raw;
   }
 
-  /** Reads for each column u8 present, and if 1 the value in Catalyst's form. */
+  /** Reads a row: for each column u8 present and, if it is 1, the value in Catalyst's form. */
   public InternalRow row(StructType schema) {
     StructField[] fields = schema.fields();
     Object[] values = new Object[fields.length];

@@ -13,8 +13,8 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The filters that read partition columns only. Spark leaves them to the file index and does not apply them
- * again, so each of them must hold here exactly, whatever the planner made of its text.
+ * The filters that read only partition columns. Spark leaves them to the file index and does not apply them
+ * again, so they are evaluated exactly here, independently of the planner.
  */
 public class PartitionFilter extends scala.runtime.AbstractPartialFunction {
   private final StructType schema;

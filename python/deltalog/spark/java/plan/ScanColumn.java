@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** A column of a scan's rows as it stands in what Spark's reader delivers. */
+/** A column of a scan's output that is taken unchanged from the output of Spark's reader. */
 public class ScanColumn implements Serializable {
   protected final int position;
   protected final DataType type;
@@ -19,12 +19,12 @@ public class ScanColumn implements Serializable {
     this.type = type;
   }
 
-  /** The column of a batch of the file. */
+  /** Returns the column of a batch of the file. */
   public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
     return batch.column(position);
   }
 
-  /** The same for rows. */
+  /** Returns an expression for the column of a row of the file. */
   public Expression expression(PartitionedFile file) {
     return new BoundReference(position, type, true);
   }

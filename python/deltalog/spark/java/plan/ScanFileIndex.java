@@ -6,17 +6,17 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Seq;
 
 /**
- * The file index of a snapshot as one scan has it. Its text says how many of the table's files are read.
+ * The file index of a snapshot for one scan. Its text shows how many of the table's files are read.
  *
- * The files are listed when the scan is planned, because Spark fixes the text of a plan before it lists files
- * for the scan. The text itself asks nobody: Spark may want it in any thread.
+ * The files are listed when the scan is planned, because Spark creates the text of a plan before it lists the
+ * files of the scan. Creating the text calls nothing, because Spark may do that in any thread.
  */
 public class ScanFileIndex implements FileIndex {
   private final DeltalogFileIndex table;
   private final String counts;
   private final boolean isPlain;
 
-  /** A plain scan cannot read files of which not all rows are shown. */
+  /** Creates the index. A plain scan cannot read files with rows that are not shown. */
   public ScanFileIndex(DeltalogFileIndex table, String counts, boolean isPlain) {
     this.table = table;
     this.counts = counts;
@@ -34,7 +34,8 @@ public class ScanFileIndex implements FileIndex {
   public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
     PackedListing listed = table.listing(partitionFilters, dataFilters);
     if (isPlain && listed.hasVectors()) {
-      throw new IllegalStateException("deltalog: the scan was planned for files without deletion vectors, of which there are some");
+      throw new IllegalStateException(
+          "deltalog: the scan was planned for files without deletion vectors, but some files have one");
     }
     return listed.directories();
   }
@@ -61,7 +62,7 @@ public class ScanFileIndex implements FileIndex {
     return table.metadataOpsTimeNs();
   }
 
-  /** Ignores the filters, which plans compare themselves. */
+  /** Ignores the filters, because Spark compares them itself. */
   public boolean equals(Object other) {
     return other instanceof ScanFileIndex && table.equals(((ScanFileIndex) other).table);
   }

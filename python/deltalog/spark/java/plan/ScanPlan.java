@@ -19,10 +19,10 @@ import scala.Function1;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
-/** Spark's own plan of a scan of ours, whose files are listed with the scan's filters. */
+/** Spark's plan for scanning a deltalog table, with a file index that lists files by the scan's filters. */
 public class ScanPlan extends scala.runtime.AbstractPartialFunction {
 
-  /** Returns the plans of what reads one table of ours and nothing else; none of all else. */
+  /** Returns the plans for a query that reads one deltalog table and nothing else; otherwise no plans. */
   public static Seq of(LogicalPlan plan) {
     List planned = new ArrayList();
     if (readsOurs(plan)) {
@@ -43,7 +43,8 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
   }
 
   public boolean isDefinedAt(Object node) {
-    return node instanceof FileSourceScanExec && ((FileSourceScanExec) node).relation().location() instanceof DeltalogFileIndex;
+    return node instanceof FileSourceScanExec
+        && ((FileSourceScanExec) node).relation().location() instanceof DeltalogFileIndex;
   }
 
   public Object applyOrElse(Object node, Function1 otherwise) {
@@ -56,14 +57,16 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     Seq partitionFilters = known(scan.partitionFilters());
     Seq dataFilters = known(scan.dataFilters());
     FileFormat format = relation.fileFormat();
-    boolean mayLeaveOutRows = format instanceof SnapshotFormat && ((SnapshotFormat) format).leavesOutRows();
+    boolean onlyOmitsRows = format instanceof SnapshotFormat && ((SnapshotFormat) format).onlyOmitsRows();
     Listings.Listing known = listing(table, partitionFilters, dataFilters);
-    boolean isPlain = mayLeaveOutRows && known != null && !known.hasVectors;
+    boolean isPlain = onlyOmitsRows && known != null && !known.hasVectors;
     if (isPlain) {
       format = ((SnapshotFormat) format).withAllRows();
     }
     FileIndex index = new ScanFileIndex(table, known == null ? "files unknown" : known.counts, isPlain);
-    Object ofScan = relation.copy(index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), format, relation.options(), relation.sparkSession());
+    Object ofScan = relation.copy(
+        index, relation.partitionSchema(), relation.dataSchema(), relation.bucketSpec(), format,
+        relation.options(), relation.sparkSession());
     try {
       return CaseClass.with(scan, Collections.singletonMap("relation", ofScan));
     } catch (Exception e) {
@@ -71,7 +74,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     }
   }
 
-  /** Lists the files of the scan; returns null if that fails, because the scan itself says why. */
+  /** Lists the files of the scan; returns null if that fails, because the scan itself reports the error. */
   private static Listings.Listing listing(DeltalogFileIndex table, Seq partitionFilters, Seq dataFilters) {
     try {
       return table.known(partitionFilters, dataFilters);
@@ -80,7 +83,7 @@ public class ScanPlan extends scala.runtime.AbstractPartialFunction {
     }
   }
 
-  /** Returns the filters that Spark lists files with: the results of subqueries are not known before it runs. */
+  /** Returns the filters that Spark uses for listing files. Results of subqueries are not known at that time. */
   private static Seq known(Seq filters) {
     List known = new ArrayList();
     Iterator all = filters.iterator();

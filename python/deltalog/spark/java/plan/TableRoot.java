@@ -6,12 +6,11 @@ import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A table's root as our file index shows it to Spark.
+ * A table's root directory as shown to Spark.
  *
- * - It prints as a label and the path, which is what explain() shows as the scan's location (the first 100
- *   characters of a long text).
- * - It opens no file system. Spark's own insert command asks the root for one before it deletes or writes
- *   anything, so a statement that was not caught fails here instead of leaving files that no commit names.
+ * - Its text is a label and the path. explain() shows the first 100 characters as the scan's location.
+ * - It does not open a file system. Spark's own insert command requests one from the root before it deletes or
+ *   writes anything, so a statement that was not intercepted fails here and leaves no uncommitted files.
  */
 public class TableRoot extends Path {
   private final String label;
@@ -22,8 +21,10 @@ public class TableRoot extends Path {
   }
 
   public FileSystem getFileSystem(Configuration configuration) throws IOException {
-    throw new UnsupportedOperationException("This statement is not supported yet by deltalog: Spark would write files into the Delta table "
-        + super.toString() + " without a commit. Call deltalog.spark.enable(spark) on this session, and use INSERT INTO without a PARTITION clause.");
+    throw new UnsupportedOperationException(
+        "This statement is not supported yet by deltalog: Spark would write files into the Delta table "
+            + super.toString() + " without a commit. Call deltalog.spark.enable(spark) on this session, and use "
+            + "INSERT INTO without a PARTITION clause.");
   }
 
   public String toString() {

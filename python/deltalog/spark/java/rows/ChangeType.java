@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The change type of a row. For files of inserted or deleted rows the planner gives it; other files have a
- * column with it.
+ * The change type of a row. The planner provides it for files of inserted or deleted rows. Other files have a
+ * column for it.
  */
 public class ChangeType extends ScanColumn {
   public static final String NAME = "_change_type";

@@ -9,8 +9,8 @@ import org.apache.parquet.hadoop.util.HadoopInputFile;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
 
 /**
- * What the planner knows about a file, apart from its path and partition values. It travels with the file to
- * the task that reads it.
+ * Facts about a file that the planner knows, in addition to its path and partition values. They are sent with
+ * the file to the task that reads it.
  */
 public class FileFacts {
   /** A VectorPlace: the rows that are not shown. */
@@ -21,7 +21,7 @@ public class FileFacts {
   /** A String: the change type of all rows in a change data feed. */
   public static final String CHANGE_TYPE = "deltalog.change_type";
 
-  /** A Long each, under the names that Spark shows in _metadata. */
+  /** Longs, under the names that Spark shows in _metadata. */
   public static final String BASE_ROW_ID = "base_row_id";
   public static final String DEFAULT_ROW_COMMIT_VERSION = "default_row_commit_version";
 
@@ -42,8 +42,10 @@ public class FileFacts {
       return null;
     }
     Path path = file.toPath();
-    RowSelection selection = new RowSelection(only == null ? null : only.read(path, configuration), without == null ? null : without.read(path, configuration));
-    // If a file is read in several parts, one of them checks.
+    RowSelection selection = new RowSelection(
+        only == null ? null : only.read(path, configuration),
+        without == null ? null : without.read(path, configuration));
+    // If a file is read in several parts, only the first part is checked.
     if (file.start() == 0) {
       check(selection, path, configuration);
     }
@@ -55,11 +57,14 @@ public class FileFacts {
     try {
       rows = rows(path, configuration);
     } catch (IOException e) {
-      throw new FileFault(FileFault.UNAVAILABLE, "the number of rows of the data file cannot be read: " + e.getMessage(), null, path, e);
+      String message = "the number of rows of the data file cannot be read: " + e.getMessage();
+      throw new FileFault(FileFault.UNAVAILABLE, message, null, path, e);
     }
     if (selection.last() >= rows) {
-      String message = "the deletion vector names row " + selection.last() + " of a data file that has " + rows + " rows";
-      throw new FileFault(FileFault.CORRUPT, message, "the vector belongs to another file, or one of the two was replaced", path, null);
+      String message = "the deletion vector names row " + selection.last() + " of a data file that has " + rows
+          + " rows";
+      String hint = "the vector belongs to another file, or one of the two was replaced";
+      throw new FileFault(FileFault.CORRUPT, message, hint, path, null);
     }
   }
 

@@ -3,11 +3,11 @@ package io.deltalog.spark;
 import org.apache.hadoop.fs.Path;
 
 /**
- * A fault that a task finds in a file of the table. Python knows which table the data file belongs to, and
- * turns this into its own exception.
+ * A fault that a task detects in a file of the table. Python knows the table of the data file, and converts
+ * this to its own exception.
  */
 public class FileFault extends RuntimeException {
-  /** Names of classes in Python. */
+  /** The names of exception classes in Python. */
   public static final String CORRUPT = "CorruptDataError";
   public static final String MISSING = "MissingFileError";
   public static final String UNSUPPORTED = "UnsupportedFeatureError";

@@ -9,8 +9,8 @@ import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
 /**
- * A decimal column that was widened from bytes or shorts. Spark's reader accepts 32-bit integers of a file
- * only for decimals with at least ten digits before the point, so the column is read as such a decimal.
+ * A decimal column that was widened from bytes or shorts. Spark's reader converts 32-bit integers of a file
+ * only to decimals with at least ten digits before the point, so the column is read as such a decimal.
  */
 public class NarrowDecimal extends ScanColumn {
   private final DecimalType read;
@@ -28,7 +28,7 @@ public class NarrowDecimal extends ScanColumn {
     return new CheckOverflow(new ScanColumn(position, read).expression(file), (DecimalType) type, false);
   }
 
-  /** Returns the values in the narrower type; a value that it cannot hold is an error. */
+  /** The values in the narrower type. A value that does not fit is an error. */
   public static final class View extends VectorView {
     private final DecimalType read;
 
@@ -43,7 +43,7 @@ public class NarrowDecimal extends ScanColumn {
       }
       Decimal value = stored.getDecimal(row, read.precision(), read.scale());
       if (!value.changePrecision(precision, scale)) {
-        throw new ArithmeticException(value + " is no decimal of " + precision + " digits, " + scale + " of them after the point");
+        throw new ArithmeticException(value + " does not fit in a decimal(" + precision + "," + scale + ")");
       }
       return value;
     }

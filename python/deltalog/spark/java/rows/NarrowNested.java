@@ -10,8 +10,8 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.Option;
 
 /**
- * A struct, array or map that contains decimals widened from bytes or shorts, see NarrowDecimal. Such columns
- * are read row by row.
+ * A struct, array or map that contains decimals widened from bytes or shorts. Such columns are read row by
+ * row. See NarrowDecimal.
  */
 public class NarrowNested extends ScanColumn {
   private final DataType read;
@@ -25,22 +25,21 @@ public class NarrowNested extends ScanColumn {
     throw new IllegalStateException("columns of the type " + type.sql() + " are read row by row");
   }
 
-  /** Casts a value; one that the narrower type cannot hold is an error. */
+  /** Returns a cast to the narrower type. A value that does not fit is an error. */
   public Expression expression(PartitionedFile file) {
-    return new Cast(new ScanColumn(position, read).expression(file), type, Option.apply("UTC"), EvalMode$.MODULE$.ANSI());
+    Expression stored = new ScanColumn(position, read).expression(file);
+    return new Cast(stored, type, Option.apply("UTC"), EvalMode$.MODULE$.ANSI());
   }
 
-  /**
-   * Returns the part of the type read that belongs to the part of the column that a query asks for, which may
-   * leave out fields of structs.
-   */
+  /** Returns the part of the type read that corresponds to wanted, in which fields of structs may be missing. */
   public static DataType part(DataType wanted, DataType read) {
     if (wanted instanceof StructType) {
       StructField[] fields = new StructField[((StructType) wanted).length()];
       for (int i = 0; i < fields.length; i++) {
         StructField field = ((StructType) wanted).fields()[i];
         StructField whole = ((StructType) read).fields()[((StructType) read).fieldIndex(field.name())];
-        fields[i] = new StructField(field.name(), part(field.dataType(), whole.dataType()), field.nullable(), field.metadata());
+        DataType type = part(field.dataType(), whole.dataType());
+        fields[i] = new StructField(field.name(), type, field.nullable(), field.metadata());
       }
       return new StructType(fields);
     }
@@ -50,7 +49,9 @@ public class NarrowNested extends ScanColumn {
     }
     if (wanted instanceof MapType) {
       MapType map = (MapType) wanted;
-      return new MapType(part(map.keyType(), ((MapType) read).keyType()), part(map.valueType(), ((MapType) read).valueType()), map.valueContainsNull());
+      DataType key = part(map.keyType(), ((MapType) read).keyType());
+      DataType value = part(map.valueType(), ((MapType) read).valueType());
+      return new MapType(key, value, map.valueContainsNull());
     }
     return read;
   }

@@ -14,11 +14,11 @@ import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
 
 /**
- * The names that data files have for the table's columns, and the field ids if the table maps by id.
+ * The names that the table's columns have in data files, and the field ids if the table maps columns by id.
  * (PROTOCOL, "Reader Requirements for Column Mapping".)
  *
- * Two schemas of the same shape: as users see it, and as the files have it. Columns that are not in the first
- * one (those that Spark generates) keep their names.
+ * The logical schema is the one that users see. The physical schema has the same shape, with the names in the
+ * files. Columns that are not in the logical schema, such as those that Spark generates, keep their names.
  */
 public class PhysicalNames implements Serializable {
   private final StructType logical;
@@ -55,7 +55,8 @@ public class PhysicalNames implements Serializable {
     }
     if (part instanceof ArrayType && logical instanceof ArrayType) {
       ArrayType array = (ArrayType) part;
-      DataType element = type(array.elementType(), ((ArrayType) logical).elementType(), ((ArrayType) physical).elementType());
+      DataType element = type(
+          array.elementType(), ((ArrayType) logical).elementType(), ((ArrayType) physical).elementType());
       return new ArrayType(element, array.containsNull());
     }
     if (part instanceof MapType && logical instanceof MapType) {
@@ -72,7 +73,7 @@ public class PhysicalNames implements Serializable {
     return found.isDefined() ? ((Integer) found.get()).intValue() : -1;
   }
 
-  /** Returns the pushed filters with the names of the files; one that cannot be expressed is left out. */
+  /** Returns the pushed filters with the names of the files. A filter that cannot be translated is left out. */
   public Seq of(Seq filters) {
     List translated = new ArrayList();
     Iterator all = filters.iterator();
@@ -85,13 +86,18 @@ public class PhysicalNames implements Serializable {
     return scala.jdk.javaapi.CollectionConverters.asScala(translated).toSeq();
   }
 
-  /** Returns one filter with the names of the files. Filters are case classes: one attribute, or nested filters. */
+  /** Translates a filter. Filters are case classes with one attribute or with nested filters. */
   private Object translate(Product filter) {
     Map changes = new HashMap();
     for (int i = 0; i < filter.productArity(); i++) {
       String field = filter.productElementName(i);
       Object value = filter.productElement(i);
-      Object changed = field.equals("attribute") ? column((String) value) : value instanceof Filter ? translate((Product) value) : value;
+      Object changed = value;
+      if (field.equals("attribute")) {
+        changed = column((String) value);
+      } else if (value instanceof Filter) {
+        changed = translate((Product) value);
+      }
       if (changed == null && value != null) {
         return null;
       }
@@ -102,7 +108,7 @@ public class PhysicalNames implements Serializable {
     try {
       return changes.isEmpty() ? filter : CaseClass.with(filter, changes);
     } catch (Exception e) {
-      return null; // Spark also applies filters that are not pushed to the rows.
+      return null; // Spark applies filters that are not pushed down to the rows.
     }
   }
 

@@ -10,7 +10,7 @@ import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
 import scala.collection.Iterator;
 
 /**
- * The numbers of a file's rows, generated without an object for each row. Spark's own generator takes a fifth
+ * A generator of row numbers that does not create an object for each row. Spark's own generator takes a fifth
  * of the time of a scan of two columns.
  */
 public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
@@ -29,7 +29,7 @@ public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
       field.setAccessible(true);
       return field;
     } catch (NoSuchFieldException e) {
-      return null; // Spark's own generator stays.
+      return null; // Spark's own generator is used.
     } catch (SecurityException e) {
       return null;
     }
@@ -37,7 +37,7 @@ public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
 
   /**
    * Replaces the row number generator of a batch reader that has not started yet; column is the position of
-   * the numbers in its batches. Any other reader stays as it is.
+   * the numbers in its batches. Other readers are left unchanged.
    */
   public static void install(Iterator rows, int column) {
     if (READER == null || GENERATOR == null || !(rows instanceof RecordReaderIterator)) {
@@ -53,11 +53,11 @@ public final class RowNumbers extends ParquetRowIndexUtil$RowIndexGenerator {
         GENERATOR.set(reader, new RowNumbers(column));
       }
     } catch (IllegalAccessException e) {
-      return; // Spark's own generator stays.
+      return; // Spark's own generator is used.
     }
   }
 
-  /** Numbers the rows of a row group, all or some of which are read. */
+  /** Starts numbering the rows of a row group, which may be read partially. */
   public void initFromPageReadStore(PageReadStore pages) throws IOException {
     super.initFromPageReadStore(pages);
     isContiguous = !pages.getRowIndexes().isPresent();

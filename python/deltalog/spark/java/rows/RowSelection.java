@@ -21,7 +21,7 @@ public class RowSelection {
     return (only == null || only.from(row) == row) && (without == null || without.from(row) != row);
   }
 
-  /** Returns the last row that is in a vector, or -1 if there is none. */
+  /** Returns the last row of the vectors, or -1 if they are empty. */
   public long last() {
     return Math.max(only == null ? -1 : only.last(), without == null ? -1 : without.last());
   }
@@ -48,7 +48,7 @@ public class RowSelection {
     return shown;
   }
 
-  /** Does the same for consecutive rows, from one deleted row to the next. */
+  /** Does the same for consecutive rows, by the gaps between deleted rows. */
   private int between(long first, int count, int[] positions) {
     int shown = 0;
     int i = 0;

@@ -12,9 +12,9 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import scala.collection.immutable.Seq;
 
 /**
- * The ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"). They come from the
- * file's hidden column. Where that is NULL, they come from the log's value for the file; for ids, the row's
- * index in the file is added.
+ * The ids or commit versions of rows (PROTOCOL, "Reader Requirements for Row Tracking"). They are read from a
+ * hidden column of the file. Where it is NULL, they are the log's value for the file; for ids, the row's index
+ * in the file is added.
  */
 public class RowTracking extends ScanColumn {
   private final String fact;
@@ -28,7 +28,8 @@ public class RowTracking extends ScanColumn {
   }
 
   public ColumnVector vector(ColumnarBatch batch, PartitionedFile file) {
-    return new View(batch.column(position), (Long) FileFacts.of(file, fact), rowIndex < 0 ? null : batch.column(rowIndex));
+    ColumnVector rowIndexes = rowIndex < 0 ? null : batch.column(rowIndex);
+    return new View(batch.column(position), (Long) FileFacts.of(file, fact), rowIndexes);
   }
 
   public Expression expression(PartitionedFile file) {
@@ -38,7 +39,7 @@ public class RowTracking extends ScanColumn {
     return new Coalesce((Seq) scala.jdk.javaapi.CollectionConverters.asScala(Arrays.asList(choices)).toSeq());
   }
 
-  /** Does the same for batches. */
+  /** The column of a batch. */
   public static final class View extends VectorView {
     private final boolean known;
     private final long start;

@@ -8,7 +8,7 @@ import scala.Function1;
 import scala.collection.Iterator;
 import scala.runtime.AbstractFunction1;
 
-/** Spark's own reader of a file, followed by the steps that turn its rows into the table's. Runs in tasks. */
+/** Spark's reader of a file, followed by the steps that convert its rows to rows of the table. Runs in tasks. */
 public class ScanReader extends AbstractFunction1 implements Serializable {
   private final Function1 reader;
   private final ScanColumn[] columns;
@@ -16,8 +16,8 @@ public class ScanReader extends AbstractFunction1 implements Serializable {
   private final Broadcast configuration;
 
   /**
-   * The reader delivers the row's index in the file at the position rowIndex. The scan's rows have the given
-   * columns. Deletion vectors are read with the configuration.
+   * Creates the reader. The given reader returns the index of each row in the file at position rowIndex. The
+   * output has the given columns. Deletion vectors are read with the configuration.
    */
   public ScanReader(Function1 reader, ScanColumn[] columns, int rowIndex, Broadcast configuration) {
     this.reader = reader;

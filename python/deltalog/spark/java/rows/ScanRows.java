@@ -13,12 +13,11 @@ import scala.collection.AbstractIterator;
 import scala.collection.Iterator;
 
 /**
- * The rows of one file or of a part of it: batches if Spark reads column by column, otherwise rows.
+ * The rows of one file or of a part of it: batches if Spark reads by column, otherwise rows.
  *
- * - A batch in which every row is shown passes as it is, without its column of row indexes.
- * - The columns of any other batch are viewed through the positions of the rows that are shown; nothing is
- *   copied.
- * - Batches and positions are reused for the next batch, as Spark's own reader does.
+ * - A batch in which all rows are shown is returned without its row indexes, and otherwise unchanged.
+ * - For any other batch, views of its columns show only the selected positions. Nothing is copied.
+ * - Batches and positions are reused for the next batch, as in Spark's own reader.
  */
 public class ScanRows extends AbstractIterator implements Closeable {
   private final Iterator source;
@@ -32,7 +31,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
   private UnsafeProjection projection;
   private Object next;
 
-  /** The selection is null if all rows are shown. */
+  /** Creates the rows; selection is null if all rows are shown. */
   public ScanRows(Iterator source, ScanColumn[] columns, int rowIndex, PartitionedFile file, RowSelection selection) {
     this.source = source;
     this.columns = columns;
@@ -60,7 +59,7 @@ public class ScanRows extends AbstractIterator implements Closeable {
     return result;
   }
 
-  /** Returns the visible part of a batch, or null if no row is visible. */
+  /** Returns the rows of a batch that are shown, or null if there are none. */
   private ColumnarBatch batch(ColumnarBatch read) {
     for (int i = 0; i < columns.length; i++) {
       whole[i] = columns[i].vector(read, file);

@@ -9,8 +9,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column of a batch that shows only the rows at some positions. It owns nothing: the reader closes and
- * refills the underlying column.
+ * A view of a batch's column that shows only the rows at some positions. The underlying column belongs to the
+ * reader, which refills and closes it.
  */
 public final class SelectedVector extends ColumnVector {
   private final ColumnVector all;
@@ -25,7 +25,7 @@ public final class SelectedVector extends ColumnVector {
     begin();
   }
 
-  /** Notes that the underlying column was refilled. */
+  /** Updates the view after the underlying column was refilled. */
   public void begin() {
     hasNulls = all.hasNull();
     for (int i = 0; children != null && i < children.length; i++) {
@@ -104,8 +104,8 @@ public final class SelectedVector extends ColumnVector {
   }
 
   /**
-   * Returns a child column. Children of structs and variants have one value per row; those of arrays and maps
-   * do not, and are only reached through their rows.
+   * Returns a child column. Children of structs and variants have one value per row. Children of arrays and
+   * maps do not; they are accessed only through their rows.
    */
   public ColumnVector getChild(int ordinal) {
     if (!(type instanceof StructType) && !(type instanceof VariantType)) {

@@ -20,42 +20,44 @@ import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's own Parquet reader, which also knows what the log says about the files: the names of their columns
- * and which rows are deleted.
+ * Spark's Parquet reader, extended by what the log states about the files: the names of their columns and the
+ * deleted rows.
  *
- * All of this happens below the scan, so Spark's plan is that of plain files: no filter, no extra column, and
- * the names that users know.
+ * This is applied below the scan, so Spark's plan is that of plain files: without additional filters or
+ * columns, and with the names that users know.
  */
 public class SnapshotFormat extends ParquetFileFormat {
   private static final String ROW_INDEX = "_tmp_metadata_row_index";
   private final PhysicalNames names;
   private final boolean byId;
-  private final boolean leavesOutRows;
+  private final boolean omitsRows;
   private final StructType readAs;
   private final boolean isChangeFeed;
   private final String rowIds;
   private final String rowCommitVersions;
 
   /**
-   * names is null if files have the names that users know. readAs has the columns that are read in another
-   * type than the table's. The last two are the hidden columns of row tracking, or null.
+   * Creates the format; names is null if files have the names that users know. readAs has the columns that are
+   * read in another type than the table's. The last two are the hidden columns of row tracking, or null.
    */
-  public SnapshotFormat(PhysicalNames names, boolean byId, boolean leavesOutRows, StructType readAs, boolean isChangeFeed, String rowIds, String rowCommitVersions) {
+  public SnapshotFormat(
+      PhysicalNames names, boolean byId, boolean omitsRows, StructType readAs, boolean isChangeFeed,
+      String rowIds, String rowCommitVersions) {
     this.names = names;
     this.byId = byId;
-    this.leavesOutRows = leavesOutRows;
+    this.omitsRows = omitsRows;
     this.readAs = readAs;
     this.isChangeFeed = isChangeFeed;
     this.rowIds = rowIds;
     this.rowCommitVersions = rowCommitVersions;
   }
 
-  /** Returns whether deleted rows are the only thing to add; a change data feed adds columns to all rows. */
-  public boolean leavesOutRows() {
-    return leavesOutRows && !isChangeFeed;
+  /** Returns whether rows are omitted but no columns are added, as for a change data feed. */
+  public boolean onlyOmitsRows() {
+    return omitsRows && !isChangeFeed;
   }
 
-  /** Returns the format for files whose rows are all shown; Spark's own class if nothing else is needed. */
+  /** Returns the format for files without deleted rows; it is Spark's own class if nothing else is needed. */
   public ParquetFileFormat withAllRows() {
     if (names == null && readAs.isEmpty() && rowIds == null) {
       return new ParquetFileFormat();
@@ -63,13 +65,14 @@ public class SnapshotFormat extends ParquetFileFormat {
     return new SnapshotFormat(names, byId, false, readAs, isChangeFeed, rowIds, rowCommitVersions);
   }
 
-  /** Returns whether Spark's reader delivers the columns as they are needed. */
+  /** Returns whether Spark's reader returns the required columns unchanged. */
   private boolean isSparksOwn(StructType required) {
-    if (leavesOutRows || isChangeFeed) {
+    if (omitsRows || isChangeFeed) {
       return false;
     }
-    List asked = Arrays.asList(required.fieldNames());
-    return Collections.disjoint(asked, Arrays.asList(readAs.fieldNames())) && !asked.contains(rowIds) && !asked.contains(rowCommitVersions);
+    List columns = Arrays.asList(required.fieldNames());
+    return Collections.disjoint(columns, Arrays.asList(readAs.fieldNames()))
+        && !columns.contains(rowIds) && !columns.contains(rowCommitVersions);
   }
 
   /** Returns false for nested widened decimals, which are converted row by row. */
@@ -83,33 +86,34 @@ public class SnapshotFormat extends ParquetFileFormat {
     return super.supportBatch(session, schema);
   }
 
-  /**
-   * Returns true. Spark calls this for every file, and Spark 4.3 would look up its settings for archives each
-   * time, although data files are not archives.
-   */
+  /** Returns true. For every file, Spark 4.3 would otherwise look up settings for archives. */
   public boolean isSplitable(SparkSession session, Map options, Path path) {
     return true;
   }
 
-  /** Returns the classes of vectors that generated code may rely on; only Spark's own reader delivers them. */
+  /** Returns the vector classes on which generated code may rely; only Spark's own reader returns them. */
   public Option vectorTypes(StructType required, StructType partition, SQLConf conf) {
     return isSparksOwn(required) ? super.vectorTypes(required, partition, conf) : Option.empty();
   }
 
-  /** Returns the fields of _metadata, with those of row tracking under the names of the JVM connector. */
+  /** Returns the fields of _metadata. Those of row tracking have the names of the JVM connector. */
   public Seq metadataSchemaFields() {
     List fields = new ArrayList(scala.jdk.javaapi.CollectionConverters.asJava(super.metadataSchemaFields()));
     if (rowIds != null) {
       DataType type = DataTypes.LongType;
       fields.add(FileSourceGeneratedMetadataStructField$.MODULE$.apply("row_id", rowIds, type, true));
       fields.add(FileSourceConstantMetadataStructField$.MODULE$.apply(FileFacts.BASE_ROW_ID, type, true));
-      fields.add(FileSourceConstantMetadataStructField$.MODULE$.apply(FileFacts.DEFAULT_ROW_COMMIT_VERSION, type, true));
-      fields.add(FileSourceGeneratedMetadataStructField$.MODULE$.apply("row_commit_version", rowCommitVersions, type, true));
+      fields.add(FileSourceConstantMetadataStructField$.MODULE$.apply(
+          FileFacts.DEFAULT_ROW_COMMIT_VERSION, type, true));
+      fields.add(FileSourceGeneratedMetadataStructField$.MODULE$.apply(
+          "row_commit_version", rowCommitVersions, type, true));
     }
     return scala.jdk.javaapi.CollectionConverters.asScala(fields).toSeq();
   }
 
-  public Function1 buildReaderWithPartitionValues(SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options, Configuration conf) {
+  public Function1 buildReaderWithPartitionValues(
+      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      Configuration conf) {
     if (isSparksOwn(required)) {
       return reader(session, data, partition, required, filters, options, conf);
     }
@@ -121,10 +125,13 @@ public class SnapshotFormat extends ParquetFileFormat {
     for (int i = 0; i < columns.length; i++) {
       boolean fromFile = i < required.length();
       StructField field = fromFile ? required.fields()[i] : partition.fields()[i - required.length()];
-      columns[i] = fromFile ? column(i, field, read.fields()[i].dataType(), read.fieldIndex(ROW_INDEX)) : new ScanColumn(i - required.length() + read.length(), field.dataType());
+      columns[i] = fromFile
+          ? column(i, field, read.fields()[i].dataType(), read.fieldIndex(ROW_INDEX))
+          : new ScanColumn(i - required.length() + read.length(), field.dataType());
     }
     Object configuration = new SerializableConfiguration(conf);
-    Broadcast shared = session.sparkContext().broadcast(configuration, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
+    Broadcast shared = session.sparkContext().broadcast(
+        configuration, scala.reflect.ClassTag$.MODULE$.apply(SerializableConfiguration.class));
     Function1 reader = reader(session, data, partition, read, filters, options, conf);
     return new ScanReader(reader, columns, read.fieldIndex(ROW_INDEX), shared);
   }
@@ -143,7 +150,9 @@ public class SnapshotFormat extends ParquetFileFormat {
     if (type.equals(read)) {
       return new ScanColumn(position, type);
     }
-    return read instanceof DecimalType ? new NarrowDecimal(position, (DecimalType) read, (DecimalType) type) : new NarrowNested(position, read, type);
+    return read instanceof DecimalType
+        ? new NarrowDecimal(position, (DecimalType) read, (DecimalType) type)
+        : new NarrowNested(position, read, type);
   }
 
   private StructType withTypesRead(StructType required) {
@@ -151,23 +160,29 @@ public class SnapshotFormat extends ParquetFileFormat {
     for (int i = 0; i < fields.length; i++) {
       StructField field = required.fields()[i];
       Option at = readAs.getFieldIndex(field.name());
-      DataType type = at.isDefined() ? NarrowNested.part(field.dataType(), readAs.fields()[((Integer) at.get()).intValue()].dataType()) : field.dataType();
+      DataType type = field.dataType();
+      if (at.isDefined()) {
+        type = NarrowNested.part(type, readAs.fields()[((Integer) at.get()).intValue()].dataType());
+      }
       fields[i] = new StructField(field.name(), type, field.nullable(), field.metadata());
     }
     return new StructType(fields);
   }
 
-  /** Returns Spark's reader with the names of the files. The configuration belongs to this scan alone. */
-  private Function1 reader(SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options, Configuration conf) {
+  /** Returns Spark's reader, using the names in files. The configuration is not shared with other scans. */
+  private Function1 reader(
+      SparkSession session, StructType data, StructType partition, StructType required, Seq filters, Map options,
+      Configuration conf) {
     if (names == null) {
       return super.buildReaderWithPartitionValues(session, data, partition, required, filters, options, conf);
     }
     Seq pushed = names.of(filters);
     if (byId) {
       conf.setBoolean("spark.sql.parquet.fieldId.read.enabled", true);
-      // Spark prunes row groups by name only. A file may have another column under the name.
+      // Spark prunes row groups by name, but in a file the name may belong to another column.
       pushed = (Seq) scala.collection.immutable.Nil$.MODULE$;
     }
-    return super.buildReaderWithPartitionValues(session, names.of(data), partition, names.of(required), pushed, options, conf);
+    return super.buildReaderWithPartitionValues(
+        session, names.of(data), partition, names.of(required), pushed, options, conf);
   }
 }

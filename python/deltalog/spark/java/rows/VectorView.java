@@ -8,8 +8,8 @@ import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * A column viewed as one of another type, row by row. It owns nothing: the reader closes and refills the
- * underlying column.
+ * A view of a column in another type. The underlying column belongs to the reader, which refills and closes
+ * it.
  */
 public abstract class VectorView extends ColumnVector {
   protected final ColumnVector stored;

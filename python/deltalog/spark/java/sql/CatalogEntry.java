@@ -6,8 +6,8 @@ import org.apache.spark.sql.connector.catalog.V1Table;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A table as the session catalog describes it to DESCRIBE and similar statements. Relations are made from the
- * definition below it.
+ * A table that DESCRIBE and similar statements show as the session catalog describes it. Relations are created
+ * from its definition instead.
  */
 public class CatalogEntry extends V1Table {
   private final V1Table described;

@@ -11,9 +11,9 @@ import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.connector.catalog.*;
 
 /**
- * The session catalog, with deltalog.`/path` in addition to its tables.
+ * The session catalog, extended by tables named deltalog.`/path`.
  *
- * Each lookup of one of our tables drops Spark's cached relation, so that the query sees the newest snapshot.
+ * Each lookup of a deltalog table drops Spark's cached relation, so that the query sees the newest snapshot.
  */
 public class DeltalogCatalog extends DelegatingCatalogExtension {
   private static boolean isPath(Identifier name) {
@@ -52,7 +52,8 @@ public class DeltalogCatalog extends DelegatingCatalogExtension {
       throw new IllegalStateException("deltalog cannot use this version of Spark's catalog: " + e, e);
     }
     TableIdentifier name = wanted.identifier();
-    QualifiedTableName key = new QualifiedTableName((String) name.catalog().get(), (String) name.database().get(), name.table());
+    QualifiedTableName key = new QualifiedTableName(
+        (String) name.catalog().get(), (String) name.database().get(), name.table());
     ((SparkSession) org.apache.spark.sql.SparkSession.active()).sessionState().catalog().invalidateCachedTable(key);
     return new CatalogEntry(wanted, described);
   }
@@ -61,7 +62,7 @@ public class DeltalogCatalog extends DelegatingCatalogExtension {
     return found(name, null, null);
   }
 
-  /** Loads a table to write to it: reads ask for no privileges. */
+  /** Loads a table for writing; for reading, Spark requests no privileges. */
   public Table loadTable(Identifier name, Set privileges) throws NoSuchTableException {
     return found(name, TableDefinition.WRITE, "true");
   }
@@ -78,7 +79,8 @@ public class DeltalogCatalog extends DelegatingCatalogExtension {
 
   public boolean tableExists(Identifier name) {
     if (isPath(name)) {
-      return ((Boolean) Bridge.call("exists", new Object[] {org.apache.spark.sql.SparkSession.active(), name.name()})).booleanValue();
+      Object[] arguments = {org.apache.spark.sql.SparkSession.active(), name.name()};
+      return ((Boolean) Bridge.call("exists", arguments)).booleanValue();
     }
     return super.tableExists(name);
   }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.execution.datasources.v2.V2CommandExec;
 import scala.collection.immutable.IndexedSeq;
 import scala.collection.immutable.Seq;
 
-/** A statement that Python carries out when the plan runs, not when it is explained. */
+/** A statement that Python executes when the plan runs, but not when it is explained. */
 public class DeltalogCommandExec extends V2CommandExec {
   private final String operation;
   private final LogicalPlan statement;

@@ -9,18 +9,18 @@ import scala.Option;
 import scala.collection.immutable.Map;
 
 /**
- * A snapshot as a relation that Spark scans like Parquet files, and that INSERT INTO hands its rows to.
+ * A snapshot as a relation that Spark scans like Parquet files, and that is the target of INSERT INTO.
  *
- * dataSchema is the whole table's schema: Spark keeps the position in dataSchema of columns that are in both
- * schemas, so users see the table's own order of columns, and reads the partition columns from the index only.
+ * dataSchema is the schema of the whole table. For columns in both schemas, Spark keeps the position in
+ * dataSchema, so users see the table's order of columns. Spark reads partition columns only from the index.
  *
- * Settings of the session that are meant for plain files do not apply, because the rows of a version are
- * always the same. Spark copies relations to change their options, so the constructor sets these defaults.
+ * Settings of the session for plain files do not apply, because the rows of a version never change. The
+ * constructor sets the defaults, because Spark copies relations to change their options.
  */
 public class DeltalogRelation extends HadoopFsRelation implements InsertableRelation {
   /**
-   * A missing or damaged file is an error, since its rows would be lost silently. Dates and timestamps are
-   * not rebased, except where a file's footer says that a Spark wrote them in the old calendar: that
+   * A missing or damaged file is an error, because its rows would be lost silently. Dates and timestamps are
+   * not rebased, except in files whose footer states that Spark wrote them in the old calendar. The footer
    * overrides these options.
    */
   private static final String[][] DEFAULTS = new String[][] {
@@ -30,11 +30,13 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     {"int96RebaseMode", "CORRECTED"}
   };
 
-  public DeltalogRelation(FileIndex index, StructType partitionSchema, StructType schema, FileFormat format, Map options, SparkSession session) {
+  public DeltalogRelation(
+      FileIndex index, StructType partitionSchema, StructType schema, FileFormat format, Map options,
+      SparkSession session) {
     super(index, partitionSchema, schema, Option.empty(), format, strict(options), session);
   }
 
-  /** Returns the options with the defaults for those that the user did not give. */
+  /** Returns the options, with the defaults for those that are not given. */
   private static Map strict(Map given) {
     Map options = given;
     for (int i = 0; i < DEFAULTS.length; i++) {
@@ -59,8 +61,10 @@ public class DeltalogRelation extends HadoopFsRelation implements InsertableRela
     Bridge.call("insert", new Object[] {sparkSession(), options(), data, Boolean.valueOf(overwrite)});
   }
 
-  /** Returns a copy that is also a relation of this class: it stays insertable and strict. */
-  public HadoopFsRelation copy(FileIndex index, StructType partitionSchema, StructType schema, Option buckets, FileFormat format, Map options, SparkSession session) {
+  /** Returns a copy of the same class, so that it remains insertable and strict. */
+  public HadoopFsRelation copy(
+      FileIndex index, StructType partitionSchema, StructType schema, Option buckets, FileFormat format,
+      Map options, SparkSession session) {
     return new DeltalogRelation(index, partitionSchema, schema, format, options, session);
   }
 }

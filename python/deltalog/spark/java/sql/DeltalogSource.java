@@ -6,7 +6,8 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
 /** The data source that Spark finds under the name "deltalog". */
-public class DeltalogSource implements DataSourceRegister, RelationProvider, SchemaRelationProvider, CreatableRelationProvider {
+public class DeltalogSource
+    implements DataSourceRegister, RelationProvider, SchemaRelationProvider, CreatableRelationProvider {
   public String shortName() {
     return "deltalog";
   }

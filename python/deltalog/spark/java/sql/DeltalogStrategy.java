@@ -15,9 +15,9 @@ import org.apache.spark.sql.execution.datasources.InsertIntoHadoopFsRelationComm
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * Plans the statements on our tables before Spark's own strategies do. It creates tables, and refuses
- * statements that would change the table's directory or the catalog's entry without a commit. Scans are
- * planned as Spark plans them, with a file index that knows their filters.
+ * A strategy that plans statements on deltalog tables before Spark's own strategies. It creates tables, and
+ * refuses statements that would change a table's directory or its catalog entry without a commit. Scans are
+ * planned by Spark, with a file index that knows their filters.
  */
 public class DeltalogStrategy extends SparkStrategy {
   public scala.collection.immutable.Seq apply(LogicalPlan plan) {
@@ -35,7 +35,8 @@ public class DeltalogStrategy extends SparkStrategy {
       return TableDefinition.isOurs(((CreateDataSourceTableCommand) plan).table()) ? "create" : null;
     }
     if (plan instanceof CreateDataSourceTableAsSelectCommand) {
-      return TableDefinition.isOurs(((CreateDataSourceTableAsSelectCommand) plan).table()) ? "createAsSelect" : null;
+      CatalogTable table = ((CreateDataSourceTableAsSelectCommand) plan).table();
+      return TableDefinition.isOurs(table) ? "createAsSelect" : null;
     }
     if (plan instanceof InsertIntoHadoopFsRelationCommand) {
       scala.Option index = ((InsertIntoHadoopFsRelationCommand) plan).fileIndex();
@@ -85,9 +86,10 @@ public class DeltalogStrategy extends SparkStrategy {
 
   private static boolean known(SessionCatalog catalog, TableIdentifier name) {
     try {
-      return !catalog.isTempView(name) && catalog.tableExists(name) && TableDefinition.isOurs(catalog.getTableMetadata(name));
+      return !catalog.isTempView(name) && catalog.tableExists(name)
+          && TableDefinition.isOurs(catalog.getTableMetadata(name));
     } catch (NoSuchNamespaceException e) {
-      return false; // Spark's own command reports it better
+      return false; // Spark's own command has the better error message.
     } catch (NoSuchTableException e) {
       return false;
     }

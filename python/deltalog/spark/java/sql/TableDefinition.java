@@ -11,11 +11,11 @@ import org.apache.spark.sql.types.StructType;
 import scala.Option;
 
 /**
- * The session catalog's definition of a table as the analyzer sees it: its location and the version wanted.
- * Everything else comes from the log.
+ * The session catalog's definition of a table in the form that the analyzer uses: its location and the
+ * requested version. Everything else comes from the log.
  */
 public class TableDefinition {
-  /** The option that asks for a WriteTarget. */
+  /** The option that requests a WriteTarget. */
   public static final String WRITE = "deltalog.write";
 
   public static boolean isOurs(CatalogTable table) {
@@ -24,7 +24,8 @@ public class TableDefinition {
   }
 
   private static boolean isOurs(String provider) {
-    return "deltalog".equalsIgnoreCase(provider) || DeltalogSource.class.getName().equals(provider) || DeltaAlias.is(provider);
+    return "deltalog".equalsIgnoreCase(provider) || DeltalogSource.class.getName().equals(provider)
+        || DeltaAlias.is(provider);
   }
 
   /** Returns the definition of deltalog.`/path`. */
@@ -36,13 +37,13 @@ public class TableDefinition {
     storage.put("properties", scalaMap(properties));
     Object format = CaseClass.with(CatalogStorageFormat.empty(), storage);
     TableIdentifier name = new TableIdentifier(path, Option.apply("deltalog"), Option.apply("spark_catalog"));
-    Object[] first = new Object[] {name, CatalogTableType.EXTERNAL(), format, new StructType(), Option.apply("deltalog")};
+    Object[] first = {name, CatalogTableType.EXTERNAL(), format, new StructType(), Option.apply("deltalog")};
     return (CatalogTable) CaseClass.create(CatalogTable.class, first);
   }
 
   /**
-   * Returns the definition with an empty schema, so that the log's schema is used, and with an option unless
-   * option is null.
+   * Returns the definition with an empty schema, so that the log's schema is used. If option is not null, it
+   * is added with the value.
    */
   public static CatalogTable at(CatalogTable table, String option, String value) throws Exception {
     Map changes = new HashMap();
@@ -54,8 +55,8 @@ public class TableDefinition {
       Map storage = new HashMap();
       storage.put("properties", scalaMap(properties));
       changes.put("storage", CaseClass.with(table.storage(), storage));
-      // Spark caches relations by name. Another catalog name keeps versions and the write target apart, also
-      // within one query. Users see it in error messages only, so it is similar to the real one.
+      // Spark caches relations by name. A different catalog name distinguishes versions and the write target,
+      // even within one query. Users see it only in error messages, so it resembles the real one.
       TableIdentifier name = table.identifier();
       String catalog = option.equals(WRITE) ? "SPARK_CATALOG" : "spark_catalog@" + option + "=" + value;
       changes.put("identifier", new TableIdentifier(name.table(), name.database(), Option.apply(catalog)));

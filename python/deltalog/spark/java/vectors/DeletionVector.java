@@ -8,31 +8,30 @@ import org.roaringbitmap.PeekableIntIterator;
 import org.roaringbitmap.buffer.ImmutableRoaringBitmap;
 
 /**
- * Rows of a data file, as a deletion vector names them. (PROTOCOL, "Deletion Vector Format".)
+ * The rows of a data file that a deletion vector marks. (PROTOCOL, "Deletion Vector Format".)
  *
- *   portable   u32 magic 1681511377 | u64 buckets | u32 key, 32-bit Roaring bitmap | u32 key, 32-bit Roaring
- *   bitmap | ... native     u32 magic 1681511376 | u32 buckets | u32 size, 32-bit Roaring bitmap | u32 size,
- *   32-bit Roaring bitmap | ...
+ *   portable   u32 magic 1681511377 | u64 buckets | u32 key,  32-bit Roaring bitmap | ...
+ *   native     u32 magic 1681511376 | u32 buckets | u32 size, 32-bit Roaring bitmap | ...
  *
- * - The portable format is little endian. The native one, of the protocol's example of a vector within the
- *   log, is older, comes in either byte order, and has no keys: they count from zero.
- * - Keys, the upper halves of row numbers, ascend and have no sign bit. The bytes are used up to the last.
- * - Bitmaps are read where they lie, never unpacked.
+ * - The portable format is little endian. The native format is older and is used in the protocol's example of
+ *   an inline vector. It has either byte order, and no keys: they count up from zero.
+ * - Keys are the upper halves of row numbers. They ascend and are not negative. No bytes follow the last
+ *   bitmap.
+ * - Bitmaps are read in place and never unpacked.
  *
- * One cursor follows the rows, which a reader delivers in ascending order; an order that goes back costs a
- * restart, no more.
+ * A cursor follows the rows, which a reader visits in ascending order. Going back only costs a restart.
  */
 public class DeletionVector {
   private static final int PORTABLE = 1681511377;
   private static final int NATIVE = 1681511376;
-  /** A key, and a bitmap without containers. */
+  /** The size of a key and a bitmap without containers. */
   private static final int LEAST_BUCKET = 12;
   private static final long NONE = Long.MAX_VALUE;
   private final List bases = new ArrayList();
   private final List bitmaps = new ArrayList();
   private int bucket;
   private PeekableIntIterator cursor;
-  /** The first row of the vector that is not before the row asked for last. */
+  /** The first row of the vector that is not before the last requested row. */
   private long next;
   private long asked;
 
@@ -43,14 +42,15 @@ public class DeletionVector {
     boolean portable = magic == PORTABLE;
     boolean bigEndian = magic == Integer.reverseBytes(NATIVE);
     if (!portable && !bigEndian && magic != NATIVE) {
-      throw new MalformedVector("the deletion vector begins with " + magic + " instead of " + PORTABLE);
+      throw new MalformedVector("the deletion vector starts with " + magic + " instead of " + PORTABLE);
     }
     long rows = portable ? portable(bytes) : unkeyed(bytes, bigEndian);
     if (bytes.hasRemaining()) {
-      throw new MalformedVector("the deletion vector has " + bytes.remaining() + " bytes too many");
+      throw new MalformedVector("the deletion vector is followed by " + bytes.remaining() + " unexpected bytes");
     }
     if (rows != cardinality) {
-      throw new MalformedVector("the deletion vector holds " + rows + " rows, its descriptor says " + cardinality);
+      throw new MalformedVector(
+          "the deletion vector has " + rows + " rows, but its descriptor states " + cardinality);
     }
     restart();
   }
@@ -63,7 +63,7 @@ public class DeletionVector {
       require(LEAST_BUCKET, bytes);
       int key = bytes.getInt();
       if (key <= previous) {
-        throw new MalformedVector("the deletion vector's bucket " + (key & 0xffffffffL) + " is out of order");
+        throw new MalformedVector("bucket " + (key & 0xffffffffL) + " of the deletion vector is out of order");
       }
       previous = key;
       rows += bucket(key, bytes);
@@ -81,7 +81,7 @@ public class DeletionVector {
       int end = bytes.position() + size;
       rows += bucket(key, bytes);
       if (bytes.position() != end) {
-        throw new MalformedVector("the deletion vector's bucket " + key + " has another size than it says");
+        throw new MalformedVector("the size of bucket " + key + " of the deletion vector is wrong");
       }
     }
     return rows;
@@ -89,7 +89,7 @@ public class DeletionVector {
 
   private static void require(long count, ByteBuffer bytes) throws MalformedVector {
     if (bytes.remaining() < count) {
-      throw new MalformedVector("the deletion vector breaks off");
+      throw new MalformedVector("the deletion vector is truncated");
     }
   }
 
@@ -98,10 +98,11 @@ public class DeletionVector {
     return bigEndian ? Integer.reverseBytes(number) : number;
   }
 
-  /** count, if so many buckets can be in the bytes. */
+  /** Returns count if the bytes can hold so many buckets. */
   private static int plausible(long count, ByteBuffer bytes) throws MalformedVector {
     if (count < 0 || count > bytes.remaining() / LEAST_BUCKET) {
-      throw new MalformedVector("the deletion vector claims " + count + " buckets in " + bytes.remaining() + " bytes");
+      throw new MalformedVector(
+          "the deletion vector states " + count + " buckets, but has only " + bytes.remaining() + " more bytes");
     }
     return (int) count;
   }
@@ -116,7 +117,7 @@ public class DeletionVector {
     return rows;
   }
 
-  /** The last row, -1 if there is none. */
+  /** Returns the last row, or -1 if the vector is empty. */
   public long last() {
     int at = bases.size() - 1;
     return at < 0 ? -1 : base(at) + (((ImmutableRoaringBitmap) bitmaps.get(at)).last() & 0xffffffffL);
@@ -133,7 +134,7 @@ public class DeletionVector {
     seek(0);
   }
 
-  /** Moves to the first row of the vector from row on. */
+  /** Moves to the first row of the vector that is not before row. */
   private void seek(long row) {
     for (; bucket < bases.size(); bucket++) {
       long base = base(bucket);
@@ -156,7 +157,7 @@ public class DeletionVector {
     next = NONE;
   }
 
-  /** The first row of the vector from row on, Long.MAX_VALUE if there is none. */
+  /** Returns the first row of the vector that is not before row, or Long.MAX_VALUE if there is none. */
   public long from(long row) {
     if (row < asked) {
       restart();

@@ -1,6 +1,6 @@
 package io.deltalog.spark;
 
-/** Bytes that are not the deletion vector that they should be; says why. */
+/** The reason why bytes are not a valid deletion vector. */
 public class MalformedVector extends Exception {
   public MalformedVector(String why) {
     super(why);

@@ -4,42 +4,43 @@ import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
 
 /**
- * The form of a 32-bit Roaring bitmap in the portable format: whether bytes are one, for RoaringBitmap itself
- * believes what it maps.
+ * A check of 32-bit Roaring bitmaps in the portable format, because RoaringBitmap does not validate the bytes
+ * that it maps.
  *
- * Keys of containers ascend, and so do the values of each. An array or a set of words holds as many as the
- * header says; how many are in runs, the runs say. Where containers begin follows from that: what the header
- * says of it is put right. Work and memory are bounded by the bytes.
+ * The keys of containers and the values in each container must ascend. Arrays and bitsets must have as many
+ * values as the header states; for runs, the header's number is ignored. The offsets of the containers follow
+ * from their sizes, and wrong offsets in the header are corrected. Work and memory are bounded by the number
+ * of bytes.
  */
 public class RoaringForm {
   private static final int WITHOUT_RUNS = 12346;
   private static final int WITH_RUNS = 12347;
   private static final int MOST_IN_ARRAY = 4096;
   private static final int WORDS = 1024;
-  /** From so many containers on there are offsets beside runs, too. */
+  /** The number of containers from which a bitmap with runs also has offsets. */
   private static final int OFFSETS_FROM = 4;
 
-  /** Steps over the bitmap at the little-endian buffer's position, and returns how many values it holds. */
+  /** Moves the little-endian buffer past the bitmap at its position, and returns the number of values in it. */
   public static long check(ByteBuffer bytes) throws MalformedVector {
     try {
-      return stepOver(bytes);
+      return skip(bytes);
     } catch (BufferUnderflowException e) {
-      throw new MalformedVector("the deletion vector breaks off");
-    } catch (IllegalArgumentException e) { // a position beyond the end
-      throw new MalformedVector("the deletion vector breaks off");
+      throw new MalformedVector("the deletion vector is truncated");
+    } catch (IllegalArgumentException e) { // A position beyond the end.
+      throw new MalformedVector("the deletion vector is truncated");
     }
   }
 
-  private static long stepOver(ByteBuffer bytes) throws MalformedVector {
+  private static long skip(ByteBuffer bytes) throws MalformedVector {
     int start = bytes.position();
     int cookie = bytes.getInt();
     boolean runs = (cookie & 0xffff) == WITH_RUNS;
     if (!runs && cookie != WITHOUT_RUNS) {
-      throw malformed("begins with " + cookie);
+      throw malformed("starts with " + cookie);
     }
     int count = runs ? (cookie >>> 16) + 1 : bytes.getInt();
     if (count < 0 || count > 1 << 16) {
-      throw malformed("claims " + count + " containers");
+      throw malformed("states " + count + " containers");
     }
     byte[] isRun = new byte[runs ? (count + 7) / 8 : 0];
     bytes.get(isRun);
@@ -67,7 +68,7 @@ public class RoaringForm {
       } else {
         held = cardinality <= MOST_IN_ARRAY ? array(bytes, cardinality) : words(bytes);
         if (held != cardinality) {
-          throw malformed("holds " + held + " values in a container that claims " + cardinality);
+          throw malformed("has " + held + " values in a container for which it states " + cardinality);
         }
       }
       all += held;
@@ -86,7 +87,7 @@ public class RoaringForm {
       int first = bytes.getShort() & 0xffff;
       int length = bytes.getShort() & 0xffff;
       if (first <= last + 1 || first + length > 0xffff) {
-        throw malformed("has a run out of order, or next to another one");
+        throw malformed("has runs that are out of order or not merged");
       }
       last = first + length;
       held += length + 1;
@@ -115,6 +116,6 @@ public class RoaringForm {
   }
 
   private static MalformedVector malformed(String what) {
-    return new MalformedVector("the deletion vector holds a malformed Roaring bitmap, which " + what);
+    return new MalformedVector("the deletion vector contains a malformed Roaring bitmap, which " + what);
   }
 }

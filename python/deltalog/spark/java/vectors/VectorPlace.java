@@ -9,14 +9,14 @@ import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Where the planner has found a deletion vector to be; travels with its data file to the task that reads
- * both. (PROTOCOL, "Deletion Vector File Storage Format".)
+ * The location of a deletion vector. The planner sends it with the data file to the task that reads both.
+ * (PROTOCOL, "Deletion Vector File Storage Format".)
  *
  *   u8 version 1 | u32 size, the vector, u32 CRC-32 | u32 size, the vector, u32 CRC-32 | ...
  *                ^ offset 1                         ^ offset of the second
  *
- * Big endian, outside of the vectors. Of a file with many vectors, only the bytes of the one are read, and
- * memory is taken as they arrive.
+ * Integers outside the vectors are big endian. Only the bytes of the vector are read from a file with many
+ * vectors. Memory is allocated as bytes arrive.
  */
 public class VectorPlace implements Serializable {
   private static final int VERSION = 1;
@@ -26,12 +26,12 @@ public class VectorPlace implements Serializable {
   private final int size;
   private final long cardinality;
 
-  /** A vector within the log. */
+  /** Creates the location of a vector that is stored in the log. */
   public VectorPlace(byte[] inline, long cardinality) {
     this(inline, null, 0, inline.length, cardinality);
   }
 
-  /** A vector in the file at the path. */
+  /** Creates the location of a vector in the file at the path. */
   public VectorPlace(String path, long offset, int size, long cardinality) {
     this(null, path, offset, size, cardinality);
   }
@@ -44,7 +44,7 @@ public class VectorPlace implements Serializable {
     this.cardinality = cardinality;
   }
 
-  /** The vector, which belongs to the data file at the path given. */
+  /** Reads the vector, which belongs to the given data file. */
   public DeletionVector read(Path dataFile, Configuration configuration) {
     String kind = FileFault.CORRUPT;
     Exception cause;
@@ -62,8 +62,9 @@ public class VectorPlace implements Serializable {
       kind = FileFault.UNAVAILABLE;
       cause = e;
     }
-    String place = inline == null ? "'" + path + "' at " + offset : "within the log";
-    throw new FileFault(kind, "the deletion vector " + place + " cannot be read: " + cause.getMessage(), hint(kind), dataFile, cause);
+    String place = inline == null ? "'" + path + "' at offset " + offset : "in the log";
+    String message = "the deletion vector " + place + " cannot be read: " + cause.getMessage();
+    throw new FileFault(kind, message, hint(kind), dataFile, cause);
   }
 
   private byte[] fromFile(Configuration configuration) throws IOException, MalformedVector {
@@ -75,12 +76,13 @@ public class VectorPlace implements Serializable {
         throw new MalformedVector("the file is empty");
       }
       if (version != VERSION) {
-        throw new UnsupportedOperationException("the file has the version " + version + " of the format of deletion vectors");
+        throw new UnsupportedOperationException("the file has version " + version + " of the deletion vector format");
       }
       in.seek(offset);
       int stored = in.readInt();
       if (stored != size) {
-        throw new MalformedVector("the vector has " + (stored & 0xffffffffL) + " bytes, its descriptor says " + size);
+        throw new MalformedVector(
+            "the vector has " + (stored & 0xffffffffL) + " bytes, but its descriptor states " + size);
       }
       byte[] vector = in.readNBytes(size);
       int checksum = in.readInt();
@@ -91,7 +93,7 @@ public class VectorPlace implements Serializable {
       }
       return vector;
     } catch (java.io.EOFException e) {
-      throw new MalformedVector("the vector breaks off");
+      throw new MalformedVector("the vector is truncated");
     } finally {
       in.close();
     }

@@ -17,15 +17,16 @@ import scala.collection.immutable.Nil$;
 import scala.collection.immutable.Seq;
 
 /**
- * Spark's job that writes Parquet files into a directory, as DataFrameWriter.save runs it; it also tells what
- * Spark says of the tasks whose output it accepted.
+ * Spark's job that writes Parquet files to a directory, as DataFrameWriter.save runs it. It also returns the
+ * metrics of the tasks whose output Spark accepted.
  */
 public class FileJob {
 
-  /** Writes the rows; returns the number of rows and the number of partitions that were written. */
+  /** Writes the rows; returns the numbers of rows and of partitions that were written. */
   public long[] run(SparkSession session, Dataset data, Seq partitionColumns, Map options) throws Exception {
     Object[] fields = {
-      session, TableParquetFormat.class.getName(), Nil$.MODULE$, Option.empty(), partitionColumns, Option.empty(), options
+      session, TableParquetFormat.class.getName(), Nil$.MODULE$, Option.empty(), partitionColumns, Option.empty(),
+      options
     };
     DataSource target = (DataSource) CaseClass.create(DataSource.class, fields);
     LogicalPlan command = target.planForWriting(SaveMode.Append, data.logicalPlan());
@@ -34,7 +35,7 @@ public class FileJob {
     return new long[] {value(metrics, "numOutputRows"), value(metrics, "numParts")};
   }
 
-  /** Adaptive execution wraps the command in nodes of its own. */
+  /** Returns the command, which adaptive execution wraps in other nodes. */
   private static DataWritingCommandExec written(SparkPlan plan) {
     if (plan instanceof AdaptiveSparkPlanExec) {
       return written(((AdaptiveSparkPlanExec) plan).executedPlan());

@@ -11,17 +11,18 @@ import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
 
 /**
- * The versions of tables that a DataFrame stays on, found in its analyzed plan: in subqueries, common table
- * expressions and views, too. The optimized plan does not serve, because answers from the log and cached data
- * have taken the place of relations there.
+ * The versions of tables that a DataFrame reads, found in its analyzed plan, including subqueries, common table
+ * expressions and views. The optimized plan is not suitable, because answers from the log and cached data may
+ * have replaced relations in it.
  *
- * A version that the query asks for (VERSION AS OF and the like) is left out: its rows are meant to be old.
+ * Versions that the query requests explicitly, for example by VERSION AS OF, are left out, because their rows
+ * are meant to be old.
  */
 public class SourceVersions {
   private static final List TIME_TRAVEL =
       Arrays.asList(new String[] {"versionasof", "timestampasof", "timestampasofmicros"});
 
-  /** The identity of each file index in the plan, as DeltalogFileIndex has it. */
+  /** Returns the identity of each DeltalogFileIndex in the plan. */
   public static String[] of(TreeNode plan) {
     Set found = new LinkedHashSet();
     collect(plan, found);

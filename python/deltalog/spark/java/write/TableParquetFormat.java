@@ -9,7 +9,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
 /**
- * Spark's Parquet writer with the settings that a Delta table needs, independent of the session's settings:
+ * Spark's Parquet writer with the settings that a Delta table requires, regardless of the session's settings:
  * timestamps as 64-bit microseconds (INT96 has no statistics) and decimals in the standard form.
  */
 public class TableParquetFormat extends ParquetFileFormat {

@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
 /**
- * A table as the target of INSERT. It shows columns but no files: for a HadoopFsRelation with partition columns
+ * A table as the target of INSERT. It has columns but no files. For a HadoopFsRelation with partition columns,
  * Spark would plan its own insert command, which does not commit.
  */
 public class WriteTarget extends BaseRelation implements InsertableRelation {
