@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 import deltalog.errors as own
 import deltalog.spark
-from deltalog.spark.exceptions import as_sparks
+from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.tables import DeltaTable
 
 
@@ -85,8 +85,8 @@ def test_a_damaged_table_is_an_error_of_pyspark_but_not_of_analysis(spark: Spark
 def test_every_error_can_be_one_of_pysparks(name: str) -> None:
     error = getattr(own, name)("what happened")
     error.table = "file:///t"
-    check(as_sparks(error), getattr(own, name), PySparkException)
-    assert as_sparks(ValueError("else")).__class__ is ValueError
+    check(as_pyspark_error(error), getattr(own, name), PySparkException)
+    assert as_pyspark_error(ValueError("else")).__class__ is ValueError
 
 
 def test_switching_is_an_import() -> None:

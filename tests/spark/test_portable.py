@@ -137,7 +137,7 @@ def test_errors_of_commands_keep_class_and_place(tmp_path: Path) -> None:
         assert getattr(caught.value, name) == getattr(direct.value, name)
     assert str(caught.value) == str(direct.value)
     deltalog.write_deltalake(tmp_path / "t", pa.table({"a": [1]}))
-    with pytest.raises(deltalog.InvalidArgumentError, match="is one of version, history"):
+    with pytest.raises(deltalog.InvalidArgumentError, match="must be one of version, history"):
         ask(str(tmp_path / "t"), "vacuum")
     for path in ("t", "file:t", "./t"):
         with pytest.raises(deltalog.InvalidArgumentError, match="is relative"):

@@ -1,15 +1,19 @@
-"""Delta tables in Spark at Spark's own speed, with no jar: call `enable(spark)` once, then use the format `deltalog`.
+"""Delta tables in Spark at Spark's own speed and without a jar.
 
-- In a classic session Spark scans and writes Parquet itself; Rust plans which files and commits them.
-- Under Spark Connect the same name is served by a Python Data Source, which reads and writes through Rust.
+Call `enable(spark)` once, and then use the format `deltalog`.
+
+- In a classic session, Spark itself scans and writes Parquet files. Rust selects the files to read and commits
+  those that were written.
+- Under Spark Connect, a Python Data Source with the same name reads and writes through Rust.
 """
 
-from deltalog.spark._requirements import require_pyspark, say_when_java_is_missing
+from deltalog.spark._requirements import explain_missing_java, require_pyspark
 
+# These checks come before all modules that import PySpark, so that their errors are clear.
 require_pyspark()
-say_when_java_is_missing()
+explain_missing_java()
 
-from deltalog.spark.session import enable  # noqa: E402 (a clear error about PySpark must come before anything that imports it)
+from deltalog.spark.session import enable  # noqa: E402
 from deltalog.spark.tables import DeltaTable  # noqa: E402
 
 __all__ = ["DeltaTable", "enable"]

@@ -1,4 +1,4 @@
-"""What must be there before this package can work, each with the command that installs it."""
+"""The software that this package requires, with the commands that install it."""
 
 import functools
 import importlib
@@ -11,17 +11,20 @@ from deltalog.errors import DeltaError
 
 MINIMUM = (4, 0)
 INSTALL = "pip install 'pyspark>=4'"
-INSTALL_JAVA = "apt-get install openjdk-17-jre-headless (Debian, Ubuntu), brew install openjdk@17 (macOS) or conda install openjdk=17"
+INSTALL_JAVA = (
+    "apt-get install openjdk-17-jre-headless (Debian, Ubuntu), brew install openjdk@17 (macOS) or "
+    "conda install openjdk=17"
+)
 
 
 class PySparkRequiredError(DeltaError, ImportError):
-    """PySpark is not installed, or it or the server is too old."""
+    """PySpark is not installed, or PySpark or the server is too old."""
 
     hint = INSTALL
 
 
 class JavaRequiredError(DeltaError, RuntimeError):
-    """Spark cannot start, because there is no Java."""
+    """Spark cannot start, because Java is not installed."""
 
     hint = INSTALL_JAVA
 
@@ -41,8 +44,9 @@ def require_pyspark() -> None:
 
 
 def require_server(version: str) -> None:
-    """Raises unless the Spark that the session talks to (a Connect server may be older than its client) is 4
-    or newer.
+    """Raises `PySparkRequiredError` unless the session's server is Spark 4 or newer.
+
+    A Connect server may be older than its client.
     """
     if _parts(version) < MINIMUM:
         raise PySparkRequiredError(
@@ -50,14 +54,14 @@ def require_server(version: str) -> None:
         )
 
 
-def say_when_java_is_missing() -> None:
-    """Makes PySpark say so when it cannot start for want of Java; nothing else about its start changes.
+def explain_missing_java() -> None:
+    """Makes PySpark raise `JavaRequiredError` if it cannot start because Java is missing.
 
-    Harmless when done twice.
+    Nothing else about its start changes. Further calls have no effect.
     """
     try:
         context: Any = importlib.import_module("pyspark.core.context")
-    except ImportError:  # the package of the Connect client alone, which needs no Java
+    except ImportError:  # The package of the Connect client, which does not need Java.
         return
     launch = context.launch_gateway
     if hasattr(launch, "_deltalog"):
@@ -80,7 +84,7 @@ def say_when_java_is_missing() -> None:
 
 
 def java_problem() -> str | None:
-    """Why there is no Java where Spark's start script looks for it, or None."""
+    """Returns why Spark's start script does not find Java; None if it does."""
     home = os.environ.get("JAVA_HOME")
     if home and not Path(home, "bin", "java").is_file():
         return f"JAVA_HOME is {home}, which has no bin/java"

@@ -1,4 +1,4 @@
-"""The operations that the JVM asks Python for."""
+"""The operations that the JVM calls in Python."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -23,17 +23,17 @@ from deltalog.spark.write.outcome import after_commit
 
 
 class Bridge:
-    """Answers all sessions of a JVM.
+    """The operations for all sessions of a JVM.
 
-    Operations of statements are methods of the same name and get the session first. What a file index asks goes to
-    its planner: that uses no session, because Spark may ask from threads of its own.
+    Operations of statements receive the session as their first argument. Operations of a file index receive the
+    key of its planner instead, because Spark may call them from its own threads, without a session.
     """
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
 
     def call(self, operation: str, *arguments: Any) -> Any:
-        """Serves one call of `PythonCalls.java`."""
+        """Executes one call of `PythonCalls.java`."""
         return answer(self._jvm, self._OPERATIONS[operation], self, *arguments)
 
     def _size(self, key: str) -> int:
@@ -50,7 +50,7 @@ class Bridge:
         if options.wants_changes:
             if schema is not None:
                 raise InvalidArgumentError(
-                    "a change data feed is read in the table's own schema: leave the schema out"
+                    "a change data feed is always read with the table's schema: omit the schema"
                 )
             return changes_relation(
                 self._jvm, session, open_changes(self._jvm, session, options), scala_options
@@ -68,7 +68,7 @@ class Bridge:
         options = Options.of(self._jvm, scala_options)
         uri = uri_of(self._jvm, session, options.path)
         version = job.save(self._jvm, session, data, options, mode)
-        with after_commit(uri, version, "opening the table again", "read the table to go on"):
+        with after_commit(uri, version, "opening the table again", "read the table to continue"):
             return snapshot_relation(self._jvm, session, Snapshot.open(uri), scala_options)
 
     def _insert(self, session: Any, scala_options: Any, data: Any, overwrite: bool) -> None:
@@ -103,7 +103,7 @@ class Bridge:
 def is_delta_table(jvm: Jvm, session: Any, path: str) -> bool:
     """Returns whether there is a Delta table at `path`.
 
-    A location that cannot be read is an error, not a no.
+    Raises an error if the location cannot be read.
     """
     try:
         Snapshot.open(uri_of(jvm, session, path))

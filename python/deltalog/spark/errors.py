@@ -1,8 +1,8 @@
-"""Errors of the Spark layer, and the way of an exception from a Python callback through the JVM to the caller.
+"""Errors of the Spark layer, and the transport of exceptions from Python callbacks through the JVM to the caller.
 
-The callback does not raise across the wire. It keeps the exception here, under a token. The JVM throws a
-`DeltalogException` that carries the token, possibly wrapped in Spark's own exceptions. Where PySpark turns Java
-exceptions into Python ones, the original is found again.
+A callback does not raise an exception through py4j. It keeps the exception here, under a token. The JVM throws a
+`DeltalogException` with this token, which Spark may wrap in its own exceptions. When PySpark converts the Java
+exception, the token identifies the original.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from deltalog._internal import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from deltalog.spark.exceptions import as_sparks
+from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.read import file_errors
 from deltalog.spark.write.outcome import AfterCommitError
@@ -35,10 +35,10 @@ __all__ = [
     "VersionNotFoundError",
 ]
 
-# Exceptions of queries that nobody waits for any more are never fetched.
+# The number of kept exceptions is limited, because those of abandoned queries are never fetched.
 _KEPT = 64
 _DEEPEST_CAUSE = 20
-# What TableDefinition.java names the catalog of a table that is about to be written to.
+# The catalog name that TableDefinition.java gives to the target of a write.
 WRITE_CATALOG = "`SPARK_CATALOG`."
 
 _lock = threading.Lock()
@@ -47,9 +47,9 @@ _pending: OrderedDict[str, BaseException] = OrderedDict()
 
 
 def keep(error: BaseException) -> str:
-    """Keeps `error` until the JVM's exception with the returned token arrives.
+    """Keeps `error` and returns the token by which it is found again.
 
-    Tracebacks are dropped: their frames would keep everything alive that the failed call used.
+    Tracebacks are dropped, because their frames would keep all objects of the failed call alive.
     """
     _drop_tracebacks(error)
     with _lock:
@@ -72,8 +72,8 @@ def _drop_tracebacks(error: BaseException) -> None:
 
 
 def _copied(error: BaseException) -> BaseException:
-    """Returns what is raised: the one that is kept would get the traceback of whoever it is raised to."""
-    # Without `__init__`, which takes other arguments in PySpark's exceptions than `args` has.
+    """Returns a copy of `error` to raise, so that the kept exception does not get a traceback."""
+    # `__init__` is not called, because that of PySpark's exceptions does not accept `args`.
     copied: BaseException = type(error).__new__(type(error), *error.args)
     copied.__dict__.update(error.__dict__)
     copied.__cause__, copied.__context__ = error.__cause__, error.__context__
@@ -82,7 +82,7 @@ def _copied(error: BaseException) -> BaseException:
 
 
 def original(java_exception: Any) -> BaseException | None:
-    """Returns the Python exception behind a Java one, or None if it is not one of ours."""
+    """Returns the Python exception that caused a Java one; None if there is none."""
     for _ in range(_DEEPEST_CAUSE):
         if java_exception is None:
             return None
@@ -94,26 +94,26 @@ def original(java_exception: Any) -> BaseException | None:
     return None
 
 
-def _in_our_words(error: Any) -> Any:
-    """Replaces an error of Spark's whose words would mislead.
+def _without_misleading_text(error: Any) -> Any:
+    """Returns `error`, or a clearer one if Spark's text would be misleading.
 
-    Spark refuses a PARTITION clause by itself, because the target of our INSERT shows no partitions to it.
+    Spark itself refuses a PARTITION clause, because the target of an INSERT shows it no partitions.
     """
     condition = getattr(error, "getCondition", lambda: None)()
     if condition != "PARTITIONS_NOT_FOUND" or WRITE_CATALOG not in str(error):
         return error
     refusal = UnsupportedFeatureError(
-        "INSERT with a PARTITION clause is not supported yet by deltalog: give the partition columns as columns of the rows, "
-        "as in INSERT INTO t (a, p) SELECT …"
+        "INSERT with a PARTITION clause is not supported yet by deltalog: pass the partition columns as columns "
+        "of the rows, as in INSERT INTO t (a, p) SELECT …"
     )
     refusal.__cause__ = error
-    return as_sparks(refusal)
+    return as_pyspark_error(refusal)
 
 
 def install_conversion() -> None:
-    """Makes PySpark raise the original exception.
+    """Makes PySpark raise the original exceptions of callbacks; other exceptions are converted as before.
 
-    Harmless when done twice; every other exception is converted as before.
+    Further calls have no effect.
     """
     from pyspark.errors.exceptions import captured
 
@@ -123,7 +123,9 @@ def install_conversion() -> None:
 
     def convert_exception(e: Any) -> Any:
         found = original(e) or file_errors.error_of(e)
-        return _in_our_words(convert(e)) if found is None else as_sparks(found).with_traceback(None)
+        if found is None:
+            return _without_misleading_text(convert(e))
+        return as_pyspark_error(found).with_traceback(None)
 
     convert_exception._deltalog = True  # type: ignore[attr-defined]
     captured.convert_exception = convert_exception

@@ -1,7 +1,7 @@
-"""Errors of ours as users of Spark catch them.
+"""Errors of deltalog that can also be caught as errors of PySpark.
 
-Each error keeps its class of `deltalog.errors` and gets one of PySpark's as well: `AnalysisException` if the
-call was wrong, else `PySparkException`. So both `except NotATableError` and `except AnalysisException` work.
+Each error keeps its class of `deltalog.errors` and gets a second class of PySpark: `AnalysisException` for a
+wrong call, otherwise `PySparkException`. Both `except NotATableError` and `except AnalysisException` work.
 """
 
 import functools
@@ -34,22 +34,22 @@ _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
 
-def as_sparks(error: BaseException) -> BaseException:
-    """Makes an error of ours one of PySpark's as well, and returns it; any other error stays as it is."""
+def as_pyspark_error(error: BaseException) -> BaseException:
+    """Makes a `DeltaError` also an error of PySpark, and returns it. Other errors are returned unchanged."""
     if isinstance(error, DeltaError) and not isinstance(error, PySparkException):
         error.__class__ = _class_of(type(error))
     return error
 
 
-def raises_sparks_errors(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
-    """Decorates a function that users of Spark call."""
+def raises_pyspark_errors(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Decorates a public function so that its errors are also errors of PySpark."""
 
     @functools.wraps(function)
     def call(*arguments: _Parameters.args, **named: _Parameters.kwargs) -> _Result:
         try:
             return function(*arguments, **named)
         except DeltaError as error:
-            as_sparks(error)
+            as_pyspark_error(error)
             raise
 
     return call
@@ -57,18 +57,18 @@ def raises_sparks_errors(function: Callable[_Parameters, _Result]) -> Callable[_
 
 def _class_of(kind: type[DeltaError]) -> type[DeltaError]:
     if kind not in _classes:
-        _classes[kind] = _made(kind)
+        _classes[kind] = _create_class(kind)
     return _classes[kind]
 
 
-def _made(kind: type[DeltaError]) -> type[DeltaError]:
+def _create_class(kind: type[DeltaError]) -> type[DeltaError]:
     parent = AnalysisException if issubclass(kind, _WRONG_CALLS) else PySparkException
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
     return type(kind.__name__, (_Members, kind, parent), {**names, "_plain": kind})
 
 
 class _Members:
-    """What `PySparkException` reads of an error, for one that its `__init__` has not made."""
+    """The members of a `PySparkException`, for errors that its `__init__` has not initialized."""
 
     _plain: type[DeltaError]
     _errorClass = None  # noqa: N815 (PySpark's name)
@@ -100,4 +100,4 @@ def _restored(
 ) -> BaseException:
     error = kind(*arguments)
     error.__dict__.update(attributes)
-    return as_sparks(error)
+    return as_pyspark_error(error)

@@ -1,4 +1,4 @@
-"""Paths as Spark's users write them, and locations as the core takes them."""
+"""Conversion between paths in Spark and locations in the core."""
 
 from typing import Any
 
@@ -8,7 +8,8 @@ from deltalog.spark.jvm import Jvm
 def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     """Returns the URL of a Hadoop path.
 
-    The path is not escaped (`/my table`, `hdfs://…`) and relative to the file system's working directory.
+    The path is not escaped (`/my table`, `hdfs://…`). A relative path is resolved against the file system's
+    working directory.
     """
     hadoop_path = jvm.root.org.apache.hadoop.fs.Path(path)
     file_system = hadoop_path.getFileSystem(session.sessionState().newHadoopConf())
@@ -20,5 +21,5 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
 
 
 def path_of(jvm: Jvm, uri: str) -> str:
-    """Returns the Hadoop path of a URL, which is not escaped."""
+    """Returns the Hadoop path, which is not escaped, of a URL."""
     return str(jvm.root.org.apache.hadoop.fs.Path(jvm.root.java.net.URI(uri)).toString())

@@ -1,6 +1,6 @@
 """The options of readers and writers.
 
-An option that is not supported yet is refused if ignoring it would read or write something else.
+An unsupported option is refused if ignoring it would change what is read or written.
 """
 
 import json
@@ -12,7 +12,7 @@ from deltalog.spark.jvm import Jvm
 
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
-# Options of the JVM connector that are not supported yet. Ignoring one would write something else.
+# Unsupported options of the JVM connector. Ignoring them would change what is written.
 _WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _ALLOWED_ROOTS = "allowedroots"
@@ -25,7 +25,7 @@ _WRITER = ("compression", "maxrecordsperfile")
 
 
 class Options:
-    """Options by name, regardless of case."""
+    """Options by name, ignoring case."""
 
     def __init__(self, values: Mapping[str, str]) -> None:
         self.values = {name.lower(): value for name, value in values.items()}
@@ -45,7 +45,7 @@ class Options:
 
     @property
     def allowed_roots(self) -> list[str]:
-        """The places outside the table's location where data files may be: one path, or a JSON list of paths."""
+        """The directories outside the table that may contain data files."""
         text = self.values.get(_ALLOWED_ROOTS, "").strip()
         if not text.startswith("["):
             return [text] if text else []
@@ -54,34 +54,34 @@ class Options:
         except ValueError:
             roots = None
         if not isinstance(roots, list) or not all(isinstance(root, str) for root in roots):
-            raise InvalidArgumentError(f"allowedRoots is a path, or a JSON list of paths, not {text!r}")
+            raise InvalidArgumentError(f"allowedRoots must be a path or a JSON list of paths, not {text!r}")
         return roots
 
     @property
     def is_write_target(self) -> bool:
-        """Whether our catalog loaded the table for a statement that writes to it."""
+        """Whether the table was loaded by our catalog for a statement that writes to it."""
         return _WRITE_TARGET in self.values
 
     @property
     def command(self) -> str | None:
-        """The command of `DeltaTable` under Spark Connect that is to be answered instead of reading rows."""
+        """The command of `DeltaTable` to execute instead of reading rows, under Spark Connect."""
         return self.values.get(_COMMAND)
 
     @property
     def wants_changes(self) -> bool:
-        """Whether the query wants the change data feed instead of the table's rows."""
+        """Whether the query reads the change data feed instead of the table's rows."""
         return any(self.values.get(name, "false").strip().lower() == "true" for name in _CHANGE_FEED)
 
     @property
     def wants_row_ids(self) -> bool:
-        """Whether the query wants the columns of row ids and row commit versions.
+        """Whether the query reads the columns of row ids and row commit versions.
 
-        The native scan has them in `_metadata`.
+        The native scan provides them in `_metadata` instead.
         """
         return self.values.get(_ROW_IDS, "false").strip().lower() == "true"
 
     def check_read(self) -> None:
-        """Refuses options that contradict each other or that do not apply; none is ignored silently."""
+        """Raises an error if options contradict each other or do not apply. No option is ignored silently."""
         if _COMMAND in self.values:
             raise InvalidArgumentError(f"the option {_COMMAND} is for Spark Connect: use DeltaTable here")
         bounds = [name for name in _CHANGE_BOUNDS if name in self.values]
@@ -98,20 +98,21 @@ class Options:
         for name in ("versionasof", "timestampasof", "timestampasofmicros"):
             if name in self.values:
                 raise InvalidArgumentError(
-                    f"the option {name} cannot be used with readChangeFeed: give startingVersion and endingVersion"
+                    f"the option {name} cannot be used with readChangeFeed: use startingVersion and endingVersion"
                 )
         for end in ("starting", "ending"):
             if f"{end}version" in self.values and f"{end}timestamp" in self.values:
                 raise InvalidArgumentError(f"{end}Version and {end}Timestamp cannot be used together")
         if not {"startingversion", "startingtimestamp"} & self.values.keys():
-            raise InvalidArgumentError("readChangeFeed needs startingVersion or startingTimestamp")
+            raise InvalidArgumentError("readChangeFeed requires startingVersion or startingTimestamp")
 
     def check_write(self) -> None:
         self._refuse(_WRITE_NOT_YET + _CHANGE_FEED + _CHANGE_BOUNDS)
         for name in _WRITE_NOT_YET_WHEN_TRUE:
             if self.values.get(name, "false").strip().lower() != "false":
                 raise UnsupportedFeatureError(
-                    f"the option {name} is not supported yet by deltalog: the schema of an existing table stays as it is"
+                    f"the option {name} is not supported yet by deltalog, so the schema of an existing table "
+                    "cannot be changed"
                 )
         if _CLUSTERING in self.values:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
@@ -135,9 +136,9 @@ class Options:
         }
 
     def table_configuration(self) -> dict[str, str]:
-        """Returns the table properties among the options (`delta.…`) of a write that creates the table.
+        """Returns the table properties (`delta.…`) among the options of a write that creates the table.
 
-        Spark passes options on in lower case.
+        Their names are in lower case, because Spark passes options in lower case.
         """
         return {name: value for name, value in self.values.items() if name.startswith("delta.")}
 

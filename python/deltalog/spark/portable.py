@@ -1,12 +1,12 @@
-"""The format `deltalog` as a Python Data Source, for Spark Connect and for a Spark that lacks the native path.
+"""The format `deltalog` as a Python Data Source, for Spark Connect and for releases without the native path.
 
     driver                         workers                      driver
     Snapshot.scan_partitions  →    read_fragment (Arrow)
     SparkWrite.begin, token   →    write_fragment (Arrow)  →    SparkWrite.resume, commit_fragments
 
-Data goes through Rust and Arrow in Spark's Python workers, where `deltalog` must be installed too. What
-travels between the processes is bytes of the core's own, which hold no credentials. Spark hands the source no
-list of columns, so all of them are read.
+Rust and Arrow process the data in Spark's Python workers, where `deltalog` must also be installed. The processes
+exchange tokens and fragments: bytes in a form private to the core, without credentials. All columns are read,
+because Spark does not tell the source which ones are needed.
 """
 
 import inspect
@@ -36,7 +36,7 @@ from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
 from deltalog.spark.write.overwrite import check_overwrite
 
-# Spark refuses a reader that takes filters unless this is set, so there are two readers.
+# Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
 _DEFAULT_PARTITIONS = 16
@@ -44,9 +44,9 @@ _BOUNDS = ("starting", "ending")
 
 
 def enable(spark: SparkSession, alias_delta: bool = False) -> None:
-    """Registers the source, with `alias_delta` also under the name `delta`; harmless when done twice.
+    """Registers the source, with `alias_delta` also under the name `delta`. Further calls have no effect.
 
-    Files are pruned by filters where the session allows it (Spark 4.1 and newer).
+    Files are pruned by filters if the session allows it (Spark 4.1 and newer).
     """
     pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
@@ -55,7 +55,7 @@ def enable(spark: SparkSession, alias_delta: bool = False) -> None:
 
 
 class DeltalogDataSource(DataSource):
-    """The source of one plan: made on the driver and pickled from step to step."""
+    """The source of one plan. It is created on the driver and pickled between steps."""
 
     def __init__(self, options: dict[str, str]) -> None:
         super().__init__(options)
@@ -75,7 +75,7 @@ class DeltalogDataSource(DataSource):
             self._versions = changes.versions
             return StructType.fromJson(json.loads(feed_schema(changes.snapshot)))
         snapshot = self._snapshot()
-        self._version = snapshot.version  # the scan must be planned on the version whose schema this is
+        self._version = snapshot.version  # The scan must be planned on the version of this schema.
         return self._schema_of(snapshot)
 
     def _schema_of(self, snapshot: Snapshot) -> StructType:
@@ -99,7 +99,7 @@ class DeltalogDataSource(DataSource):
         )
         if schema.names != expected.names:
             raise InvalidArgumentError(
-                f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: leave the schema out"
+                f"the Delta table {snapshot.uri} has the columns {', '.join(expected.names)}: omit the schema"
             )
         partitions = int(self._options.values.get(_PARTITIONS, _DEFAULT_PARTITIONS))
         if changes is not None:
@@ -118,7 +118,7 @@ class DeltalogDataSource(DataSource):
             connect_uri(self._options.path), schemas.of_data(schema.json()), mode, table
         )
         if pending is None:
-            raise InvalidArgumentError(f"the mode {mode} cannot be nothing to do")
+            raise InvalidArgumentError(f"a write with the mode {mode} was not started")
         if overwrite:
             check_overwrite(pending, connect_uri(self._options.path), self._options, session_mode=None)
         return DeltalogWriter(
@@ -139,7 +139,7 @@ class DeltalogDataSource(DataSource):
         self._options.check_read()
         roots = [connect_uri(root) for root in self._options.allowed_roots]
         newest = Snapshot.open(connect_uri(self._options.path), allowed_roots=roots)
-        if self._versions is not None:  # the scan must be planned on the versions whose schema was asked for
+        if self._versions is not None:  # The scan must be planned on the versions of the returned schema.
             return newest.spark_changes(ChangeRange(*self._versions))
         (start, start_ms), (end, end_ms) = (
             _version_or_time(self._options, f"{name}Version", f"{name}Timestamp") for name in _BOUNDS
@@ -148,7 +148,7 @@ class DeltalogDataSource(DataSource):
 
 
 class CommandReader(DataSourceReader):
-    """A reader of one row, the answer to a command of `DeltaTable`, which is made when the query is planned."""
+    """A reader of one row: the result of a command of `DeltaTable`, computed when the query is planned."""
 
     def __init__(self, answer: str) -> None:
         self._answer = answer
@@ -161,14 +161,14 @@ class CommandReader(DataSourceReader):
 
 
 class FragmentPartition(InputPartition):
-    """A group of files in the core's packed form."""
+    """A group of files, packed by the core."""
 
     def __init__(self, fragment: bytes) -> None:
         super().__init__(fragment)
 
 
 class VersionsPartition(InputPartition):
-    """A range of versions of a change data feed, with both ends included."""
+    """A range of versions of a change data feed, including both ends."""
 
     def __init__(self, start: int, end: int) -> None:
         super().__init__((start, end))
@@ -196,17 +196,16 @@ class DeltalogReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if not isinstance(partition, FragmentPartition):  # Spark's stand-in where there are no partitions
+        if not isinstance(partition, FragmentPartition):  # Spark's placeholder if there are no partitions.
             return
-        expected = _arrow_schema(
-            self._schema
-        )  # Spark wants its own types to the letter, nullability included
+        # Spark requires exactly its own types, including nullability.
+        expected = _arrow_schema(self._schema)
         for batch in pyarrow.RecordBatchReader.from_stream(read_fragment(partition.value)):
             yield batch.cast(expected)
 
 
 class ChangesReader(DataSourceReader):
-    """A reader of the change data feed: each partition is a range of versions, in the schema of the last one."""
+    """A reader of the change data feed in the schema of its last version. Each partition is a range of versions."""
 
     def __init__(
         self, snapshot: Snapshot, versions: tuple[int, int] | None, schema: StructType, partitions: int
@@ -229,9 +228,8 @@ class ChangesReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[Any]:
         import pyarrow
 
-        if (
-            not isinstance(partition, VersionsPartition) or self._versions is None
-        ):  # Spark's stand-in where there are no partitions
+        # Spark passes a placeholder if there are no partitions.
+        if not isinstance(partition, VersionsPartition) or self._versions is None:
             return
         first, last = self._versions
         start, end = partition.value
@@ -247,7 +245,7 @@ class ChangesReader(DataSourceReader):
 def _arrow_schema(schema: StructType) -> Any:
     """Returns the Arrow schema that Spark expects.
 
-    Newer versions must be told that the zone of timestamps is UTC; older ones know no other.
+    Newer releases take the time zone of timestamps as an argument. In older ones it is always UTC.
     """
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -257,16 +255,16 @@ def _arrow_schema(schema: StructType) -> Any:
 
 
 class PruningReader(DeltalogReader):
-    """A reader that prunes files by the filters that Spark pushes."""
+    """A reader that prunes files by pushed filters."""
 
     def pushFilters(self, filters: list[Any]) -> Iterator[Any]:  # noqa: N802 (Spark's name)
-        """Keeps the filters for pruning and returns all of them, so that Spark applies them to the rows."""
+        """Keeps the filters for pruning, and returns all of them so that Spark applies them to the rows."""
         self._filters = filter_text(filters)
         yield from filters
 
 
 class PruningDataSource(DeltalogDataSource):
-    """The source for a session that pushes filters."""
+    """The source for sessions with filter pushdown."""
 
     def _reader_type(self) -> type[DeltalogReader]:
         return PruningReader
@@ -281,18 +279,18 @@ class Alias(DeltalogDataSource):
 
 
 class PruningAlias(Alias, PruningDataSource):
-    """The source under the name `delta`, for a session that pushes filters."""
+    """The source under the name `delta`, for sessions with filter pushdown."""
 
 
 class FragmentMessage(WriterCommitMessage):
-    """The files that one task wrote, in the core's packed form."""
+    """The files that a task wrote, packed by the core."""
 
     def __init__(self, fragment: bytes) -> None:
         self.fragment = fragment
 
 
 class DeltalogWriter(DataSourceArrowWriter):
-    """A writer whose token goes to the workers, which write Arrow batches; the driver commits their files."""
+    """A writer whose workers receive a token and write Arrow batches. The driver commits their files."""
 
     def __init__(self, token: bytes, parameters: dict[str, str]) -> None:
         self._token = token
@@ -338,7 +336,7 @@ def _version_or_time(
 
 
 def _milliseconds(name: str, text: str) -> int:
-    """Reads a timestamp, which must have a zone: there is no session here whose time zone could be asked."""
+    """Parses a timestamp, which must have a time zone, because the session's time zone is not known here."""
     from datetime import datetime
 
     try:
@@ -349,7 +347,7 @@ def _milliseconds(name: str, text: str) -> int:
         ) from None
     if moment.tzinfo is None:
         raise InvalidArgumentError(
-            f"{name} {text!r} has no time zone, and the Python data source does not know that of the session: "
+            f"{name} {text!r} has no time zone, and the Python data source does not know the session's time zone: "
             f"add an offset, as in '{moment.isoformat(' ')}+00:00'"
         )
     return int(moment.timestamp() * 1000)

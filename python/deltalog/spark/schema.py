@@ -1,4 +1,4 @@
-"""Edits of a schema in the JSON form that Spark and the log share."""
+"""Changes to schemas in the JSON form that Spark and the log share."""
 
 import json
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from deltalog._internal import Snapshot
 from deltalog.spark.errors import UnsupportedFeatureError
 
-# Metadata that Spark puts on columns of another table or a file scan; it does not describe the new table.
+# Metadata that Spark adds to columns of a table or file scan. It does not apply to a new table.
 _INTERNAL_METADATA = (
     "delta.",
     "__metadata_col",
@@ -33,16 +33,16 @@ ROW_ID_FIELDS: list[dict[str, Any]] = [
 
 
 def of_data(schema_json: str) -> str:
-    """Returns the schema of a table made from a DataFrame.
+    """Returns the schema of a table created from a DataFrame.
 
-    Every field is nullable and has no metadata about where the data came from.
+    Every field is nullable and has no metadata about the source of the data.
     """
     schema = json.loads(schema_json)
     return json.dumps(_nullable(schema))
 
 
 def of_definition(schema_json: str) -> str:
-    """Returns the schema of a table made by `CREATE TABLE (...)`, unchanged."""
+    """Returns the schema of a table created by `CREATE TABLE (...)`, unchanged."""
     schema = json.loads(schema_json)
     for field in schema["fields"]:
         if any(name in field.get("metadata", {}) for name in _DEFAULTS):
@@ -82,7 +82,7 @@ def feed_schema(snapshot: Snapshot) -> str:
 
 
 def with_fields(schema_json: str, fields: list[dict[str, Any]]) -> str:
-    """Returns the schema with more fields at its end."""
+    """Returns the schema with `fields` appended."""
     schema = json.loads(schema_json)
     return json.dumps({**schema, "fields": [*schema["fields"], *fields]})
 

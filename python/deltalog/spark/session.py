@@ -1,4 +1,4 @@
-"""`enable`: makes the format `deltalog` known to a Spark session."""
+"""`enable`, which makes the format `deltalog` available in a Spark session."""
 
 import threading
 import warnings
@@ -9,34 +9,34 @@ from pyspark.sql import SparkSession
 from deltalog.spark import errors
 from deltalog.spark._requirements import require_server
 from deltalog.spark.bridge import Bridge
-from deltalog.spark.exceptions import raises_sparks_errors
+from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.jvm import Jvm, alias, callback, probe
 from deltalog.spark.jvm.compile import PACKAGE, ClassesError, give_to_executors, load
 from deltalog.spark.sql.names import is_connect
 from deltalog.spark.write import interrupts
 
 _CATALOG = "spark.sql.catalog.spark_catalog"
-_BUILTIN = "builtin"  # the value from Spark 4.1 on where no user has set one
+_BUILTIN = "builtin"  # The default value since Spark 4.1.
 
 _lock = threading.Lock()
-_bridged: Any = None  # the gateway whose JVM calls this process
+_bridged: Any = None  # The gateway whose JVM calls this process.
 
 
-@raises_sparks_errors
+@raises_pyspark_errors
 def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
-    """Enables the format `deltalog` in `spark`, and returns it.
+    """Enables the format `deltalog` in `spark`, and returns `spark`.
 
-    Calling it twice does no harm. Each session made by `newSession()` needs a call of its own, and so does the
-    session of a new Spark context.
+    Further calls have no effect. Call it again for each session created by `newSession()`, and for the session of
+    a new Spark context.
 
-    With `alias_delta=True` the format also has the name `delta`, so that existing notebooks and catalogs work:
-    `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. It holds for all
-    sessions of the application.
+    With `alias_delta=True` the format is also called `delta`, so that existing notebooks and catalogs work:
+    `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. The alias applies to
+    all sessions of the application.
 
     Raises:
         UnsupportedFeatureError: the JVM has classes of another version of deltalog, or
             `PYSPARK_PIN_THREAD=false` is set.
-        InvalidArgumentError: `alias_delta` is set and the JVM connector is present.
+        InvalidArgumentError: `alias_delta` is set, but the JVM connector is present.
         PySparkRequiredError: the session's server is older than Spark 4.
     """
     require_server(spark.version)
@@ -48,8 +48,8 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         problem = _problem(spark, gateway)
         if problem is not None:
             warnings.warn(
-                f"deltalog cannot use the native path of Spark {spark.version} ({problem}); tables are served by "
-                "the slower Python Data Source instead",
+                f"deltalog cannot use the native path of Spark {spark.version} ({problem}); the slower Python Data "
+                "Source is used instead",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -60,7 +60,7 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
         _answer_from_log(jvm, spark)
         if alias_delta:
             alias.add(jvm, spark._jsparkSession)
-        _own_paths(spark, alias_delta)
+        _install_catalog(spark, alias_delta)
         interrupts.install()
     return spark
 
@@ -73,20 +73,20 @@ def _enable_portable(spark: SparkSession, alias_delta: bool) -> SparkSession:
 
 
 def _problem(spark: SparkSession, gateway: Any) -> str | None:
-    """Gives the classes to driver and executors; returns why that is not possible, or None."""
+    """Adds the classes to the driver and the executors; returns why that is impossible, or None."""
     missing = probe.missing_symbols(spark)
     if missing:
         return f"{missing} is missing"
     try:
         jar = load(gateway.jvm, gateway)
     except ClassesError as error:
-        return f"its classes differ from those that deltalog knows: {error}"
+        return f"its classes differ from those that deltalog supports: {error}"
     give_to_executors(spark.sparkContext, jar)
     return None
 
 
 def _bridge(jvm: Jvm) -> None:
-    """Lets the JVM call this process. Done once per JVM."""
+    """Lets the JVM call this process; does nothing if it already can."""
     global _bridged
     if _bridged is not jvm.gateway:
         errors.install_conversion()
@@ -108,10 +108,10 @@ def _answer_from_log(jvm: Jvm, spark: SparkSession) -> None:
         getattr(methods, "extraOptimizations_$eq")(jvm.seq([*rules, jvm.new("AnswersFromLog")]))
 
 
-def _own_paths(spark: SparkSession, alias_delta: bool) -> None:
-    """Puts our catalog over the built-in one, to which it passes names on; it adds paths.
+def _install_catalog(spark: SparkSession, alias_delta: bool) -> None:
+    """Installs our catalog, which adds tables by path to the built-in one and passes other names on to it.
 
-    With the alias ours also replaces the JVM connector's catalog, which is not there to be loaded.
+    With the alias, it also replaces the JVM connector's catalog, whose class is missing.
     """
     ours = f"{PACKAGE}.DeltalogCatalog"
     current = spark.conf.get(_CATALOG, None)
@@ -119,9 +119,9 @@ def _own_paths(spark: SparkSession, alias_delta: bool) -> None:
         return
     if current not in (None, _BUILTIN) and not (alias_delta and current == alias.CONNECTORS_CATALOG):
         warnings.warn(
-            f"{_CATALOG} is set to {current} and stays so: deltalog.`/path` is no table name in this session, and "
-            "a table's name keeps the version that it was first read at until REFRESH TABLE. "
-            "spark.read.format('deltalog').load(path) always sees the newest version",
+            f"{_CATALOG} is set to {current} and is not changed: deltalog.`/path` is not a table name in this "
+            "session, and a table read by name stays at the version that was read first until REFRESH TABLE. "
+            "spark.read.format('deltalog').load(path) always reads the newest version",
             RuntimeWarning,
             stacklevel=3,
         )

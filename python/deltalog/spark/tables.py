@@ -1,4 +1,4 @@
-"""`DeltaTable` for Spark, with the names of `delta.tables.DeltaTable`; import it from `deltalog.tables`."""
+"""`DeltaTable` for Spark, with the names of `delta.tables.DeltaTable`. Import it from `deltalog.tables`."""
 
 import json
 from datetime import datetime, timezone
@@ -19,7 +19,7 @@ from pyspark.sql.types import (
 
 from deltalog._internal import Snapshot
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
-from deltalog.spark.exceptions import raises_sparks_errors
+from deltalog.spark.exceptions import raises_pyspark_errors
 from deltalog.spark.read import commands
 from deltalog.spark.sql.names import is_connect, path_of_name, uri_in
 
@@ -72,32 +72,35 @@ _DETAIL = StructType(
 
 
 class DeltaTable:
-    """A Delta table, made by `forPath` or `forName`. Each call looks at the newest version."""
+    """A Delta table, created by `forPath` or `forName`. Each call uses the newest version."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         self._spark = spark
         self._path = path
 
     @classmethod
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def forPath(cls, sparkSession: SparkSession, path: str) -> "DeltaTable":  # noqa: N802, N803 (the names users know)
-        """Returns the table at `path`; raises `NotATableError` if there is none."""
+        """Returns the table at `path`.
+
+        Raises `NotATableError` if there is none.
+        """
         table = cls(sparkSession, path)
         table._ask("version")
         return table
 
     @classmethod
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def forName(cls, sparkSession: SparkSession, tableOrViewName: str) -> "DeltaTable":  # noqa: N802, N803
         """Returns the table with this name in the session catalog, or deltalog.`/path`."""
         return cls.forPath(sparkSession, path_of_name(sparkSession, tableOrViewName))
 
     @classmethod
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def isDeltaTable(cls, sparkSession: SparkSession, identifier: str) -> bool:  # noqa: N802, N803
         """Returns whether there is a Delta table at the path.
 
-        Raises an error if the location could not be read.
+        Raises an error if the location cannot be read.
         """
         try:
             cls(sparkSession, identifier)._ask("version")
@@ -105,15 +108,15 @@ class DeltaTable:
             return False
         return True
 
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def toDF(self) -> DataFrame:  # noqa: N802
         """Returns the newest version as a DataFrame, which stays on that version."""
         reader = self._spark.read.format("deltalog")
-        if is_connect(self._spark):  # There a DataFrame is planned anew for each action.
+        if is_connect(self._spark):  # Connect plans a DataFrame again for each action.
             reader = reader.option("versionAsOf", self._ask("version"))
         return reader.load(self._path)
 
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def history(self, limit: int | None = None) -> DataFrame:
         """Returns the commits, newest first."""
         if limit is not None and limit < 1:
@@ -121,20 +124,20 @@ class DeltaTable:
         commits = self._ask("history", limit=limit)
         return self._spark.createDataFrame([_row(_HISTORY, commit) for commit in commits], _HISTORY)
 
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def detail(self) -> DataFrame:
         """Returns one row that describes the newest version."""
         return self._spark.createDataFrame([_row(_DETAIL, self._ask("detail"))], _DETAIL)
 
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def count(self, condition: str | None = None) -> int:
-        """Returns the number of rows of the newest version, or of those that meet the SQL `condition`.
+        """Returns the number of rows of the newest version, or of those for which the SQL `condition` is true.
 
-        The log answers where it can, as in Python's `DeltaTable.count`.
+        The number comes from the log if possible, as in Python's `DeltaTable.count`.
         """
         return int(self._ask("count", condition=condition, time_zone=self._time_zone()))
 
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def count_by_partition(self, condition: str | None = None) -> DataFrame:
         """Returns the number of rows of each partition of the newest version.
 
@@ -146,19 +149,19 @@ class DeltaTable:
         schema = StructType([*(table[name] for name in partition_columns), StructField(count, LongType())])
         return self._spark.createDataFrame(counts.replace_schema_metadata(None), schema)
 
-    @raises_sparks_errors
+    @raises_pyspark_errors
     def min_max(self, column: str, condition: str | None = None) -> tuple[Any, Any] | None:
-        """Returns the least and the greatest value of a column of the newest version.
+        """Returns the minimum and maximum of a column of the newest version.
 
-        Returns None if the log does not tell them, as Python's `DeltaTable.min_max` does.
+        Returns None if the log does not contain them, as Python's `DeltaTable.min_max` does.
         """
         answer = self._ask("minMax", column=column, condition=condition, time_zone=self._time_zone())
         return None if answer is None else (answer[0], answer[1])
 
     def _ask(self, command: str, **arguments: Any) -> Any:
-        """Returns the newest version's answer to a command.
+        """Returns the result of a command on the newest version.
 
-        The table's files may be out of a Connect client's reach, so there the server is asked.
+        A Connect client may have no access to the table's files, so there the server executes the command.
         """
         if not is_connect(self._spark):
             return commands.answer(Snapshot.open(uri_in(self._spark, self._path)), command, arguments)
@@ -175,9 +178,9 @@ def _row(schema: StructType, values: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _field_value(field: StructField, value: Any) -> Any:
-    """Returns a value in the type of its column.
+    """Converts a value to the type of its column.
 
-    A commitInfo is free-form: a value of another type is shown as text or not at all.
+    A commitInfo is free-form. A value of another type is converted to text or dropped.
     """
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""The JVM of a classic session: our classes in it, and calls in both directions."""
+"""The JVM of a classic session: the classes of this package in it, and calls in both directions."""
 
 from deltalog.spark.jvm.gateway import Jvm
 

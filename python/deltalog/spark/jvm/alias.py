@@ -12,26 +12,26 @@ from deltalog.spark.jvm.compile import PACKAGE, SERVICE, driver_loader
 from deltalog.spark.jvm.gateway import Jvm
 
 NAME = "delta"
-# The catalog that notebooks for the JVM connector set. Without the connector there is no such class.
+# The catalog that notebooks set for the JVM connector. The class exists only with the connector.
 CONNECTORS_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _ALIAS = f"{PACKAGE}.DeltaAlias"
 
 
 def add(jvm: Jvm, session: Any) -> None:
-    """Lets `delta` stand for `deltalog`; harmless when done twice.
+    """Makes `delta` another name of the format `deltalog`. Further calls have no effect.
 
     Raises `InvalidArgumentError` if another source has the name.
     """
     registered = _registered(jvm, session)
     if registered is not None and registered != _ALIAS:
         raise InvalidArgumentError(
-            f"alias_delta=True is not possible: the format delta is {registered} in this session, which is the JVM "
-            "connector's or another package's; leave alias_delta out, or remove that package's jar"
+            f"alias_delta=True is not possible: the format delta is {registered} in this session, from the JVM "
+            "connector or another package; omit alias_delta, or remove the jar of that package"
         )
     if registered is None:
         directory = Path(tempfile.mkdtemp(prefix="deltalog-"))
         jar = directory / "deltalog-alias.jar"
-        for created in (directory, jar):  # The JVM deletes them in the opposite order when it exits.
+        for created in (directory, jar):  # The JVM deletes them in reverse order when it exits.
             jvm.root.java.io.File(str(created)).deleteOnExit()
         with zipfile.ZipFile(jar, "w") as archive:
             archive.writestr(SERVICE, f"{_ALIAS}\n")
@@ -40,7 +40,7 @@ def add(jvm: Jvm, session: Any) -> None:
 
 
 def _registered(jvm: Jvm, session: Any) -> str | None:
-    """Returns the class that Spark finds under the name, or None."""
+    """Returns the class that Spark finds for the name, or None."""
     sources = jvm.root.org.apache.spark.sql.execution.datasources.DataSource
     try:
         return str(sources.lookupDataSource(NAME, session.sessionState().conf()).getName())

@@ -1,7 +1,7 @@
 """The server through which the JVM calls Python.
 
-It belongs to this package alone, because the one that PySpark starts takes calls from every user of the
-machine: here a connection begins with a token. The JVM's side is `PythonCalls.java`.
+This package starts its own server, because the one that PySpark starts accepts calls from every user of the
+machine. Here each connection starts with a token. `PythonCalls.java` is the client.
 """
 
 import secrets
@@ -11,17 +11,17 @@ from typing import Any
 from deltalog.spark.errors import UnsupportedFeatureError, keep
 from deltalog.spark.jvm import Jvm
 
-# The name of our object among those that the JVM may call.
+# The id of the object that the JVM calls.
 _TARGET = "deltalog"
 
 
 def check_pinned(gateway: Any) -> None:
-    """Raises unless each Python thread has a JVM thread of its own.
+    """Raises an error unless each Python thread has its own JVM thread.
 
-    Otherwise the jobs of a statement would run in another thread than the statement, without its job group, its
-    tags and its active session.
+    Otherwise the jobs of a statement would run in another thread, without the statement's job group, tags and
+    active session.
     """
-    from py4j.clientserver import ClientServer  # not there in installations for Connect alone
+    from py4j.clientserver import ClientServer  # Missing in installations for Connect only.
 
     if not isinstance(gateway, ClientServer):
         raise UnsupportedFeatureError(
@@ -30,7 +30,7 @@ def check_pinned(gateway: Any) -> None:
 
 
 def serve(jvm: Jvm, bridge: Any) -> None:
-    """Sends all calls of the JVM to `bridge.call(operation, *arguments)` from now on."""
+    """Starts the server, which passes all calls of the JVM to `bridge.call(operation, *arguments)`."""
     from py4j.clientserver import PythonParameters, PythonServer
     from py4j.java_gateway import JavaObject
 
@@ -53,15 +53,15 @@ _answered = threading.local()
 
 
 def answer(jvm: Jvm, serve: Any, *arguments: Any) -> Any:
-    """Serves one call with a value, or with the exception's stand-in, never by raising.
+    """Executes one call; returns its value, or a `DeltalogException` instead of raising an exception.
 
-    An interrupt travels this way, too: the JVM must first unwind what the interrupted statement holds.
+    This includes interrupts, because the JVM must first release the resources of the interrupted statement.
     """
     try:
         value = serve(*arguments)
-    except BaseException as error:  # noqa: BLE001 (nothing may be raised across the wire)
+    except BaseException as error:  # noqa: BLE001 (py4j must not see an exception)
         message = str(error) or type(error).__name__
         value = jvm.new("DeltalogException", message, keep(error))
-    # The JVM finds an object by a number that is valid as long as Python holds the object.
+    # The JVM refers to an object by an id that is valid as long as Python holds the object.
     _answered.value = value
     return value

@@ -1,7 +1,8 @@
-"""The Java sources of this package, compiled in the driver by Janino, the compiler that Spark ships for its generated code.
+"""Compilation of this package's Java sources in the driver, by Janino.
 
-Classes are compiled once per JVM, into a jar that the JVM deletes when it exits. The driver gets them through
-a class loader that all its threads see, the executors of each Spark context through `addJar`.
+Spark contains this compiler for its generated code. The sources are compiled once per JVM, into a jar that the JVM
+deletes when it exits. The driver loads the classes through a class loader that all its threads share. The
+executors of each Spark context receive the jar through `addJar`.
 """
 
 import functools
@@ -20,22 +21,22 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
 _SOURCE_PACKAGE = "io.deltalog.spark"
-# With the version, so that a class of another version never answers to the name of one of these.
+# The name contains the version, so that classes of different versions are never confused.
 PACKAGE = f"{_SOURCE_PACKAGE}.v{re.sub('[^0-9A-Za-z]', '_', __version__)}"
 SOURCE = f"{PACKAGE}.DeltalogSource"
 SERVICE = "META-INF/services/org.apache.spark.sql.sources.DataSourceRegister"
-# The same path in every version, so that other versions are found.
+# The path is the same in every version, so that other versions are detected.
 _MARKER = "META-INF/deltalog-spark-version"
 
 
 class ClassesError(Exception):
-    """The sources do not compile against this Spark."""
+    """The sources do not compile with this Spark release."""
 
 
 def driver_loader(jvm: Any) -> Any:
-    """Returns the outermost class loader that takes jars at run time.
+    """Returns the outermost class loader to which jars can be added.
 
-    `ADD JAR` gives the calling thread a loader of its own below it, which other threads do not see.
+    `ADD JAR` gives the calling thread a child of this loader, which other threads do not use.
     """
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     outermost = loader
@@ -47,24 +48,24 @@ def driver_loader(jvm: Any) -> Any:
 
 
 def takes_jars(loader: Any) -> bool:
-    """Whether jars can be added to a class loader."""
+    """Returns whether jars can be added to a class loader."""
     return any(method.getName() == "addURL" for method in loader.getClass().getMethods())
 
 
 def load(jvm: Any, gateway: Any) -> str:
-    """Makes the classes known to the driver, unless they are, and returns the path of their jar.
+    """Loads the classes into the driver if necessary, and returns the path of their jar.
 
-    Raises `ClassesError` if they do not compile, and `UnsupportedFeatureError` if the JVM has those of another
+    Raises `ClassesError` if they do not compile, and `UnsupportedFeatureError` if the JVM has the classes of another
     version of this package.
     """
     loader = driver_loader(jvm)
     marker = loader.getResource(_MARKER)
     if marker is not None:
         return _jar_of(marker)
-    # In a directory of its own: the name tells the jar from those of other JVMs on the executors.
+    # The name of the temporary directory distinguishes the jar from those of other JVMs on the executors.
     directory = Path(tempfile.mkdtemp(prefix="deltalog-"))
     jar = directory / f"deltalog-spark-{__version__}-{directory.name.removeprefix('deltalog-')}.jar"
-    for created in (directory, jar):  # which the JVM deletes in the opposite order
+    for created in (directory, jar):  # The JVM deletes them in reverse order when it exits.
         jvm.java.io.File(str(created)).deleteOnExit()
     _write_jar(jar, _compile(jvm, gateway, loader))
     loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
@@ -72,14 +73,17 @@ def load(jvm: Any, gateway: Any) -> str:
 
 
 def give_to_executors(spark_context: Any, jar: str) -> None:
-    """Adds the jar to a Spark context, unless it has it already."""
+    """Adds the jar to a Spark context, unless it already has the jar."""
     jars = spark_context._jsc.sc().listJars()
     if not any(str(jars.apply(index)).endswith(f"/{Path(jar).name}") for index in range(jars.size())):
         spark_context._jsc.addJar(jar)
 
 
 def _jar_of(marker: Any) -> str:
-    """Returns the path of the jar that a marker is in, if it is one of this version."""
+    """Returns the path of the jar with the marker.
+
+    Raises `UnsupportedFeatureError` if the jar belongs to another version.
+    """
     stream = marker.openStream()
     try:
         found = bytes(stream.readAllBytes()).decode()
@@ -88,13 +92,13 @@ def _jar_of(marker: Any) -> str:
     if found != stamp():
         raise UnsupportedFeatureError(
             f"the JVM of this session has the Java classes of deltalog {found}, but Python has deltalog {stamp()}: "
-            "restart the JVM (end the application or restart the notebook's cluster), then call enable again"
+            "restart the JVM (end the application or restart the notebook's cluster), and then call enable again"
         )
     return unquote(urlsplit(str(marker.getPath())).path.partition("!")[0])
 
 
 def _compile(jvm: Any, gateway: Any, loader: Any) -> dict[str, bytes]:
-    """Returns the class files of all sources, which may use each other, by their paths."""
+    """Compiles all sources together; returns the class files by their paths."""
     from py4j.protocol import Py4JJavaError
 
     resource = jvm.org.codehaus.commons.compiler.util.resource
@@ -114,7 +118,7 @@ def _compile(jvm: Any, gateway: Any, loader: Any) -> dict[str, bytes]:
 
 
 def _sources() -> dict[str, str]:
-    """Returns the text of each Java file, in the package of this version."""
+    """Returns the text of each Java file, with the package name of this version."""
     texts = {file.name: file.read_text("utf-8") for file in _files()}
     statement = f"package {_SOURCE_PACKAGE};"
     sources = {name: text.replace(statement, f"package {PACKAGE};", 1) for name, text in texts.items()}
@@ -125,7 +129,7 @@ def _sources() -> dict[str, str]:
 
 
 def _files() -> "list[Traversable]":
-    """Returns the Java files, which are grouped in folders; all are of one package."""
+    """Returns the Java files. They are grouped in folders, but all belong to one package."""
     folders = (resources.files("deltalog.spark") / "java").iterdir()
     files = [file for folder in folders if folder.is_dir() for file in folder.iterdir()]
     return sorted((file for file in files if file.name.endswith(".java")), key=lambda file: file.name)
@@ -133,7 +137,7 @@ def _files() -> "list[Traversable]":
 
 @functools.cache
 def stamp() -> str:
-    """Returns the version, and what tells development versions apart."""
+    """Returns the version, with a digest that distinguishes development versions."""
     digest = hashlib.sha256()
     for file in _files():
         digest.update(file.read_bytes())

@@ -7,7 +7,7 @@ from deltalog.spark.jvm.compile import PACKAGE, driver_loader
 
 
 class Jvm:
-    """The JVM of an application, as seen through py4j."""
+    """The JVM of an application, accessed through py4j."""
 
     def __init__(self, gateway: Any) -> None:
         self.gateway = gateway
@@ -15,20 +15,20 @@ class Jvm:
         self._python_utils = self.root.org.apache.spark.api.python.PythonUtils
 
     def class_of(self, name: str) -> Any:
-        """Returns one of our own classes by its simple name."""
+        """Returns a class of this package by its simple name."""
         return driver_loader(self.root).loadClass(f"{PACKAGE}.{name}")
 
     def new(self, name: str, *arguments: Any) -> Any:
-        """Makes an object of one of our own classes."""
+        """Creates an object of a class of this package."""
         values = self.root.java.util.ArrayList()
         for argument in arguments:
             values.add(argument)
         return self.class_of(name).getConstructors()[0].newInstance(values.toArray())
 
     def static(self, name: str, method: str, *arguments: Any) -> Any:
-        """Calls a static method of one of our own classes.
+        """Calls a static method of a class of this package.
 
-        py4j does not find these by name, because they were loaded after it.
+        py4j does not find these classes by name, because they were loaded later than py4j.
         """
         values = self.root.java.util.ArrayList()
         for argument in arguments:
@@ -42,7 +42,7 @@ class Jvm:
         return self._python_utils.toSeq(list(items))
 
     def some(self, value: Any) -> Any:
-        """Returns a Scala `Option`; None makes the empty one."""
+        """Returns a Scala `Option`, which is empty for None."""
         return self.root.scala.Option.apply(value)
 
     def scala_map(self, items: Mapping[str, Any]) -> Any:

@@ -1,4 +1,4 @@
-"""Whether a session's Spark has everything that the native path uses.
+"""A check that Spark has all classes that the native path uses.
 
 Spark's internals may change with any release.
 """
@@ -35,7 +35,7 @@ _CLASSES = (
 
 
 def missing_symbols(spark: Any) -> str:
-    """Returns the names of what is missing, or nothing when the native path can be taken."""
+    """Returns the names of missing classes, or an empty string if the native path can be used."""
     from py4j.protocol import Py4JJavaError
 
     jvm = spark.sparkContext._jvm
@@ -47,5 +47,5 @@ def missing_symbols(spark: Any) -> str:
         except Py4JJavaError:
             missing.append(name)
     if not takes_jars(loader):
-        missing.append("a class loader of the driver that takes jars")
+        missing.append("a class loader of the driver to which jars can be added")
     return ", ".join(missing)

@@ -1,1 +1,1 @@
-"""Reads: snapshots as relations of Spark's, planned by Rust."""
+"""Reads: snapshots as relations of Spark, planned by Rust."""

@@ -1,10 +1,10 @@
-"""What `DeltaTable` asks of a table, and how a Connect server answers its client.
+"""The commands of `DeltaTable`, and their execution by a Connect server.
 
     client                                          server
     options: command, arguments as JSON      →      answer(snapshot, command, arguments)
-    value, or our own exception again        ←      one row with one text: the value, or the error, as JSON
+    value, or the same exception             ←      one row with one text: the value or the error as JSON
 
-In a classic session the same functions are called directly.
+In a classic session, the same functions are called directly.
 """
 
 import base64
@@ -55,7 +55,7 @@ def _count(snapshot: Snapshot, condition: str | None, time_zone: str) -> int:
 
 
 def _count_by_partition(snapshot: Snapshot, condition: str | None, time_zone: str) -> Any:
-    """Returns the counts as a `pyarrow.Table`, whose schema has the table's own as JSON in its metadata."""
+    """Returns the counts as a `pyarrow.Table`. The metadata of its schema has the table's schema as JSON."""
     import pyarrow
 
     counts = pyarrow.table(snapshot.count_by_partition(condition, time_zone))
@@ -79,17 +79,17 @@ _COMMANDS: dict[str, Callable[..., Any]] = {
 
 
 def answer(snapshot: Snapshot, command: str, arguments: dict[str, Any]) -> Any:
-    """Returns what the snapshot says to a command."""
+    """Returns the result of a command."""
     function = _COMMANDS.get(command)
     if function is None:
         raise InvalidArgumentError(
-            f"{COMMAND} is one of {', '.join(_COMMANDS)} in deltalog {__version__}, not {command!r}"
+            f"{COMMAND} must be one of {', '.join(_COMMANDS)} in deltalog {__version__}, not {command!r}"
         )
     return function(snapshot, **arguments)
 
 
 def answer_text(open_snapshot: Callable[[], Snapshot], command: str, arguments: str) -> str:
-    """Returns the answer as text, or the error as text: the client raises it again."""
+    """Returns the result as text, or the error as text, which the client raises again."""
     try:
         return json.dumps(_encoded(answer(open_snapshot(), command, json.loads(arguments))))
     except DeltaError as error:
@@ -98,7 +98,7 @@ def answer_text(open_snapshot: Callable[[], Snapshot], command: str, arguments: 
 
 
 def value_of(text: str) -> Any:
-    """Returns the value that `answer_text` was made from, or raises the error."""
+    """Returns the result in the text of `answer_text`, or raises the error in it."""
     answered = json.loads(text)
     if "error" not in answered:
         return _decoded(answered)
@@ -109,7 +109,7 @@ def value_of(text: str) -> Any:
 
 
 def _encoded(value: Any) -> dict[str, Any]:
-    """Returns an answer as JSON; values that JSON does not have are sent as an Arrow stream."""
+    """Returns a result as JSON. Values that JSON cannot express are encoded as an Arrow stream."""
     import pyarrow
 
     if isinstance(value, tuple):

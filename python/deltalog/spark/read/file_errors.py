@@ -1,8 +1,8 @@
-"""Errors of Spark's tasks about files of a table, turned into errors with table, version, file and a hint.
+"""Conversion of errors of Spark's tasks about files of a table to errors with table, version, file and a hint.
 
-Spark's error for a missing data file names a path and no table; our Java classes report faults of deletion
-vectors (`FileFault`). This module holds weak references to the snapshots that were planned. A file below a root
-of one of them belongs to that table. An error about any other path stays Spark's own.
+Spark's error for a missing data file contains a path but no table. The Java classes of this package report faults
+of deletion vectors as `FileFault`. This module holds weak references to the planned snapshots. A file below a root
+of one of them belongs to its table. Errors about other paths are left unchanged.
 """
 
 import threading
@@ -15,7 +15,7 @@ from deltalog import errors
 from deltalog._internal import DeltaError, MissingFileError, Snapshot
 from deltalog.spark.jvm.compile import PACKAGE
 
-# The condition in every Spark 4; the file is its only parameter.
+# The error condition in every release of Spark 4. The file is its only parameter.
 _CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _FAULT = f"{PACKAGE}.FileFault"
 _DEEPEST_CAUSE = 20
@@ -42,14 +42,14 @@ _planned: "weakref.WeakKeyDictionary[PlansFiles, None]" = weakref.WeakKeyDiction
 
 
 def remember(planner: PlansFiles) -> None:
-    """Notes that Spark may read files of `planner.snapshot` from now on."""
+    """Records that Spark may read files of `planner.snapshot`."""
     with _lock:
         _planned.pop(planner, None)
         _planned[planner] = None
 
 
 def error_of(java_exception: Any) -> DeltaError | None:
-    """Returns our error if the Java one is about a file of a planned snapshot, else None."""
+    """Returns the error for a Java exception about a file of a planned snapshot; None for other exceptions."""
     from py4j.java_gateway import is_instance_of
     from pyspark import SparkContext
 
@@ -58,7 +58,7 @@ def error_of(java_exception: Any) -> DeltaError | None:
             return None
         if java_exception.getClass().getName() == _FAULT:
             return _fault(java_exception)
-        # The exceptions around it repeat its text, but do not have its parameter.
+        # The enclosing exceptions repeat its text, but lack its parameter.
         named = f"[{_CONDITION}]" in (java_exception.getMessage() or "")
         if named and is_instance_of(SparkContext._gateway, java_exception, "org.apache.spark.SparkThrowable"):
             path = java_exception.getMessageParameters().get("path")
@@ -78,7 +78,7 @@ def _missing(path: str) -> MissingFileError | None:
 
 
 def _fault(fault: Any) -> DeltaError:
-    """Returns the error for a `FileFault`; its message is complete even if the table is unknown."""
+    """Returns the error for a `FileFault`. Its message is complete even if the table is unknown."""
     kind: type[DeltaError] = getattr(errors, fault.kind())
     hint, path = fault.hint(), fault.dataFile()
     snapshot = _snapshot_of(_comparable(path))
@@ -98,9 +98,9 @@ def _located(kind: type[_Error], message: str, hint: str | None, snapshot: Snaps
 
 
 def _snapshot_of(path: str) -> Snapshot | None:
-    """Returns the planned snapshot that `path` belongs to, or None.
+    """Returns the planned snapshot to which `path` belongs, or None.
 
-    If several versions were planned, the latest plan that lists the file is taken.
+    If several versions were planned, this is the latest one that lists the file.
     """
     with _lock:
         planners = list(_planned)
@@ -124,7 +124,7 @@ def _roots(snapshot: Snapshot) -> list[str]:
 def _comparable(location: str) -> str:
     """Returns a location without escapes and without an empty authority.
 
-    Hadoop and URLs write both in more than one way.
+    Hadoop and URLs spell both in different ways.
     """
     scheme, separator, rest = location.partition(":/")
     return (

@@ -1,6 +1,6 @@
-"""Filters of the Python Data Source as SQL text, by which the core prunes files.
+"""Conversion of the Python Data Source's filters to SQL text, by which the core prunes files.
 
-A filter that has no safe text is left out and prunes nothing.
+A filter without an exact text is left out and prunes nothing.
 """
 
 import datetime

@@ -8,17 +8,17 @@ from deltalog.spark.errors import UnsupportedFeatureError
 from deltalog.spark.jvm import Jvm
 
 _CHANGES = "delta.typeChanges"
-# Shorter integers are stored with 32 bits. Spark's vectorised reader accepts those for decimals with at least
+# Shorter integers are stored with 32 bits. Spark's vectorized reader converts those to decimals with at least
 # this many digits before the point.
 _DIGITS_OF_INTEGERS = 10
 _MOST_DIGITS = 38
 
 
 def file_format(jvm: Jvm, session: Any, snapshot: Snapshot, schema: Any, is_change_feed: bool = False) -> Any:
-    """Returns the format that reads the files; Spark's own class for a table that requires nothing else."""
+    """Returns the format that reads the files; it is Spark's own class if the table requires nothing else."""
     _check_variants(session, snapshot)
     mapping = snapshot.column_mapping_mode
-    # Any version of a feed may have had vectors.
+    # Any version of a change data feed may have vectors.
     has_vectors = is_change_feed or "deletionVectors" in (snapshot.reader_features or ())
     read_as = _read_as(snapshot)
     row_tracking = None if is_change_feed else snapshot.row_tracking_columns
@@ -42,19 +42,19 @@ def file_format(jvm: Jvm, session: Any, snapshot: Snapshot, schema: Any, is_chan
 
 
 def _check_variants(session: Any, snapshot: Snapshot) -> None:
-    """Refuses shredded variants on Spark 4.0, whose Parquet reader fails on the annotation of their columns."""
+    """Raises an error for shredded variants on Spark 4.0, whose Parquet reader cannot read their columns."""
     shredded = [
         feature for feature in snapshot.reader_features or () if feature.startswith("variantShredding")
     ]
     if shredded and str(session.version()).startswith("4.0."):
         raise UnsupportedFeatureError(
-            f"cannot read the table with Spark's own reader: the table feature '{shredded[0]}' needs Spark 4.1 or newer "
-            f"(table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect, or from Python"
+            f"cannot read the table with Spark's own reader: the table feature '{shredded[0]}' requires Spark 4.1 or "
+            f"newer (table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect or from Python"
         )
 
 
 def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
-    """Returns the columns that Spark must read in another type than the table's."""
+    """Returns the columns that Spark must read in a type that differs from the table's."""
     columns = []
     for field in json.loads(snapshot.schema_json)["fields"]:
         if field["name"] in snapshot.partition_columns:
@@ -62,9 +62,9 @@ def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
         kind = _kind_read(field)
         if kind is None:
             raise UnsupportedFeatureError(
-                f"cannot read the table with Spark's own reader: the change of the column {field['name']} from short integers to a decimal with that "
-                "many digits after the point (table feature 'typeWidening') is not implemented there "
-                f"(table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect, or from Python"
+                f"cannot read the table with Spark's own reader: the column {field['name']} was changed from short "
+                "integers to a decimal with too many digits after the point (table feature 'typeWidening') "
+                f"(table {snapshot.uri}, version {snapshot.version}); read it with Spark Connect or from Python"
             )
         if kind != field["type"]:
             columns.append({**field, "type": kind, "metadata": {}})
@@ -72,7 +72,7 @@ def _read_as(snapshot: Snapshot) -> list[dict[str, Any]]:
 
 
 def _kind_read(field: dict[str, Any]) -> Any:
-    """Returns the type that Spark reads the column in, or None if there is none."""
+    """Returns the type in which Spark reads the column; None if there is none."""
     changes = field.get("metadata", {}).get(_CHANGES, [])
     narrow = {
         change.get("fieldPath", "")
@@ -83,9 +83,9 @@ def _kind_read(field: dict[str, Any]) -> Any:
 
 
 def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
-    """Returns the same for the part of a column at `path`.
+    """Does the same for the part of a column at `path`.
 
-    `narrow` holds the paths of decimals that were short integers.
+    `narrow` contains the paths of decimals that were short integers.
     """
     if isinstance(kind, str):
         return _decimal_read(kind) if path in narrow and kind.startswith("decimal") else kind
@@ -102,7 +102,7 @@ def _read_within(kind: Any, path: str, narrow: set[str]) -> Any:
 
 
 def _decimal_read(decimal: str) -> str | None:
-    """Returns a decimal for which Spark's reader accepts short integers, or None if there is none."""
+    """Returns a decimal type to which Spark's reader converts short integers; None if there is none."""
     precision, scale = _digits(decimal)
     if precision - scale >= _DIGITS_OF_INTEGERS:
         return decimal

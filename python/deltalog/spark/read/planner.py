@@ -1,8 +1,8 @@
-"""What a file index of Spark asks the snapshot behind it.
+"""Planners, which list the files of snapshots for Spark's file indexes.
 
-The JVM knows a planner by a key, a text, and not as an object of Python's that would live until the JVM's
-garbage collector comes round. A limited number of planners is kept. One that was dropped is made again from
-its key, at the same version of the same table.
+The JVM refers to a planner by a key, which is a text. A reference to a Python object would keep it alive until the
+next garbage collection of the JVM. A limited number of planners is kept. A dropped planner is created again
+from its key, with the same version of the same table.
 """
 
 import itertools
@@ -19,7 +19,7 @@ from deltalog.arguments import ChangeRange
 from deltalog.spark.errors import VersionNotFoundError
 from deltalog.spark.read import file_errors
 
-# py4j sends bytes as one line of base64 text, which it handles slowly: a large listing goes through a file.
+# py4j sends bytes slowly, as one line of base64 text, so large listings are passed through a file.
 _INLINE = 1 << 20
 _KEPT = 128
 
@@ -37,7 +37,7 @@ class Planner:
 
     @property
     def key(self) -> str:
-        """What the planner is made of: two planners with equal keys give equal answers."""
+        """A description of the planner. Planners with equal keys return equal results."""
         return json.dumps(self._parts())
 
     def _parts(self) -> dict[str, Any]:
@@ -49,23 +49,23 @@ class Planner:
         }
 
     def size(self) -> int:
-        """Returns the bytes of all files."""
+        """Returns the total size of all files in bytes."""
         return self.snapshot.size_in_bytes()
 
     def answers(self, filters: str, time_zone: str, columns: Any) -> Any:
-        """Returns what the log says of each partition, packed, or None if it does not say all of it exactly.
+        """Returns the packed rows of the log for aggregates; None if the log does not contain all values exactly.
 
-        A failure must not fail the query, which the data files can still answer; the first one is logged.
+        A failure does not fail the query, which can still read the data files. The first failure is logged.
         """
         try:
             answers = self._answers(filters, time_zone, list(columns))
             return None if answers is None else _packed(answers)
-        except Exception:  # noqa: BLE001 (whatever it is, the files can still be read)
+        except Exception:  # noqa: BLE001 (the files can still be read)
             _warn_once(self.snapshot)
             return None
 
     def plan(self, filters: str, time_zone: str) -> Any:
-        """Returns the files that may hold matching rows, packed."""
+        """Returns the packed list of files that may contain matching rows."""
         file_errors.remember(self)
         return _packed(self._files(filters, time_zone))
 
@@ -78,7 +78,7 @@ class Planner:
     def _files(self, filters: str, time_zone: str) -> SparkPlan:
         plan = self.snapshot.plan_spark(filters, time_zone)
         _log.info(
-            "%s v%d: %d of %d files may hold matching rows",
+            "%s v%d: %d of %d files may contain matching rows",
             self.snapshot.uri,
             self.snapshot.version,
             plan.kept,
@@ -107,7 +107,7 @@ class ChangesPlanner(Planner):
         plan = self._changes.plan_spark(filters, time_zone)
         versions = self._changes.versions
         _log.info(
-            "%s changes of the versions %s: %d of %d files may hold matching rows",
+            "%s changes of the versions %s: %d of %d files may contain matching rows",
             self.snapshot.uri,
             versions,
             plan.kept,
@@ -117,7 +117,7 @@ class ChangesPlanner(Planner):
 
 
 def _warn_once(snapshot: Snapshot) -> None:
-    """Logs the exception being handled, with its traceback, unless one was logged before."""
+    """Logs the current exception with its traceback, unless one was logged before."""
     if next(_failures) == 0:
         _log.warning(
             "%s v%d: the log cannot answer an aggregate, so the data files are read; this is logged once",
@@ -128,7 +128,7 @@ def _warn_once(snapshot: Snapshot) -> None:
 
 
 def register(planner: Planner) -> str:
-    """Keeps a planner and returns the key that `planner_of` finds it by."""
+    """Keeps a planner and returns its key for `planner_of`."""
     key = planner.key
     with _lock:
         _planners[key] = planner
@@ -139,7 +139,7 @@ def register(planner: Planner) -> str:
 
 
 def planner_of(key: str) -> Planner:
-    """Returns the planner with this key, made again if it was dropped."""
+    """Returns the planner with this key; creates it again if it was dropped."""
     with _lock:
         planner = _planners.get(key)
         if planner is not None:
@@ -155,8 +155,8 @@ def _opened(parts: dict[str, Any]) -> Planner:
     snapshot = Snapshot.open(uri, version=version, allowed_roots=parts["roots"])
     if snapshot.table_id != parts["table"]:
         raise VersionNotFoundError(
-            f"version {version} of the Delta table {uri} is gone: the table was dropped and made anew since it was "
-            "read; read it again"
+            f"version {version} of the Delta table {uri} no longer exists: the table was dropped and created again "
+            "after it was read; read it again"
         )
     versions = parts.get("changes")
     if versions is None:
@@ -169,7 +169,7 @@ def _opened(parts: dict[str, Any]) -> Planner:
 
 
 def _packed(packed: SparkPlan | bytes) -> Any:
-    """Returns the bytes, or if they are many the name of a file with them, which the JVM maps and deletes."""
+    """Returns the bytes, or the name of a file with them if they are many. The JVM maps and deletes the file."""
     if len(packed) <= _INLINE:
         return bytearray(packed if isinstance(packed, bytes) else packed.to_bytes())
     handle, name = tempfile.mkstemp(prefix="deltalog-plan-")

@@ -1,4 +1,4 @@
-"""A snapshot as a relation of Spark's: its own Parquet scan over the files that Rust plans."""
+"""Snapshots as relations of Spark: its own Parquet scan over files that Rust selects."""
 
 import json
 from typing import Any
@@ -15,7 +15,7 @@ from deltalog.spark.schema import CHANGE_FIELDS, feed_schema, with_fields
 
 
 def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
-    """The version that the options ask for, or the newest."""
+    """Opens the version that the options specify, or the newest."""
     options.check_read()
     if options.wants_row_ids:
         raise InvalidArgumentError(
@@ -29,7 +29,7 @@ def open_snapshot(jvm: Jvm, session: Any, options: Options) -> Snapshot:
 
 
 def open_changes(jvm: Jvm, session: Any, options: Options) -> SparkChanges:
-    """What changed in the versions that the options ask for."""
+    """Opens the changes in the versions that the options specify."""
     options.check_read()
     newest = Snapshot.open(uri_of(jvm, session, options.path), allowed_roots=_roots(jvm, session, options))
     start, end = (_bound(jvm, session, options, name) for name in ("starting", "ending"))
@@ -41,7 +41,7 @@ def _roots(jvm: Jvm, session: Any, options: Options) -> list[str]:
 
 
 def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_options: Any) -> Any:
-    """The changed rows of some versions, in the schema of the last of them."""
+    """Returns a relation of the changed rows, in the schema of the last version."""
     snapshot = changes.snapshot
     label = "changes of v{} to v{}".format(*(changes.versions or ("?", "?")))
     identity = f"{snapshot.uri} {label}#{snapshot.table_id}"
@@ -60,7 +60,7 @@ def changes_relation(jvm: Jvm, session: Any, changes: SparkChanges, scala_option
 
 
 def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options: Any) -> Any:
-    """A `HadoopFsRelation` that stays on `snapshot`."""
+    """Returns a `HadoopFsRelation` of `snapshot`."""
     schema = jvm.struct(snapshot.schema_json)
     partition_schema = jvm.struct(_partition_schema(snapshot))
     path = path_of(jvm, snapshot.uri)
@@ -80,16 +80,16 @@ def snapshot_relation(jvm: Jvm, session: Any, snapshot: Snapshot, scala_options:
 
 
 def check_expected_schema(snapshot: Snapshot, expected: Any) -> None:
-    """A schema that the caller gives must be the table's (nullability and metadata aside):
+    """Raises an error if the schema passed by the caller is not the table's, ignoring nullability and metadata.
 
-    a Delta table is never read with another one.
+    A Delta table is never read with another schema.
     """
     wanted = [(f["name"], _bare(f["type"])) for f in json.loads(expected.json())["fields"]]
     actual = [(f["name"], _bare(f["type"])) for f in json.loads(snapshot.schema_json)["fields"]]
     if sorted(wanted, key=str) != sorted(actual, key=str):
         raise InvalidArgumentError(
-            f"the schema given does not match that of the Delta table {snapshot.uri} at version {snapshot.version}: "
-            f"given {expected.simpleString()}. Leave the schema out; the table's own is used"
+            f"the schema {expected.simpleString()} does not match that of the Delta table {snapshot.uri} at version "
+            f"{snapshot.version}: omit the schema to use the table's"
         )
 
 
@@ -118,7 +118,7 @@ def _version(options: Options, name: str = "versionAsOf") -> int | None:
 
 
 def _bound(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | None, int | None]:
-    """Version or timestamp at which the changes begin or end."""
+    """Returns the version and the timestamp at which the changes begin or end; at least one of them is None."""
     text = options.values.get(f"{end}timestamp")
     return _version(options, f"{end}Version"), None if text is None else _milliseconds(
         jvm, session, f"{end}Timestamp", text
@@ -126,7 +126,7 @@ def _bound(jvm: Jvm, session: Any, options: Options, end: str) -> tuple[int | No
 
 
 def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
-    micros = options.values.get("timestampasofmicros")  # from TIMESTAMP AS OF, already evaluated by Spark
+    micros = options.values.get("timestampasofmicros")  # From TIMESTAMP AS OF, evaluated by Spark.
     text = options.values.get("timestampasof")
     if micros is None and text is None:
         return None
@@ -138,7 +138,7 @@ def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
 
 
 def _milliseconds(jvm: Jvm, session: Any, name: str, text: str) -> int:
-    """A timestamp as Spark reads it; without a zone it is one of the session's."""
+    """Parses a timestamp as Spark does. Without a time zone, it is in the session's."""
     zone = jvm.root.java.time.ZoneId.of(session.sessionState().conf().sessionLocalTimeZone())
     utf8 = jvm.root.org.apache.spark.unsafe.types.UTF8String.fromString(text)
     parsed = jvm.root.org.apache.spark.sql.catalyst.util.DateTimeUtils.stringToTimestamp(utf8, zone)

@@ -1,4 +1,4 @@
-"""Locations of tables that a user gives by path or by name, in classic and Connect sessions."""
+"""Locations of tables specified by path or by name, in classic and Connect sessions."""
 
 from typing import Any
 from urllib.parse import quote
@@ -9,38 +9,38 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import uri_of
 
-# A catalog of the JVM connector's has the second one.
+# The second one is the provider in catalogs of the JVM connector.
 _PROVIDERS = ("deltalog", "delta")
 
 
 def is_connect(spark: Any) -> bool:
-    """Whether the session has no JVM of its own."""
+    """Returns whether the session is a Connect session, which has no JVM."""
     return not hasattr(spark, "_jsparkSession")
 
 
 def uri_in(spark: SparkSession, path: str) -> str:
-    """Returns the URL of a path as users of a classic session write it."""
+    """Returns the URL of a path in a classic session."""
     return uri_of(Jvm(spark.sparkContext._gateway), spark._jsparkSession, path)
 
 
 def connect_uri(path: str) -> str:
-    """Returns the URL of a path in a process of Spark's that has no Hadoop; without a scheme it is a local path.
+    """Returns the URL of a path in a process without Hadoop. A path without a scheme is local.
 
-    A relative path is refused: it would mean another place in each process of the server.
+    Raises an error for a relative path, because the processes of the server have different working directories.
     """
     local = path.removeprefix("file:") if path.startswith("file:") else path
     if "://" in local:
         return path
     if not local.startswith("/"):
         raise InvalidArgumentError(
-            f"the path {path!r} is relative: here it must be absolute, because the processes of Spark (and the client "
-            "of a Connect server) do not have the same working directory"
+            f"the path {path!r} is relative, but must be absolute here, because the processes of Spark (and the "
+            "client of a Connect server) have different working directories"
         )
     return "file://" + quote("/" + local.lstrip("/"))
 
 
 def path_of_name(spark: SparkSession, name: str) -> str:
-    """Returns the path behind a table's name."""
+    """Returns the path of the table with this name."""
     prefix, separator, rest = name.partition(".")
     if (
         separator

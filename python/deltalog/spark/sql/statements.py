@@ -1,6 +1,6 @@
-"""Carries out `CREATE TABLE … USING deltalog`, with and without `AS SELECT`.
+"""Execution of `CREATE TABLE … USING deltalog`, with and without `AS SELECT`.
 
-The table is created first, then its entry in the session catalog.
+The table is created before its entry in the session catalog.
 """
 
 import json
@@ -18,7 +18,7 @@ from deltalog.spark.write import fit, job
 from deltalog.spark.write.outcome import after_commit
 
 _CATALYST = "org.apache.spark.sql.catalyst"
-# Properties that Spark keeps in the catalog for its own use.
+# Properties that Spark keeps in the catalog for internal use.
 _CATALOG_PROPERTIES = ("owner", "provider", "location", "transient_lastDdlTime")
 _STATEMENTS = {
     "InsertIntoHadoopFsRelationCommand": "INSERT with a PARTITION clause",
@@ -33,16 +33,16 @@ _STATEMENTS = {
 
 
 def describe(statement: Any) -> str:
-    """Returns the name in SQL of a statement that is refused."""
+    """Returns the SQL name of an unsupported statement."""
     name = statement.getClass().getSimpleName()
     return _STATEMENTS.get(name, f"ALTER TABLE ({name})" if name.startswith("AlterTable") else name)
 
 
 def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
-    """Creates a table with the columns given, or an entry for the table that exists at the location."""
+    """Creates a table with the given columns, or an entry for the existing table at the location."""
     table = statement.table()
     catalog = session.sessionState().catalog()
-    if _already_there(jvm, catalog, table, statement.ignoreIfExists()):
+    if _exists(catalog, table, statement.ignoreIfExists()):
         return
     location, uri = _location(jvm, session, catalog, table)
     _check(jvm, table)
@@ -55,15 +55,15 @@ def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
 
 
 def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
-    """Carries out `CREATE TABLE … AS SELECT`, `saveAsTable` and `writeTo(…).create()`."""
+    """Executes `CREATE TABLE … AS SELECT`, `saveAsTable` and `writeTo(…).create()`."""
     table, mode = statement.table(), statement.mode().name()
     catalog = session.sessionState().catalog()
-    there = catalog.tableExists(table.identifier())
-    if there and mode == "Ignore":
+    exists = catalog.tableExists(table.identifier())
+    if exists and mode == "Ignore":
         return
-    if there and mode == "ErrorIfExists":
-        raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} exists already")
-    definition = catalog.getTableMetadata(table.identifier()) if there else table
+    if exists and mode == "ErrorIfExists":
+        raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} already exists")
+    definition = catalog.getTableMetadata(table.identifier()) if exists else table
     _check_provider(jvm, definition)
     location, uri = _location(jvm, session, catalog, definition)
     _check(jvm, table)
@@ -76,16 +76,16 @@ def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
     pending = job.begin(jvm, session, data, uri, mode.lower(), table_options, options)
     version = None
     if pending is not None:
-        operation = "WRITE" if there else "CREATE TABLE AS SELECT"
+        operation = "WRITE" if exists else "CREATE TABLE AS SELECT"
         parameters = _parameters(table, partition_by, configuration, mode)
         version = job.run(jvm, session, data, pending, uri, options, operation, parameters)
-    if not there:
+    if not exists:
         with _registering(table, uri, version):
             _register(jvm, catalog, table, Snapshot.open(uri), location)
 
 
 def _registering(table: Any, uri: str, version: int | None) -> AbstractContextManager[None]:
-    """Makes a failure to create the catalog's entry say that `version` was committed."""
+    """Makes the error of a failure to create the catalog entry state that `version` was committed."""
     name = table.identifier().unquotedString()
     step = f"registering the table {name} in the session catalog"
     return after_commit(
@@ -94,12 +94,13 @@ def _registering(table: Any, uri: str, version: int | None) -> AbstractContextMa
 
 
 def _check_provider(jvm: Jvm, definition: Any) -> None:
-    """Checks that the existing table has our format: a log must not appear beside the files of another one."""
+    """Raises an error if the existing table has another format, because its directory must not get a log."""
     if not jvm.static("TableDefinition", "isOurs", definition):
         provider = definition.provider().get() if definition.provider().isDefined() else "unknown"
         name = definition.identifier().unquotedString()
         raise InvalidArgumentError(
-            f"the table {name} is of the format {provider}, which deltalog does not overwrite: drop it first, or write to another name"
+            f"the table {name} has the format {provider}, which deltalog does not overwrite: drop it first, or write "
+            "to another name"
         )
 
 
@@ -108,16 +109,17 @@ def _query(jvm: Jvm, session: Any, statement: Any) -> Any:
     return data.toDF(jvm.seq(jvm.sequence(statement.outputColumnNames())))
 
 
-def _already_there(jvm: Jvm, catalog: Any, table: Any, ignore: bool) -> bool:
+def _exists(catalog: Any, table: Any, ignore: bool) -> bool:
+    """Returns whether the catalog has the table; raises an error if it does, unless `ignore` is set."""
     if not catalog.tableExists(table.identifier()):
         return False
     if ignore:
         return True
-    raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} exists already")
+    raise InvalidArgumentError(f"the table {table.identifier().unquotedString()} already exists")
 
 
 def _location(jvm: Jvm, session: Any, catalog: Any, table: Any) -> tuple[Any, str]:
-    """Returns the location in the form of Spark's catalog and in that of the core."""
+    """Returns the location as a URI of Spark's catalog and as a URL of the core."""
     given = table.storage().locationUri()
     location = given.get() if given.isDefined() else catalog.defaultTablePath(table.identifier())
     return location, uri_of(jvm, session, jvm.root.org.apache.hadoop.fs.Path(location).toString())
@@ -141,7 +143,7 @@ def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> int | None:
     """Creates a table without rows; returns its version."""
     if not table.schema().fields():
         raise NotATableError(
-            f"there is no Delta table at {uri}, and CREATE TABLE names no columns to create one with"
+            f"there is no Delta table at {uri}, and CREATE TABLE has no columns to create one"
         )
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
@@ -159,30 +161,32 @@ def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> int | None:
 
 
 def _check_same(jvm: Jvm, table: Any, existing: Snapshot) -> None:
-    """Checks that CREATE TABLE over an existing Delta table describes that table."""
+    """Raises an error if CREATE TABLE does not describe the existing Delta table."""
     from deltalog.spark.read.relation import check_expected_schema
 
     check_expected_schema(existing, table.schema())
     given = jvm.sequence(table.partitionColumnNames())
     if given != list(existing.partition_columns):
         raise InvalidArgumentError(
-            f"the Delta table {existing.uri} is partitioned by ({', '.join(existing.partition_columns)}), not by ({', '.join(given)})"
+            f"the Delta table {existing.uri} is partitioned by ({', '.join(existing.partition_columns)}), "
+            f"not by ({', '.join(given)})"
         )
     for name, value in _configuration(jvm, table).items():
         if existing.configuration.get(name) != value:
             raise InvalidArgumentError(
-                f"the Delta table {existing.uri} does not have the property {name}={value} that CREATE TABLE names"
+                f"the Delta table {existing.uri} does not have the property {name}={value} of CREATE TABLE"
             )
 
 
 def _register(jvm: Jvm, catalog: Any, table: Any, snapshot: Snapshot, location: Any) -> None:
-    """Creates the catalog's entry. It has columns, for listings, but no statistics and no partitions, which
-    are in the log.
+    """Creates the catalog entry.
+
+    It has columns, which listings show, but no statistics and no partitions, which are in the log.
     """
     partitions = list(snapshot.partition_columns)
     names = schema.field_names(snapshot.schema_json)
     if names[len(names) - len(partitions) :] != partitions:
-        partitions = []  # Spark's catalog can only hold partition columns that stand last
+        partitions = []  # Spark's catalog requires partition columns to come last.
     storage = jvm.static("CaseClass", "with", table.storage(), {"locationUri": jvm.some(location)})
     changes = {
         "storage": storage,

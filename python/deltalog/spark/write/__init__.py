@@ -1,1 +1,1 @@
-"""Writes: Spark's own Parquet writer writes the files, the core checks and commits."""
+"""Writes: Spark's Parquet writer writes the files; the core checks and commits them."""

@@ -1,9 +1,9 @@
-"""Fits the rows of a write to the table.
+"""Conversion of the rows of a write to the table's schema.
 
-Columns are matched by name, types are cast as Spark's store assignment does, and partition values become the
-log's text. All of it is one projection in Spark's own plan, so no row passes Python and nothing is read
-twice. A column that cannot be stored raises here, before any file is written. A value that does not fit its
-type (an overflow, a null in a column without nulls) fails the job.
+Columns are matched by name, types are cast according to Spark's store assignment, and partition values become the
+log's text. This is one projection in Spark's plan, so no row passes through Python and nothing is read twice. A
+column that cannot be stored is an error here, before any file is written. A value that does not fit its type (an
+overflow, or a null in a column without nulls) fails the job.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ _TIMESTAMP_FORMAT = "yyyy-MM-dd'T'HH:mm:ss.SSSSSS'Z'"
 
 
 def to_table(jvm: Jvm, session: Any, data: Any, table_schema_json: str, table: str) -> Any:
-    """Returns `data` with exactly the table's columns. Missing columns are null, unknown ones an error."""
+    """Returns `data` with exactly the table's columns. Missing columns are null; unknown columns are an error."""
     resolver = jvm.singleton(f"{_CATALYST}.analysis.TableOutputResolver")
     schema = jvm.struct(table_schema_json)
     expected = jvm.root.org.apache.spark.sql.catalyst.types.DataTypeUtils.toAttributes(schema)
@@ -35,14 +35,13 @@ def _check_no_extra(data: Any, schema: Any, case_sensitive: bool, table: str) ->
     extra = [name for name in data.columns() if key(name) not in known]
     if extra:
         raise SchemaMismatchError(
-            f"the table {table} has no column {', '.join(extra)}; it has {', '.join(schema.fieldNames())}. A write does not add columns"
+            f"the table {table} has no column {', '.join(extra)}; it has {', '.join(schema.fieldNames())}. A write "
+            "does not add columns"
         )
 
 
 def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
-    """Returns `data` with each partition column as the text that stands for it in the log, so that the name of
-    a directory holds the exact value.
-    """
+    """Returns `data` with the partition columns converted to the log's text, so that directory names are exact."""
     names = list(data.columns())
     by_name = {name.lower(): name for name in names}
     missing = [name for name in partition_columns if name.lower() not in by_name]
@@ -52,7 +51,7 @@ def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
         )
     if len({name.lower() for name in partition_columns}) == len(names):
         raise InvalidArgumentError(
-            "all columns of the table are partition columns: at least one column must be left for the data files"
+            "all columns of the table are partition columns, but the data files need at least one column"
         )
     if not partition_columns:
         return data
@@ -70,14 +69,14 @@ def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
 
 
 def dataset(jvm: Jvm, session: Any, plan: Any) -> Any:
-    """Returns a resolved plan as a DataFrame of the JVM."""
+    """Returns a DataFrame of the JVM for a resolved plan."""
     return jvm.root.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)
 
 
 def _text(jvm: Jvm, utilities: Any, attribute: Any) -> Any:
-    """Returns the column as the log writes it (PROTOCOL.md, "Partition Value Serialization").
+    """Returns the column as the log's text (PROTOCOL.md, "Partition Value Serialization").
 
-    Spark checks the text of bytes, because the name of a directory would silently replace what is not UTF-8.
+    Spark validates the text of binary values, because directory names would silently replace invalid UTF-8.
     """
     catalyst = jvm.root.org.apache.spark.sql.catalyst.expressions
     kind = attribute.dataType().typeName()
@@ -93,7 +92,7 @@ def _text(jvm: Jvm, utilities: Any, attribute: Any) -> Any:
 
 
 def _fill_missing_with_default(jvm: Jvm) -> Any:
-    """Returns the last argument of `resolveOutputColumns`: a Boolean up to Spark 4.1, a mode from 4.2 on."""
+    """Returns the last argument of `resolveOutputColumns`: a Boolean until Spark 4.1, a mode since 4.2."""
     resolver = jvm.root.java.lang.Class.forName(f"{_CATALYST}.analysis.TableOutputResolver")
     for method in resolver.getMethods():
         if method.getName() == "resolveOutputColumns":

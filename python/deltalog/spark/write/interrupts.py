@@ -1,9 +1,9 @@
-"""Cancels a write on Ctrl-C: its jobs are cancelled, and nothing is committed.
+"""Cancellation of a write by Ctrl-C: its jobs are cancelled, and nothing is committed.
 
-The JVM may call back in another Python thread than the one that waits for the statement. Then
-`KeyboardInterrupt` reaches only the waiting thread, and PySpark's own attempt to cancel the jobs fails,
-because it uses the connection that this thread waits on. So each running write is registered here, and the
-signal marks it before PySpark's handler runs. A write is either marked or past `begin_commit`, never both.
+The JVM may call back in a Python thread that differs from the one that waits for the statement. Then
+`KeyboardInterrupt` reaches only the waiting thread. PySpark's attempt to cancel the jobs fails, because it uses
+the connection on which this thread waits. Therefore each running write is registered here, and the signal marks it
+before PySpark's handler runs. A write is either marked or past `begin_commit`, never both.
 """
 
 import signal
@@ -17,12 +17,12 @@ from typing import Any
 
 _CANCEL_EVERY_SECONDS = 0.2
 
-_lock = threading.RLock()  # the signal may arrive in a thread that holds it
+_lock = threading.RLock()  # The signal may arrive in a thread that holds it.
 _running: set["RunningWrite"] = set()
 
 
 class RunningWrite:
-    """A write between its start and its commit; its Spark jobs have the tag `tag`."""
+    """A write between its start and its commit, whose Spark jobs have the tag `tag`."""
 
     def __init__(self, spark_context: Any) -> None:
         self.tag = f"deltalog-write-{uuid.uuid4()}"
@@ -34,20 +34,20 @@ class RunningWrite:
             raise KeyboardInterrupt("the write was interrupted; nothing was committed")
 
     def begin_commit(self) -> None:
-        """Ends the time in which an interrupt can stop the write."""
+        """Ends the period in which an interrupt can stop the write."""
         with _lock:
             self.check()
             _running.discard(self)
 
     def interrupt(self) -> None:
         self._interrupted = True
-        # Another thread, because the connection to the JVM of this one may be in the middle of a call.
+        # Use another thread, because this thread's connection to the JVM may be in the middle of a call.
         threading.Thread(target=self._cancel, name="deltalog-cancel", daemon=True).start()
 
     def _cancel(self) -> None:
-        """Cancels the jobs of the write again and again until it has ended.
+        """Cancels the jobs of the write repeatedly until it has ended.
 
-        The interrupt may come before a job has started, and a write may have several jobs.
+        The interrupt may arrive before a job has started, and a write may have several jobs.
         """
         while self in _running:
             self._spark_context.cancelJobsWithTag(self.tag)
@@ -56,7 +56,7 @@ class RunningWrite:
 
 @contextmanager
 def running_write(spark_context: Any) -> Iterator[RunningWrite]:
-    """Registers a write and tags the jobs that this thread starts for it; `spark_context` is the JVM's."""
+    """Registers a write and tags the jobs that this thread starts for it. `spark_context` is the JVM's."""
     write = RunningWrite(spark_context)
     with _lock:
         _running.add(write)
@@ -78,8 +78,7 @@ def _on_interrupt(number: int, frame: FrameType | None) -> None:
     try:
         _previous(number, frame)
     except Exception as error:
-        # The handler of PySpark 4.0 fails when it cancels over the connection in use; newer ones raise
-        # KeyboardInterrupt then.
+        # The handler of PySpark 4.0 fails because the connection is in use. Newer ones raise KeyboardInterrupt.
         raise KeyboardInterrupt from error
 
 
@@ -87,9 +86,9 @@ _previous: Any = signal.default_int_handler
 
 
 def install() -> None:
-    """Puts our handler before the present one.
+    """Installs our handler, which calls the current one.
 
-    Only the main thread may set a handler; in another thread this does nothing.
+    Does nothing in threads other than the main thread, because only that one may set a handler.
     """
     global _previous
     if threading.current_thread() is not threading.main_thread():

@@ -1,8 +1,8 @@
-"""Carries out writes: the core checks, Spark's Parquet writer writes into a new directory, the core commits.
+"""Execution of writes: the core checks, Spark's Parquet writer writes to a new directory, and the core commits.
 
-- Nothing is written before `SparkWrite.begin` and the fit of the columns have succeeded.
-- Readers see nothing before the commit. A job that fails or is interrupted leaves no commit.
-- The files are committed only if they hold as many rows and partitions as Spark says that it wrote.
+- Nothing is written before `SparkWrite.begin` and the conversion of the columns have succeeded.
+- Readers see nothing before the commit. A job that fails or is interrupted is not committed.
+- The files are committed only if they contain as many rows and partitions as Spark reports to have written.
 """
 
 import json
@@ -25,9 +25,9 @@ _MODES = {"Append": "append", "Overwrite": "overwrite", "Ignore": "ignore", "Err
 
 
 def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int | None:
-    """Carries out `df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`.
+    """Executes `df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`.
 
-    Returns the version committed; None if the mode is `ignore` and the table exists.
+    Returns the committed version; None if the mode is `ignore` and the table exists.
     """
     options.check_write()
     partition_by = options.partition_by()
@@ -41,11 +41,11 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int 
 
 
 def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool) -> None:
-    """Carries out `INSERT INTO` and `INSERT OVERWRITE`, whose columns Spark has put into the table's order."""
+    """Executes `INSERT INTO` and `INSERT OVERWRITE`. Spark has put the columns into the table's order."""
     if {"versionasof", "timestampasof", "timestampasofmicros"} & options.values.keys():
-        raise InvalidArgumentError("a table at an older version cannot be written to")
+        raise InvalidArgumentError("an older version of a table cannot be written")
     if options.wants_changes:
-        raise InvalidArgumentError("a change data feed cannot be written to")
+        raise InvalidArgumentError("a change data feed cannot be written")
     uri = uri_of(jvm, session, options.path)
     mode = "Overwrite" if overwrite else "Append"
     pending = begin(jvm, session, data, uri, _MODES[mode], TableOptions(), options)
@@ -56,9 +56,9 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
 def begin(
     jvm: Jvm, session: Any, data: Any, uri: str, mode: str, table: TableOptions, options: Options
 ) -> SparkWrite | None:
-    """Checks a write of `data` against the table; None if the mode is `ignore` and the table exists.
+    """Checks a write of `data` against the table; returns None if the mode is `ignore` and the table exists.
 
-    An overwrite is based on the version that its data was read at, if it was read from the same table.
+    If the data of an overwrite was read from the same table, the overwrite is based on the version that was read.
     """
     base = None
     if mode == "overwrite":
@@ -80,9 +80,9 @@ def run(
     operation: str,
     parameters: Mapping[str, str],
 ) -> int:
-    """Writes `data`, commits it and returns the version.
+    """Writes and commits `data`; returns the version.
 
-    On any failure before the commit, the files that were written are deleted.
+    If anything fails before the commit, the written files are deleted.
     """
     with running_write(session.sparkContext()) as running:
         try:
@@ -98,7 +98,7 @@ def run(
 def _write_files(
     jvm: Jvm, session: Any, data: Any, pending: SparkWrite, uri: str, options: Options, running: RunningWrite
 ) -> tuple[int, int]:
-    """Runs the job; returns how many rows and partitions Spark says that it wrote."""
+    """Runs the job; returns the numbers of rows and partitions that Spark reports to have written."""
     if pending.table_schema_json is not None:
         data = fit.to_table(jvm, session, data, pending.table_schema_json, uri)
     partition_columns = list(pending.partition_columns)
@@ -109,7 +109,7 @@ def _write_files(
         "path": path_of(jvm, pending.directory),
     }
     running.check()
-    # Called on an object, because what is called by reflection hides Spark's exceptions in one of its own.
+    # Call a method of an object, because a call by reflection would wrap Spark's exceptions.
     job = jvm.new("FileJob")
     rows, partitions = job.run(session, data, jvm.seq(partition_columns), jvm.scala_map(writer_options))
     return rows, partitions
@@ -120,9 +120,9 @@ def engine_info(session: Any) -> str:
 
 
 def _check_calendar(session: Any) -> None:
-    """Checks that Spark writes Gregorian dates: other readers would take Julian ones for other days."""
+    """Raises an error if Spark writes dates in the old calendar, which other readers would misinterpret."""
     name = "spark.sql.parquet.datetimeRebaseModeInWrite"
     if session.conf().get(name).upper() == "LEGACY":
         raise InvalidArgumentError(
-            f"a Delta table holds dates in the Gregorian calendar only: set {name} to CORRECTED"
+            f"a Delta table contains dates only in the Gregorian calendar: set {name} to CORRECTED"
         )

@@ -1,4 +1,4 @@
-"""Says that a commit stands when something fails after it."""
+"""Errors of steps after a commit, which state that the write was committed."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +12,10 @@ class AfterCommitError(DeltaError):
 
 @contextmanager
 def after_commit(uri: str, version: int | None, step: str, hint: str) -> Iterator[None]:
-    """Turns what fails inside into an error that names the committed version; None: nothing was committed."""
+    """Converts an exception in the body to an error that names the committed version.
+
+    If `version` is None, nothing was committed, and the exception is unchanged.
+    """
     try:
         yield
     except BaseException as error:

@@ -52,8 +52,9 @@ public class DeltalogStrategy extends SparkStrategy {
   }
 
   private static boolean changesTable(String command) {
-    return command.startsWith("AlterTable") && !command.equals("AlterTableRenameCommand") || command.startsWith("Truncate")
-        || command.startsWith("RepairTable") || command.startsWith("LoadData") || command.startsWith("CreateTableLike");
+    return command.startsWith("AlterTable") && !command.equals("AlterTableRenameCommand")
+        || command.startsWith("Truncate") || command.startsWith("RepairTable")
+        || command.startsWith("LoadData") || command.startsWith("CreateTableLike");
   }
 
   private static boolean readsOurs(LogicalPlan target) {

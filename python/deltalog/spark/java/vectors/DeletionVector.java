@@ -42,15 +42,15 @@ public class DeletionVector {
     boolean portable = magic == PORTABLE;
     boolean bigEndian = magic == Integer.reverseBytes(NATIVE);
     if (!portable && !bigEndian && magic != NATIVE) {
-      throw new MalformedVector("the deletion vector starts with " + magic + " instead of " + PORTABLE);
+      throw new MalformedVector("the deletion vector begins with " + magic + " instead of " + PORTABLE);
     }
     long rows = portable ? portable(bytes) : unkeyed(bytes, bigEndian);
     if (bytes.hasRemaining()) {
-      throw new MalformedVector("the deletion vector is followed by " + bytes.remaining() + " unexpected bytes");
+      throw new MalformedVector("the deletion vector has " + bytes.remaining() + " trailing bytes");
     }
     if (rows != cardinality) {
       throw new MalformedVector(
-          "the deletion vector has " + rows + " rows, but its descriptor states " + cardinality);
+          "the deletion vector holds " + rows + " rows, but its descriptor says " + cardinality);
     }
     restart();
   }
@@ -63,7 +63,7 @@ public class DeletionVector {
       require(LEAST_BUCKET, bytes);
       int key = bytes.getInt();
       if (key <= previous) {
-        throw new MalformedVector("bucket " + (key & 0xffffffffL) + " of the deletion vector is out of order");
+        throw new MalformedVector("the deletion vector's bucket " + (key & 0xffffffffL) + " is out of order");
       }
       previous = key;
       rows += bucket(key, bytes);
@@ -81,7 +81,7 @@ public class DeletionVector {
       int end = bytes.position() + size;
       rows += bucket(key, bytes);
       if (bytes.position() != end) {
-        throw new MalformedVector("the size of bucket " + key + " of the deletion vector is wrong");
+        throw new MalformedVector("the size of the deletion vector's bucket " + key + " is wrong");
       }
     }
     return rows;
@@ -102,7 +102,7 @@ public class DeletionVector {
   private static int plausible(long count, ByteBuffer bytes) throws MalformedVector {
     if (count < 0 || count > bytes.remaining() / LEAST_BUCKET) {
       throw new MalformedVector(
-          "the deletion vector states " + count + " buckets, but has only " + bytes.remaining() + " more bytes");
+          "the deletion vector claims " + count + " buckets in " + bytes.remaining() + " bytes");
     }
     return (int) count;
   }

@@ -36,11 +36,11 @@ public class RoaringForm {
     int cookie = bytes.getInt();
     boolean runs = (cookie & 0xffff) == WITH_RUNS;
     if (!runs && cookie != WITHOUT_RUNS) {
-      throw malformed("starts with " + cookie);
+      throw malformed("begins with " + cookie);
     }
     int count = runs ? (cookie >>> 16) + 1 : bytes.getInt();
     if (count < 0 || count > 1 << 16) {
-      throw malformed("states " + count + " containers");
+      throw malformed("claims " + count + " containers");
     }
     byte[] isRun = new byte[runs ? (count + 7) / 8 : 0];
     bytes.get(isRun);
@@ -68,7 +68,7 @@ public class RoaringForm {
       } else {
         held = cardinality <= MOST_IN_ARRAY ? array(bytes, cardinality) : words(bytes);
         if (held != cardinality) {
-          throw malformed("has " + held + " values in a container for which it states " + cardinality);
+          throw malformed("holds " + held + " values in a container that claims " + cardinality);
         }
       }
       all += held;
@@ -116,6 +116,6 @@ public class RoaringForm {
   }
 
   private static MalformedVector malformed(String what) {
-    return new MalformedVector("the deletion vector contains a malformed Roaring bitmap, which " + what);
+    return new MalformedVector("the deletion vector holds a malformed Roaring bitmap, which " + what);
   }
 }

@@ -62,7 +62,7 @@ public class VectorPlace implements Serializable {
       kind = FileFault.UNAVAILABLE;
       cause = e;
     }
-    String place = inline == null ? "'" + path + "' at offset " + offset : "in the log";
+    String place = inline == null ? "'" + path + "' at " + offset : "in the log";
     String message = "the deletion vector " + place + " cannot be read: " + cause.getMessage();
     throw new FileFault(kind, message, hint(kind), dataFile, cause);
   }
@@ -82,7 +82,7 @@ public class VectorPlace implements Serializable {
       int stored = in.readInt();
       if (stored != size) {
         throw new MalformedVector(
-            "the vector has " + (stored & 0xffffffffL) + " bytes, but its descriptor states " + size);
+            "the vector has " + (stored & 0xffffffffL) + " bytes, but its descriptor says " + size);
       }
       byte[] vector = in.readNBytes(size);
       int checksum = in.readInt();
