@@ -11,8 +11,8 @@ import deltalog.spark
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# What depends on the internals of a Spark release. The oldest and the newest Spark run everything, those
-# between only these modules (`make test-matrix`).
+# The modules that depend on the internals of a Spark release. The oldest and the newest Spark run all modules, and
+# those between run only these (`make test-matrix`).
 EVERY_SPARK = {
     "test_alias",
     "test_column_mapping",
@@ -36,7 +36,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session in which aggregates read files: a test that counts rows must not be answered by the log."""
+    """A session in which aggregates read files, so that tests that count rows are not answered by the log."""
     builder = SparkSession.builder.master("local[2]").appName("deltalog tests")
     settings = {
         "spark.driver.memory": "1g",
@@ -64,5 +64,5 @@ def answers_from_log(spark: SparkSession) -> Iterator[None]:
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """Where a test may make its table; a name that has to be escaped in URLs."""
+    """A path for a test's table, with a character that must be escaped in URLs."""
     return str(tmp_path / "a table")

@@ -1,4 +1,4 @@
-"""Python processes of their own, for tests that start, stop or misconfigure Spark."""
+"""Separate Python processes, for tests that start, stop or misconfigure Spark."""
 
 import os
 import subprocess
@@ -7,7 +7,7 @@ import textwrap
 
 
 def run_python(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs `code` in a new interpreter and returns what it printed."""
+    """Runs `code` in a new interpreter and returns its output."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""`enable(spark, alias_delta=True)`: the format under the name `delta`, where the JVM connector is absent."""
+"""`enable(spark, alias_delta=True)`: the format under the name `delta`, without the JVM connector."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from deltalog.tables import DeltaTable
 
 @pytest.fixture
 def aliased(spark: SparkSession) -> SparkSession:
-    """Enabling it a second time is harmless."""
+    """A session with the alias, which is enabled twice."""
     for _ in range(2):
         deltalog.spark.enable(spark, alias_delta=True)
     return spark
@@ -27,7 +27,7 @@ def ids(frame: DataFrame) -> list[int]:
     return sorted(row.id for row in frame.collect())
 
 
-def test_paths(aliased: SparkSession, path: str) -> None:
+def test_tables_are_read_and_written_by_path(aliased: SparkSession, path: str) -> None:
     aliased.range(2).write.format("delta").save(path)
     aliased.range(2, 3).write.format("delta").mode("append").save(path)
     aliased.sql(f"INSERT INTO delta.`{path}` SELECT 3L")
@@ -43,7 +43,7 @@ def test_paths(aliased: SparkSession, path: str) -> None:
             aliased.sql(statement)
 
 
-def test_tables_of_the_catalog(aliased: SparkSession) -> None:
+def test_catalog_tables_are_created_and_read(aliased: SparkSession) -> None:
     aliased.sql("CREATE TABLE aliased_1 (id BIGINT, p STRING) USING delta PARTITIONED BY (p)")
     aliased.sql("CREATE TABLE aliased_2 USING delta AS SELECT * FROM aliased_1")
     try:
@@ -61,8 +61,8 @@ def test_tables_of_the_catalog(aliased: SparkSession) -> None:
         aliased.sql("DROP TABLE aliased_2")
 
 
-def test_an_entry_that_the_jvm_connector_made(aliased: SparkSession, path: str) -> None:
-    """Its provider is `delta`, and it has neither columns nor a path among its options."""
+def test_catalog_entries_of_the_jvm_connector_are_used(aliased: SparkSession, path: str) -> None:
+    """Their provider is `delta`, and they have neither columns nor a path among their options."""
     aliased.range(2).write.format("deltalog").save(path)
     jvm = Jvm(aliased.sparkContext._gateway)
     catalyst: Any = jvm.root.org.apache.spark.sql.catalyst
@@ -98,8 +98,8 @@ public class Connector implements org.apache.spark.sql.sources.DataSourceRegiste
 """
 
 
-def test_the_connectors_catalog_gives_way(aliased: SparkSession, path: str) -> None:
-    """Notebooks set it; without the connector Spark cannot load it."""
+def test_the_catalog_of_the_connector_is_replaced(aliased: SparkSession, path: str) -> None:
+    """Notebooks set this catalog, which Spark cannot load without the connector."""
     session = aliased.newSession()
     session.conf.set("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
     deltalog.spark.enable(session, alias_delta=True)
@@ -107,8 +107,8 @@ def test_the_connectors_catalog_gives_way(aliased: SparkSession, path: str) -> N
     assert ids(session.sql(f"SELECT * FROM delta.`{path}`")) == [0, 1]
 
 
-def test_a_name_that_is_taken(tmp_path: Path) -> None:
-    """In a process of its own, with a class that has the name as the JVM connector's has it."""
+def test_the_alias_is_refused_if_the_name_is_taken(tmp_path: Path) -> None:
+    """Runs in a separate process, with a class that registers the name as the JVM connector does."""
     code = f"""
         from pathlib import Path
         from pyspark.sql import SparkSession

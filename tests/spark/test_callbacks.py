@@ -1,4 +1,4 @@
-"""Calls from the JVM into Python: what they hold on to, who may make them, and in which order they may nest."""
+"""Calls from the JVM to Python: their resources, their authentication, and their nesting."""
 
 import contextlib
 import re
@@ -22,7 +22,7 @@ def descriptors(process: int | str) -> int:
 
 
 def listening_ports() -> set[int]:
-    """The TCP ports of this machine on which this process listens."""
+    """Returns the TCP ports on which this process listens."""
     sockets = set()
     for descriptor in Path("/proc/self/fd").iterdir():
         with contextlib.suppress(OSError):
@@ -42,13 +42,13 @@ def table(spark: SparkSession, path: str) -> str:
 
 
 def joined(spark: SparkSession, path: str, number: int) -> list[Any]:
-    """Plans two scans, of which Spark runs one in a thread of its own pool."""
+    """Plans two scans. Spark runs one of them in a thread of its own pool."""
     frame = spark.read.format("deltalog").load(path).where(f"id >= {number % 4}")
     return frame.join(sf.broadcast(frame.where("p = 1")), "id").select("id").collect()
 
 
-def test_planning_leaves_nothing_behind(spark: SparkSession, table: str) -> None:
-    """Threads and descriptors of both processes, and what Python keeps for the JVM, stay the same."""
+def test_planning_leaks_no_threads_and_descriptors(spark: SparkSession, table: str) -> None:
+    """The numbers of threads, of descriptors in both processes, and of objects kept for the JVM do not grow."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark.sparkContext._jvm
     java = jvm.java.lang.ProcessHandle.current().pid()
@@ -67,22 +67,22 @@ def test_planning_leaves_nothing_behind(spark: SparkSession, table: str) -> None
         )._jdf.queryExecution().executedPlan().toString()
     after = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
     assert after[2] == before[2], "objects that Python keeps for the JVM"
-    idle = 4  # connections that are kept
+    idle = 4  # The number of connections that are kept.
     assert after[0] <= before[0] + idle
     assert after[1] <= before[1] + 2 * idle
-    assert descriptors(java) <= java_before + 2 * idle + 8  # files of jars that Spark opened meanwhile
+    assert descriptors(java) <= java_before + 2 * idle + 8  # Spark may have opened files of jars.
 
 
-def test_the_text_of_a_plan_asks_python_for_nothing(
+def test_the_text_of_a_plan_makes_no_call_to_python(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from deltalog.spark.bridge import Bridge
 
     plan = spark.read.format("deltalog").load(table).where("p = 1")._jdf.queryExecution().executedPlan()
-    asked: list[Any] = []
-    monkeypatch.setattr(Bridge, "call", lambda *request: asked.append(request))
+    called: list[Any] = []
+    monkeypatch.setattr(Bridge, "call", lambda *request: called.append(request))
     assert re.search(r"\[v0, 2 of 4 files", plan.toString())
-    assert asked == []
+    assert called == []
 
 
 def test_kept_exceptions_hold_no_frames(spark: SparkSession, path: str) -> None:
@@ -97,10 +97,10 @@ def test_kept_exceptions_hold_no_frames(spark: SparkSession, path: str) -> None:
             seen = seen.__cause__ or seen.__context__
 
 
-def test_an_error_that_pyspark_made_in_a_call_of_ours_is_raised_as_it_was(
+def test_errors_that_pyspark_raised_in_a_callback_keep_their_condition(
     spark: SparkSession, table: str
 ) -> None:
-    """Its class takes other arguments than it has; what is raised is a copy of what is kept."""
+    """The raised error is a copy of the kept one, although its class does not accept its own `args`."""
     from pyspark.errors.exceptions.captured import AnalysisException
 
     frame = spark.sql("SELECT 'x' AS id, 1L AS p")
@@ -116,10 +116,10 @@ def test_an_error_that_pyspark_made_in_a_call_of_ours_is_raised_as_it_was(
     )
 
 
-def test_a_stranger_cannot_call_into_python(
+def test_connections_without_a_token_are_not_served(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Who does not send the token is not served, though the port is open to every user of the machine."""
+    """The port is open to every user of the machine, so a connection must send the token."""
     from deltalog.spark.bridge import Bridge
 
     assert len(spark.read.format("deltalog").load(table).collect()) == 8
@@ -132,17 +132,17 @@ def test_a_stranger_cannot_call_into_python(
     for port in ports:
         for target in list(gateway.gateway_property.pool.dict):
             for method in ("call", "apply"):
-                with socket.create_connection(("127.0.0.1", port), timeout=5) as stranger:
-                    stranger.sendall(f"c\n{target}\n{method}\nsexists\ne\n".encode())
+                with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
+                    client.sendall(f"c\n{target}\n{method}\nsexists\ne\n".encode())
                     with contextlib.suppress(OSError):
-                        stranger.recv(100)
+                        client.recv(100)
     assert called == []
 
 
-def test_calls_nest_and_do_not_wait_for_each_other(
+def test_calls_may_be_nested_and_do_not_block_each_other(
     spark: SparkSession, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write plans reads of its own; several threads plan at once while one of them waits for its storage."""
+    """A write plans reads. Several threads plan at the same time while one of them waits for its store."""
     from deltalog.spark.read import planner
 
     waiting, go = threading.Event(), threading.Event()

@@ -1,6 +1,6 @@
-"""The change data feed in native Spark:
+"""The change data feed in native Spark, compared with Python.
 
-rows equal to Python's, whose own tests compare them with other implementations.
+Python's own tests compare the feed with other implementations.
 """
 
 from pathlib import Path
@@ -27,7 +27,7 @@ def changes(spark: SparkSession, path: Path | str, **options: Any) -> pa.Table:
 
 
 def as_set(table: pa.Table) -> list[str]:
-    """Rows without their order and without the zone in which timestamps are shown."""
+    """Returns the rows without their order and without the time zone of timestamps."""
     rows = table.to_pylist(maps_as_pydicts=None)
     return sorted(
         str(
@@ -38,7 +38,7 @@ def as_set(table: pa.Table) -> list[str]:
 
 
 @pytest.mark.parametrize("golden", WITH_FEED, ids=lambda golden: golden.name)
-def test_rows_are_those_of_python(spark: SparkSession, golden: Golden) -> None:
+def test_rows_agree_with_python(spark: SparkSession, golden: Golden) -> None:
     feed = golden.expected["cdf"]
     start, end = feed["start_version"], feed["end_version"]
     wanted = pa.table(deltalog.DeltaTable(golden.table).load_cdf(start, end))
@@ -55,7 +55,7 @@ def test_rows_are_those_of_python(spark: SparkSession, golden: Golden) -> None:
 
 
 @pytest.mark.skipif(not WITH_FEED, reason="no golden tables")
-def test_filters_and_options(spark: SparkSession) -> None:
+def test_filters_and_options_of_the_feed(spark: SparkSession) -> None:
     golden = WITH_FEED[0]
     start = golden.expected["cdf"]["start_version"]
     reader = spark.read.format("deltalog").option("readChangeFeed", "true").option("startingVersion", start)
@@ -79,10 +79,8 @@ def test_filters_and_options(spark: SparkSession) -> None:
         by_time.option("startingVersion", 0).load(str(golden.table))
 
 
-def test_a_filter_leaves_out_files(spark: SparkSession, tmp_path: Path) -> None:
-    """By statistics, which the three removes of the overwrite have none of, and by what the feed says of all
-    rows of a file.
-    """
+def test_filters_prune_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Files are pruned by statistics, which the three removes of the overwrite lack, and by the columns of the feed."""
     path = tmp_path / "table"
     for first in (0, 10, 20):
         rows = pa.table(

@@ -1,7 +1,4 @@
-"""Mapped columns in Spark's own scan (PROTOCOL, "Reader Requirements for Column Mapping"):
-
-filters by the users' names prune and lose nothing.
-"""
+"""Mapped columns in Spark's own scan (PROTOCOL, "Reader Requirements for Column Mapping")."""
 
 import pytest
 from pyspark.sql import SparkSession
@@ -33,7 +30,7 @@ def leaves(fields: list[StructField], prefix: str = "") -> list[tuple[str, str]]
 
 
 @pytest.mark.parametrize("golden", MAPPED, ids=lambda golden: golden.name)
-def test_filters_by_the_users_names(
+def test_filters_by_logical_names_find_all_rows(
     spark: SparkSession, golden: Golden, capsys: pytest.CaptureFixture[str]
 ) -> None:
     frame = spark.read.format("deltalog").load(str(golden.table))

@@ -1,4 +1,4 @@
-"""The format under Spark Connect; clients run in their own processes, which hold only one kind of session."""
+"""The format under Spark Connect. Clients run in separate processes, because a process has one kind of session."""
 
 import os
 import signal
@@ -34,7 +34,7 @@ def run_client(code: str, directory: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """A Connect server in a process and a working directory of its own: its address, and the directory."""
+    """A Connect server in a separate process and working directory: its address, and the directory."""
     directory = tmp_path_factory.mktemp("of the server")
     with closing(socket.socket()) as free:
         free.bind(("127.0.0.1", 0))
@@ -71,7 +71,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path
         process.wait(60)
 
 
-def test_read_and_write(server: tuple[str, Path], tmp_path: Path) -> None:
+def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path], tmp_path: Path) -> None:
     address, _ = server
     path = str(tmp_path / "a table")
     deltalake.write_deltalake(
@@ -92,7 +92,8 @@ def test_read_and_write(server: tuple[str, Path], tmp_path: Path) -> None:
         deltalog.spark.enable(spark)
         deltalog.spark.enable(spark)
         path = {path!r}
-        read = lambda **options: sorted(map(tuple, spark.read.format("deltalog").options(**options).load(path).collect()))
+        load = lambda path, **options: spark.read.format("deltalog").options(**options).load(path)
+        read = lambda **options: sorted(map(tuple, load(path, **options).collect()))
         print("first", read())
         spark.createDataFrame([(3, "z")], "a long, p string").write.format("deltalog").mode("append").save(path)
         print("appended", read())
@@ -102,14 +103,15 @@ def test_read_and_write(server: tuple[str, Path], tmp_path: Path) -> None:
         print("new", spark.read.format("deltalog").load(new).count())
         spark.range(2).write.format("deltalog").mode("overwrite").save(new)
         print("over", spark.read.format("deltalog").load(new).count())
-        times = spark.sql("select timestamp '2024-02-29 12:00:00+00:00' t, array(timestamp_ntz '2024-02-29 12:00:00') n")
+        noon = "2024-02-29 12:00:00"
+        times = spark.sql(f"select timestamp '{{noon}}+00:00' t, array(timestamp_ntz '{{noon}}') n")
         times.write.format("deltalog").mode("overwrite").save(path + " 4")
-        read_times = spark.read.format("deltalog").load(path + " 4").selectExpr("unix_seconds(t)", "cast(n[0] as string)")
+        read_times = load(path + " 4").selectExpr("unix_seconds(t)", "cast(n[0] as string)")
         print("times", *map(tuple, read_times.collect()))
         spark.range(0).write.format("deltalog").mode("append").save(path + " 5")
         print("empty", spark.read.format("deltalog").load(path + " 5").collect())
-        feed = spark.read.format("deltalog").option("readChangeFeed", True).option("startingVersion", 1)
-        changes = feed.load(path + " 6").where("_change_type = 'insert'").select("id", "_change_type", "_commit_version")
+        feed = load(path + " 6", readChangeFeed=True, startingVersion=1)
+        changes = feed.where("_change_type = 'insert'").select("id", "_change_type", "_commit_version")
         print("changes", *map(tuple, changes.orderBy("id").collect()))
         try:
             spark.read.format("deltalog").load(path + " 3").collect()
@@ -132,8 +134,8 @@ def test_read_and_write(server: tuple[str, Path], tmp_path: Path) -> None:
     assert done.stdout.splitlines() == wanted, done.stderr
 
 
-def test_the_server_answers_a_client_that_opens_no_table(server: tuple[str, Path], tmp_path: Path) -> None:
-    """In the client's process every attempt to open a table by itself is an error."""
+def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], tmp_path: Path) -> None:
+    """In the client's process, every attempt to open a table is an error."""
     address, directory = server
     for number in (1, 2, 3):
         deltalake.write_deltalake(
@@ -156,10 +158,12 @@ def test_the_server_answers_a_client_that_opens_no_table(server: tuple[str, Path
             def open(*arguments, **named):
                 raise RuntimeError("the client opens a table")
 
-        patched = [module for name, module in sys.modules.items() if name.startswith("deltalog") and hasattr(module, "Snapshot")]
+        ours = [module for name, module in sys.modules.items() if name.startswith("deltalog")]
+        patched = [module for module in ours if hasattr(module, "Snapshot")]
         for module in patched:
             module.Snapshot = Closed
-        print("patched", {{"deltalog.spark.tables", "deltalog.spark.portable"}} <= {{module.__name__ for module in patched}})
+        names = {{module.__name__ for module in patched}}
+        print("patched", {{"deltalog.spark.tables", "deltalog.spark.portable"}} <= names)
         print("is", DeltaTable.isDeltaTable(spark, path), DeltaTable.isDeltaTable(spark, path + " 2"))
         table = DeltaTable.forPath(spark, path)
         print("history", [row.version for row in table.history(2).collect()])

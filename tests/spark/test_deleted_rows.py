@@ -1,6 +1,6 @@
-"""Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors"):
+"""Deleted rows in Spark's own scan (PROTOCOL, "Reader Requirements for Deletion Vectors").
 
-which rows are left depends on nothing but file and vector.
+The remaining rows depend only on the file and its vector.
 """
 
 import re
@@ -44,9 +44,9 @@ def data(first: int) -> pa.Table:
 
 
 def deleted_rows() -> list[Any]:
-    """Of the files in turn:
+    """Returns the deleted rows of each file.
 
-    a tenth at random, a dense middle beyond one container, first and last, nothing, everything.
+    These are a random tenth, a dense middle that spans containers, the first and the last row, none, and all.
     """
     random = np.random.default_rng(5)
     return [
@@ -60,7 +60,7 @@ def deleted_rows() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def table(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[int]]:
-    """Five files of many row groups, and the numbers that are left."""
+    """A table of five files with many row groups: its path, and the remaining numbers."""
     path = tmp_path_factory.mktemp("vectors") / "a table"
     crafted = CraftedTable(path, [field(name, kind) for name, kind in SCHEMA], features=["deletionVectors"])
     deleted = deleted_rows()
@@ -107,7 +107,7 @@ def test_rows_do_not_depend_on_splits_row_groups_or_batches(
         assert all(
             n % ROWS == row for n, row in zip(found["n"].to_pylist(), found["row"].to_pylist(), strict=True)
         )
-        # Row groups and pages are left out by statistics.
+        # Statistics prune row groups and pages.
         for condition, wanted in (
             ("n BETWEEN 88500 AND 91999", [n for n in left if 88500 <= n <= 91999]),
             (
@@ -126,7 +126,7 @@ def test_rows_do_not_depend_on_splits_row_groups_or_batches(
             spark.conf.unset(name)
 
 
-def test_the_plan_is_that_of_plain_files(
+def test_the_plan_looks_like_that_of_plain_files(
     spark: SparkSession, table: tuple[str, list[int]], capsys: pytest.CaptureFixture[str]
 ) -> None:
     spark.read.format("deltalog").load(table[0]).where("n > 5").select("n").explain()
@@ -137,7 +137,7 @@ def test_the_plan_is_that_of_plain_files(
     assert "row_index" not in plan
 
 
-def test_files_without_vectors_are_read_by_nothing_but_sparks_reader(
+def test_files_without_vectors_are_read_by_sparks_own_reader(
     spark: SparkSession, table: tuple[str, list[int]]
 ) -> None:
     frame = spark.read.format("deltalog").load(table[0])
@@ -153,16 +153,16 @@ def test_files_without_vectors_are_read_by_nothing_but_sparks_reader(
         assert sorted(some.toArrow()["n"].to_pylist()) == wanted
 
 
-def test_spark_has_the_places_where_rows_are_numbered(spark: SparkSession) -> None:
-    """Without them a scan is slower and no less right, so nothing else would tell."""
+def test_spark_has_the_fields_for_numbering_rows(spark: SparkSession) -> None:
+    """Without these fields a scan is slower but correct, so no other test would fail."""
     numbers = Jvm(spark.sparkContext._gateway).class_of("RowNumbers")
     for name in ("READER", "GENERATOR"):
-        place = numbers.getDeclaredField(name)
-        place.setAccessible(True)
-        assert place.get(None) is not None, name
+        field = numbers.getDeclaredField(name)
+        field.setAccessible(True)
+        assert field.get(None) is not None, name
 
 
-def test_a_vector_that_is_gone_or_damaged_is_our_own_error(
+def test_missing_and_damaged_vectors_are_reported(
     spark: SparkSession, table: tuple[str, list[int]], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     import shutil
@@ -178,13 +178,13 @@ def test_a_vector_that_is_gone_or_damaged_is_our_own_error(
     file.unlink()
     frame = spark.read.format("deltalog").load(str(copy))
     frame.explain()
-    assert re.search(r"\[v0, (\d+) of \1 files, file:/", capsys.readouterr().out), "a plan needs no vector"
+    assert re.search(r"\[v0, (\d+) of \1 files, file:/", capsys.readouterr().out), "planning does not read vectors"
     with pytest.raises(deltalog.MissingFileError, match="deletion vector"):
         frame.collect()
 
 
-def test_the_portable_source_reads_the_same(table: tuple[str, list[int]]) -> None:
-    """What its workers run: pieces of the scan, each read on its own."""
+def test_the_portable_source_reads_the_same_rows(table: tuple[str, list[int]]) -> None:
+    """Reads each piece of the scan separately, as the workers do."""
     from deltalog._internal import Snapshot, read_fragment
 
     pieces = Snapshot.open(Path(table[0]).as_uri()).scan_partitions("", 3)

@@ -1,4 +1,4 @@
-"""Errors of ours can be caught as PySpark's and stay our own."""
+"""Errors can be caught both as errors of deltalog and as errors of PySpark."""
 
 import pickle
 from collections.abc import Callable
@@ -28,12 +28,12 @@ def check(error: Any, kind: type[own.DeltaError], sparks: type[PySparkException]
 
 
 WRONG: dict[str, tuple[type[own.DeltaError], Callable[[SparkSession, str], Any]]] = {
-    "read of no table": (
+    "read without a table": (
         own.NotATableError,
         lambda spark, path: spark.read.format("deltalog").load(path + " 2"),
     ),
-    "name of no table": (own.NotATableError, lambda spark, path: spark.table(f"deltalog.`{path} 2`")),
-    "forPath of no table": (own.NotATableError, lambda spark, path: DeltaTable.forPath(spark, path + " 2")),
+    "name without a table": (own.NotATableError, lambda spark, path: spark.table(f"deltalog.`{path} 2`")),
+    "forPath without a table": (own.NotATableError, lambda spark, path: DeltaTable.forPath(spark, path + " 2")),
     "version": (
         own.VersionNotFoundError,
         lambda spark, path: spark.read.format("deltalog").option("versionAsOf", 7).load(path),
@@ -62,7 +62,7 @@ WRONG: dict[str, tuple[type[own.DeltaError], Callable[[SparkSession, str], Any]]
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_call_is_an_analysis_exception(spark: SparkSession, path: str, name: str) -> None:
+def test_wrong_calls_raise_analysis_exceptions(spark: SparkSession, path: str, name: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     kind, call = WRONG[name]
     with pytest.raises(AnalysisException) as caught:
@@ -72,7 +72,7 @@ def test_a_wrong_call_is_an_analysis_exception(spark: SparkSession, path: str, n
         call(spark, path)
 
 
-def test_a_damaged_table_is_an_error_of_pyspark_but_not_of_analysis(spark: SparkSession, path: str) -> None:
+def test_damaged_tables_raise_pyspark_exceptions_but_no_analysis_exceptions(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     Path(path, "_delta_log", f"{0:020}.json").write_text("{damaged")
     with pytest.raises(own.CorruptLogError) as caught:
@@ -82,12 +82,12 @@ def test_a_damaged_table_is_an_error_of_pyspark_but_not_of_analysis(spark: Spark
 
 
 @pytest.mark.parametrize("name", [name for name in own.__all__ if name != "DeltaError"])
-def test_every_error_can_be_one_of_pysparks(name: str) -> None:
+def test_every_error_can_be_a_pyspark_exception(name: str) -> None:
     error = getattr(own, name)("what happened")
     error.table = "file:///t"
     check(as_pyspark_error(error), getattr(own, name), PySparkException)
     assert as_pyspark_error(ValueError("else")).__class__ is ValueError
 
 
-def test_switching_is_an_import() -> None:
+def test_delta_table_is_also_in_deltalog_tables() -> None:
     assert DeltaTable is deltalog.spark.DeltaTable

@@ -1,6 +1,7 @@
-"""Tables written by other implementations, read by Spark's own scan: the rows are those expected, or the table is refused by a feature's name.
+"""Tables written by other implementations, read by Spark's own scan.
 
-What is compared is the newest version; the log's part is the golden runner's own.
+The rows are as expected, or the table is refused because of a feature. Only the newest version is compared; the
+golden runner tests the log.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from tests.golden import canonical
 from tests.golden.expected import MUST_FAIL, ROOT, Golden, load
 
 TABLES = load()
-# The Parquet reader of Spark 4.0 does not know the mark of variants that newer ones write, and fails on it.
+# The Parquet reader of Spark 4.0 fails on the annotation of variants that newer releases write.
 NOT_WITH_4_0 = {"variantShredding-preview", "variantShredding"}
 
 
@@ -36,8 +37,9 @@ def holds_variants(kind: DataType) -> bool:
 
 
 def value(cell: Any) -> Any:
-    """What JSON shall say for one Python value of Spark's; these come from tables with variants, which
-    Spark's Arrow form does not mark everywhere.
+    """Returns the JSON form of a Python value from Spark.
+
+    It is used for tables with variants, because Spark does not mark all variants in Arrow.
     """
     match cell:
         case VariantVal():
@@ -64,7 +66,7 @@ def lines_of(frame: DataFrame) -> list[str]:
 
 
 def outcome(spark: SparkSession, golden: Golden) -> str:
-    """What became of one table; anything that is not as expected raises."""
+    """Returns the outcome of reading a table; raises an error if it is not the expected one."""
     frame = spark.read.format("deltalog")
     match golden.outcome:
         case "must-fail":
@@ -100,9 +102,7 @@ def outcome(spark: SparkSession, golden: Golden) -> str:
 
 
 def test_every_table_is_read_as_expected_or_refused(spark: SparkSession, outcomes: Counter[str]) -> None:
-    """One test for all of them, so that the session is warm; it tells of every table that is not as it must
-    be.
-    """
+    """One test covers all tables, so that the session is warm. It reports every table with a wrong outcome."""
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")
     counts: Counter[str] = Counter()
@@ -110,7 +110,7 @@ def test_every_table_is_read_as_expected_or_refused(spark: SparkSession, outcome
     for golden in TABLES:
         try:
             counts[outcome(spark, golden)] += 1
-        except BaseException as error:  # noqa: BLE001 (pytest's own outcomes are told with the others)
+        except BaseException as error:  # noqa: BLE001 (outcomes of pytest are also reported)
             failures.append(f"{golden.name}: {type(error).__name__}: {str(error)[:500]}")
     for name, count in counts.items():
         outcomes[f"Spark: {name}"] += count

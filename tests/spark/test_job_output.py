@@ -1,4 +1,4 @@
-"""What Spark's job wrote, and what of it is committed: exactly the rows of the attempts that Spark accepted."""
+"""The output of Spark's job: exactly the rows of the attempts that Spark accepted are committed."""
 
 import os
 import shutil
@@ -25,14 +25,15 @@ def rows(path: str) -> list[tuple[Any, ...]]:
 
 
 def files(path: str) -> list[Path]:
-    """Everything but the log."""
+    """Returns all files except the log."""
     found = sorted(Path(path).rglob("*"))
     return [file for file in found if file.is_file() and "_delta_log" not in file.parts]
 
 
 def then(data: DataFrame, path: str, sabotage: Callable[[Path], None]) -> DataFrame:
-    """Returns the rows of `data` in the first of two tasks. The second task waits until the first one has
-    committed its output and then does something to the directory of that output.
+    """Returns the rows of `data` in the first of two tasks.
+
+    The second task waits until the first one has committed its output, and then calls `sabotage` on its directory.
     """
     collected = [row.asDict() for row in data.collect()]
 
@@ -56,8 +57,8 @@ def then(data: DataFrame, path: str, sabotage: Callable[[Path], None]) -> DataFr
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])
-def test_a_job_whose_output_is_elsewhere_is_not_committed(spark: SparkSession, path: str, mode: str) -> None:
-    """As if the executors had another file system than the driver: the job succeeds and its files are gone."""
+def test_jobs_whose_output_is_lost_are_not_committed(spark: SparkSession, path: str, mode: str) -> None:
+    """The job succeeds but its files are gone, as if the executors and the driver had different file systems."""
 
     def lose(directory: Path) -> None:
         shutil.rmtree(directory)
@@ -76,8 +77,10 @@ def test_a_job_whose_output_is_elsewhere_is_not_committed(spark: SparkSession, p
 def test_partitions_that_share_a_directory_are_refused(
     spark: SparkSession, path: str, same_names: bool
 ) -> None:
-    """As on a file system that does not distinguish upper and lower case. Spark gives the files of a task's
-    partitions the same name, so that one replaces the other; with other names only the values are mixed up.
+    """This happens on file systems that ignore case.
+
+    Spark gives the files of a task's partitions the same name, so one replaces the other. With different names,
+    only the partition values would be wrong.
     """
 
     def fold(directory: Path) -> None:
@@ -98,9 +101,9 @@ def test_partitions_that_share_a_directory_are_refused(
     assert files(path) == before
 
 
-def test_a_text_that_stands_for_null_is_refused_beside_null(spark: SparkSession, path: str) -> None:
-    """An empty string is null (PROTOCOL.md, "Partition Value Serialization"), the name of Hive's directory for
-    null is a text.
+def test_the_name_of_the_null_partition_is_refused_as_a_value(spark: SparkSession, path: str) -> None:
+    """An empty string is null (PROTOCOL.md, "Partition Value Serialization"), but Hive's directory name for null is
+    an ordinary value.
     """
     null = spark.createDataFrame([(1, None), (2, ""), (3, " ")], "a int, p string")
     null.write.format("deltalog").partitionBy("p").save(path)
@@ -125,7 +128,7 @@ RETRIES = """
     spark.sparkContext.setLogLevel("OFF")
 
     def fails_first(batches):
-        # All rows are handed over before the failure, so files of the failed attempts exist.
+        # All rows are returned before the failure, so files of the failed attempts exist.
         yield from batches
         if TaskContext.get().attemptNumber() < 1:
             raise ValueError("this attempt fails")
@@ -148,7 +151,7 @@ RETRIES = """
     def files(path):
         return sorted(str(file.relative_to(path)) for file in Path(path).rglob("*.parquet"))
 
-    # Where a task's output is once the task is committed and the job is not.
+    # The location of a task's output after the task is committed and before the job is.
     committed = {"1": "*/_temporary/0/task_*/*.parquet", "2": "*/part-*.parquet"}
     for version, pattern in committed.items():
         spark.conf.set("mapreduce.fileoutputcommitter.algorithm.version", version)
@@ -178,8 +181,8 @@ RETRIES = """
 """
 
 
-def test_other_commit_algorithms_and_attempts_that_fail(tmp_path: Path) -> None:
-    """With the second algorithm a task's files are at their final place before the job is committed."""
+def test_failed_attempts_are_not_committed_with_any_commit_algorithm(tmp_path: Path) -> None:
+    """With the second algorithm, a task's files are at their final location before the job is committed."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(RETRIES), str(tmp_path)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Java classes of ours in the JVM of a session: where they are seen, and what happens when they cannot be used."""
+"""The Java classes of this package in the JVM of a session: their visibility, and failures to load them."""
 
 import json
 import zipfile
@@ -19,7 +19,7 @@ from tests.spark.processes import run_python
 
 @pytest.fixture
 def vector_table(tmp_path: Path) -> str:
-    """The rows 0 to 9 of which 3 is deleted: a scan of them needs our classes on the executors."""
+    """A table with the rows 0 to 9, of which 3 is deleted. A scan needs our classes on the executors."""
     table = tmp_path / "vectors"
     (table / "_delta_log").mkdir(parents=True)
     pq.write_table(pa.table({"n": pa.array(range(10), pa.int64())}), table / "part.parquet")
@@ -38,10 +38,10 @@ def vector_table(tmp_path: Path) -> str:
 
 
 @pytest.mark.every_spark
-def test_executors_get_our_classes_after_add_jar_and_in_every_new_context(
+def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
     vector_table: str, tmp_path: Path
 ) -> None:
-    """`ADD JAR` gives its thread a class loader of its own; classes loaded there are hidden from other threads."""
+    """`ADD JAR` gives its thread another class loader, whose classes are hidden from other threads."""
     with zipfile.ZipFile(tmp_path / "theirs.jar", "w") as jar:
         jar.writestr("theirs.txt", "")
     done = run_python(
@@ -80,14 +80,14 @@ def test_executors_get_our_classes_after_add_jar_and_in_every_new_context(
     assert done.stdout.splitlines() == [rows, rows, rows, "jars 1"], done.stderr
 
 
-def test_the_package_of_the_classes_names_the_version(spark: SparkSession) -> None:
-    """So classes of two versions are never taken for each other, neither in the driver nor in messages to executors."""
+def test_the_java_package_contains_the_version(spark: SparkSession) -> None:
+    """Classes of two versions are never confused, neither in the driver nor in messages to executors."""
     assert deltalog.__version__.replace(".", "_") in classes.PACKAGE
-    index = spark._jsparkSession.experimental().extraStrategies().head()
-    assert index.getClass().getName() == f"{classes.PACKAGE}.DeltalogStrategy"
+    strategy = spark._jsparkSession.experimental().extraStrategies().head()
+    assert strategy.getClass().getName() == f"{classes.PACKAGE}.DeltalogStrategy"
 
 
-def test_a_jvm_with_classes_of_another_version_is_an_error(
+def test_classes_of_another_version_are_refused(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(classes, "stamp", lambda: "0.0.1 (other sources)")
@@ -95,7 +95,7 @@ def test_a_jvm_with_classes_of_another_version_is_an_error(
         deltalog.spark.enable(spark.newSession())
 
 
-def test_threads_that_are_not_pinned_are_refused() -> None:
+def test_unpinned_threads_are_refused() -> None:
     done = run_python(
         """
         from pyspark.sql import SparkSession
@@ -112,8 +112,8 @@ def test_threads_that_are_not_pinned_are_refused() -> None:
     assert done.stdout.splitlines() == ["UnsupportedFeatureError True"], done.stderr
 
 
-def test_sources_that_do_not_compile_leave_the_portable_source(path: str) -> None:
-    """A release of Spark may change what the sources use in a way that the probe does not see."""
+def test_the_portable_source_is_used_if_the_sources_do_not_compile(path: str) -> None:
+    """A Spark release may change the classes that the sources use in a way that the probe does not detect."""
     done = run_python(
         f"""
         import warnings
@@ -121,7 +121,8 @@ def test_sources_that_do_not_compile_leave_the_portable_source(path: str) -> Non
         import deltalog.spark
         from deltalog.spark.jvm import compile as classes
         sources = classes._sources
-        classes._sources = lambda: {{**sources(), "Broken.java": f"package {{classes.PACKAGE}};\\nclass Broken extends org.apache.spark.Gone {{{{}}}}"}}
+        broken = f"package {{classes.PACKAGE}};\\nclass Broken extends org.apache.spark.Gone {{{{}}}}"
+        classes._sources = lambda: {{**sources(), "Broken.java": broken}}
         spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")

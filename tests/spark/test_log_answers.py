@@ -1,4 +1,4 @@
-"""Aggregates that the log answers give what a scan finds; where the log cannot answer, the scan stays.
+"""Aggregates answered from the log agree with a scan. If the log cannot answer them, the scan stays.
 
 (PROTOCOL, "Per-file Statistics", "Deletion Vectors".)
 """
@@ -27,19 +27,19 @@ pytestmark = pytest.mark.usefixtures("answers_from_log")
 
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 RULE = "io.deltalog.spark.AnswersFromLog"
-# For each file: month and zone of its partition, its numbers, and which of its rows are deleted.
+# For each file: month and zone of its partition, its numbers, and its deleted rows.
 FILES: list[tuple[str | None, str | None, list[int | None], list[int] | None]] = [
     ("2024-01-01", "a", [5, 3, None], None),
     ("2024-01-01", "a", [9, -7], None),
     ("2024-02-01", "b", [2, 4, 6], [1]),
     ("2024-02-01", None, [None, None], None),
     (None, "b", [1], None),
-    (None, "c", [8, 8], [0, 1]),  # every row is deleted: the partition is not there
+    (None, "c", [8, 8], [0, 1]),  # All rows are deleted, so the partition does not exist.
 ]
 
 
 def write(path: Path, counted: bool = True) -> str:
-    """Writes a table by hand, with columns mapped by name. If it is not `counted`, it has no statistics."""
+    """Writes a table with columns mapped by name, without Spark. If it is not `counted`, it has no statistics."""
     (path / "_delta_log").mkdir(parents=True)
     columns = [
         ("month", "date", "p1"),
@@ -102,7 +102,7 @@ def write(path: Path, counted: bool = True) -> str:
 
 
 def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -> tuple[list[str], bool]:
-    """Returns the rows and whether the log gave them; they must be the same without the rule."""
+    """Returns the rows and whether they came from the log; checks that they are the same without the rule."""
     caplog.clear()
     with caplog.at_level(logging.INFO, logger="deltalog.spark"):
         found = spark.sql(query)
@@ -122,7 +122,8 @@ def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -
 
 
 FROM_LOG = [
-    "SELECT count(*), count(1), count(month), count(zone, month), count(DISTINCT zone), min(month), max(zone) FROM counted",
+    "SELECT count(*), count(1), count(month), count(zone, month), count(DISTINCT zone), min(month), max(zone) "
+    "FROM counted",
     "SELECT month, count(*) + 1, max(zone) FROM counted GROUP BY month",
     "SELECT DISTINCT zone FROM counted",
     "SELECT count(*) FROM counted WHERE month = DATE '2024-02-01' OR zone IS NULL",
@@ -136,7 +137,7 @@ FROM_LOG = [
     "SELECT ZONE, max(N), MAX(zone) FROM counted WHERE Zone = 'a' OR zONE IS NULL GROUP BY Zone",
 ]
 FROM_ROWS = [
-    "SELECT min(n) FROM counted",  # a file with deleted rows has wide bounds
+    "SELECT min(n) FROM counted",  # A file with deleted rows has wide bounds.
     "SELECT max(text), count(*) FROM counted",
     "SELECT max(X) FROM (SELECT N AS x FROM counted WHERE ZONE = 'a')",
     "SELECT count(n) FROM counted",
@@ -153,7 +154,7 @@ FROM_ROWS = [
 ]
 
 
-def test_the_log_answers_as_the_scan_does(
+def test_the_log_and_the_scan_return_the_same_rows(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = write(tmp_path / "t")
@@ -166,7 +167,7 @@ def test_the_log_answers_as_the_scan_does(
         assert "LocalRelation" not in plan, query
 
 
-def test_without_statistics_rows_are_read(
+def test_tables_without_statistics_are_scanned(
     spark: SparkSession, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     spark.read.format("deltalog").load(write(tmp_path / "t", counted=False)).createOrReplaceTempView(
@@ -176,7 +177,7 @@ def test_without_statistics_rows_are_read(
     assert answers(spark, "SELECT zone, count(*) FROM counted GROUP BY zone", caplog)[1] is False
 
 
-def test_tables_without_partitions_and_without_rows(
+def test_the_log_answers_for_tables_without_partitions_or_rows(
     spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     spark.range(0).selectExpr("id", "int(id) AS b").write.format("deltalog").save(path)
@@ -195,7 +196,7 @@ def test_tables_without_partitions_and_without_rows(
     assert spark.table("counted").count() == 3
 
 
-def test_a_change_data_feed_is_read(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_change_data_feeds_are_scanned(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
     deltalog.DeltaTable.create(
         path, pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"}
     )
@@ -211,7 +212,7 @@ def test_a_change_data_feed_is_read(spark: SparkSession, path: str, caplog: pyte
     assert not any("the log answers" in message for message in caplog.messages)
 
 
-def test_the_helper_answers_as_in_python(spark: SparkSession, tmp_path: Path) -> None:
+def test_delta_table_answers_as_in_python(spark: SparkSession, tmp_path: Path) -> None:
     path = write(tmp_path / "t")
     table, python = deltalog.spark.DeltaTable.forPath(spark, path), deltalog.DeltaTable(path)
     assert table.count() == python.count() == 10
@@ -231,7 +232,7 @@ def test_the_helper_answers_as_in_python(spark: SparkSession, tmp_path: Path) ->
     )
 
 
-def test_conditions_are_in_the_sessions_time_zone(spark: SparkSession, path: str) -> None:
+def test_conditions_use_the_sessions_time_zone(spark: SparkSession, path: str) -> None:
     spark.sql("SELECT TIMESTAMP '2024-01-01 12:00:00' AS t, 1 AS n").write.format("deltalog").partitionBy(
         "t"
     ).save(path)
@@ -240,16 +241,16 @@ def test_conditions_are_in_the_sessions_time_zone(spark: SparkSession, path: str
 
 
 def values(spark: SparkSession, path: str) -> None:
-    """Makes the view `numbers` of a table with one file per partition, whose rows the log answers for."""
+    """Creates the view `numbers` of a table with one file per partition, for which the log can answer."""
     rows = spark.range(1, 7, numPartitions=1).selectExpr("id AS n", "id % 2 AS p")
     rows.write.format("deltalog").partitionBy("p").save(path)
     spark.read.format("deltalog").load(path).createOrReplaceTempView("numbers")
 
 
-def test_aggregates_above_joins_subqueries_and_cached_tables(
+def test_aggregates_in_joins_subqueries_and_cached_tables_are_correct(
     spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A self join gives one of its sides new expression ids; a cached table has no relation of ours at all."""
+    """A self join gives one side new expression ids. The plan of a cached table has no deltalog relation."""
     values(spark, path)
     queries = {
         "SELECT l.c, r.c FROM (SELECT p, max(N) c FROM numbers GROUP BY p) l JOIN "
@@ -282,7 +283,7 @@ def test_aggregates_above_joins_subqueries_and_cached_tables(
         spark.catalog.dropTempView("kept")
 
 
-def test_names_that_differ_in_case_only_are_kept_apart_in_a_case_sensitive_session(
+def test_case_sensitive_sessions_distinguish_names_that_differ_only_in_case(
     spark: SparkSession, path: str
 ) -> None:
     values(spark, path)
@@ -333,7 +334,7 @@ public class BrokenCalls extends {PACKAGE}.PythonCalls {{
 
 @pytest.mark.parametrize("problem", [None, "NoSuchMethodError", "NullPointerException"])
 def test_a_failure_in_java_keeps_the_scan(spark: SparkSession, path: str, problem: str | None) -> None:
-    """Malformed answers, and a release of Spark that lacks a method."""
+    """The failures are a malformed answer, and a method that a Spark release lacks."""
     values(spark, path)
     jvm = Jvm(spark.sparkContext._gateway)
     compiler = jvm.root.org.codehaus.janino.SimpleCompiler()

@@ -1,6 +1,4 @@
-"""Files whose dates and timestamps Spark has stored in its old calendar (`spark.sql.parquet.*RebaseModeInWrite`),
-as plain Spark and as we read them.
-"""
+"""Files in which Spark stored dates and timestamps in its old calendar (`spark.sql.parquet.*RebaseModeInWrite`)."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def rows(spark: SparkSession, days: list[str]) -> DataFrame:
 
 
 def table(frame: DataFrame, path: Path) -> deltalog.DeltaTable:
-    """Plain files of Spark with a log that names them."""
+    """Writes plain files with Spark, and a log that lists them."""
     frame.write.parquet(str(path))
     crafted = CraftedTable(path, frame.schema.json())
     for file in path.glob("*.parquet"):
@@ -60,7 +58,7 @@ def table(frame: DataFrame, path: Path) -> deltalog.DeltaTable:
 
 
 def numbers(values: pa.Table) -> list[dict[str, Any]]:
-    """Rows with days and microseconds as numbers, which need no calendar."""
+    """Returns the rows with days and microseconds as numbers, which do not depend on a calendar."""
     columns = {
         "day": values["day"].cast(pa.int32()),
         "at": values["at"].cast(pa.int64()),
@@ -73,7 +71,7 @@ def numbers(values: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def test_rows_are_those_that_spark_reads(old: SparkSession, tmp_path: Path) -> None:
+def test_rows_agree_with_spark(old: SparkSession, tmp_path: Path) -> None:
     ours = table(rows(old, DAYS), tmp_path / "t")
     read = old.read.parquet(str(tmp_path / "t")).selectExpr(
         "unix_date(day) AS day",
@@ -90,7 +88,7 @@ def test_rows_are_those_that_spark_reads(old: SparkSession, tmp_path: Path) -> N
             assert pa.table(ours.to_arrow(predicate=predicate)).num_rows == 1, predicate
 
 
-def test_timestamps_of_other_zones_are_refused_before_1900(old: SparkSession, tmp_path: Path) -> None:
+def test_timestamps_before_1900_in_other_time_zones_are_refused(old: SparkSession, tmp_path: Path) -> None:
     old.conf.set(ZONE, "Europe/Berlin")
     new = table(rows(old, DAYS[-1:]), tmp_path / "new")
     assert pa.table(new.to_arrow(["at"])).num_rows == 1

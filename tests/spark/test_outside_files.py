@@ -1,4 +1,4 @@
-"""Data files outside of the table's directory, as shallow clones have them.
+"""Data files outside the table's directory, as in shallow clones.
 
 (PROTOCOL, "Add File and Remove File".)
 """
@@ -22,7 +22,7 @@ from deltalog.spark.portable import DeltalogDataSource
 
 @pytest.fixture
 def clone(tmp_path: Path) -> tuple[str, str]:
-    """A table of two files, a clone of it with a file of its own, and a change data feed."""
+    """A clone with an additional file, and its source, a table of two files. Both have a change data feed."""
     source, clone = tmp_path / "the source", tmp_path / "a clone"
     for first in (0, 10):
         data = pa.table({"n": pa.array([first, first + 1], pa.int64()), "p": ["é x", "y"]})
@@ -38,7 +38,7 @@ def clone(tmp_path: Path) -> tuple[str, str]:
         for line in commit.read_text().splitlines():
             action = json.loads(line)
             if "add" in action:
-                start = "file://" if len(actions) % 2 else ""  # as a URL, or as a path
+                start = "file://" if len(actions) % 2 else ""  # As a URL or as a path.
                 action["add"]["path"] = f"{start}{quote(str(source))}/{action['add']['path']}"
             if "commitInfo" not in action:
                 actions.append(action)
@@ -53,7 +53,7 @@ def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
     return spark.read.format("deltalog").options(**options).load(path)
 
 
-def test_they_are_read_below_an_allowed_root_and_nowhere_else(
+def test_outside_files_are_read_only_below_allowed_roots(
     spark: SparkSession, clone: tuple[str, str]
 ) -> None:
     path, source = clone
@@ -74,7 +74,7 @@ def test_they_are_read_below_an_allowed_root_and_nowhere_else(
         read(spark, path, allowedRoots="[1]")
 
 
-def test_a_change_data_feed_of_them(spark: SparkSession, clone: tuple[str, str]) -> None:
+def test_change_data_feeds_of_outside_files_are_read(spark: SparkSession, clone: tuple[str, str]) -> None:
     path, source = clone
     options = {"readChangeFeed": "true", "startingVersion": "0"}
     with pytest.raises(deltalog.UnsupportedFeatureError, match="outside the table"):
@@ -85,7 +85,7 @@ def test_a_change_data_feed_of_them(spark: SparkSession, clone: tuple[str, str])
     ]
 
 
-def test_one_that_is_gone_is_our_own_error(spark: SparkSession, clone: tuple[str, str]) -> None:
+def test_missing_outside_files_are_reported(spark: SparkSession, clone: tuple[str, str]) -> None:
     path, source = clone
     frame = read(spark, path, allowedRoots=source)
     plain = spark.read.parquet(source + "/p=y")
@@ -104,7 +104,7 @@ def test_one_that_is_gone_is_our_own_error(spark: SparkSession, clone: tuple[str
     assert not isinstance(caught.value, deltalog.DeltaError)
 
 
-def test_the_portable_source_reads_them(clone: tuple[str, str]) -> None:
+def test_the_portable_source_reads_outside_files(clone: tuple[str, str]) -> None:
     path, source = clone
     reader = DeltalogDataSource({"path": path, "allowedRoots": source})
     pieces = reader.reader(reader.schema()).partitions()

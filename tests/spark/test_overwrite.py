@@ -1,4 +1,4 @@
-"""Which rows an overwrite replaces, and what it is based on."""
+"""The rows that an overwrite replaces, and errors after its commit."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -36,7 +36,7 @@ def setting(spark: SparkSession, name: str, value: str) -> Iterator[None]:
 
 @pytest.fixture
 def named(spark: SparkSession, path: str) -> Iterator[str]:
-    """The table `t` at `path`: one row in each of the partitions x and y."""
+    """The path of the table `t`, which has one row in each of the partitions x and y."""
     data = spark.createDataFrame([(1, "x"), (2, "y")], SCHEMA)
     data.write.format("deltalog").partitionBy("p").option("path", path).saveAsTable("t")
     yield path
@@ -72,7 +72,7 @@ def test_dynamic_overwrite_as_a_session_setting_is_refused(spark: SparkSession, 
 OPTION = "partitionOverwriteMode"
 
 
-def test_the_option_goes_before_the_session_setting(spark: SparkSession, named: str) -> None:
+def test_the_option_takes_precedence_over_the_session_setting(spark: SparkSession, named: str) -> None:
     writer = spark.createDataFrame([(3, "x")], SCHEMA).write.format("deltalog").mode("overwrite")
     with pytest.raises(UnsupportedFeatureError, match="dynamic"):
         writer.option(OPTION, "dynamic").save(named)
@@ -86,7 +86,7 @@ def test_the_option_goes_before_the_session_setting(spark: SparkSession, named: 
     assert rows(named) == [(3, "x")]
 
 
-def test_dynamic_overwrite_says_nothing_about_other_writes(
+def test_the_dynamic_setting_does_not_affect_other_writes(
     spark: SparkSession, named: str, tmp_path: Path
 ) -> None:
     """An append replaces nothing, and without partitions both modes replace the whole table."""
@@ -102,7 +102,7 @@ def test_dynamic_overwrite_says_nothing_about_other_writes(
     assert rows(str(tmp_path / "new")) == [(3, "x")]
 
 
-def test_ways_that_spark_refuses_for_us(spark: SparkSession, named: str) -> None:
+def test_unsupported_overwrites_are_refused_by_spark(spark: SparkSession, named: str) -> None:
     new = spark.createDataFrame([(3, "x")], SCHEMA)
     ways: list[Callable[[], object]] = [
         lambda: new.writeTo("t").overwritePartitions(),
@@ -144,10 +144,10 @@ def test_save_as_table_over_another_format_is_refused(spark: SparkSession, tmp_p
 
 
 @pytest.mark.parametrize("is_managed", [True, False])
-def test_save_as_table_in_overwrite_mode_makes_a_version(
+def test_save_as_table_in_overwrite_mode_adds_a_version(
     spark: SparkSession, path: str, is_managed: bool
 ) -> None:
-    """It never drops the table, so a job that fails leaves the table as it was."""
+    """The table is never dropped, so a failing job leaves it unchanged."""
     with dropped(spark, "kept"):
         writer = spark.createDataFrame([(1, "x")], SCHEMA).write.format("deltalog")
         (writer if is_managed else writer.option("path", path)).saveAsTable("kept")
@@ -170,7 +170,7 @@ def test_save_as_table_in_overwrite_mode_makes_a_version(
         assert deltalake.DeltaTable(location).metadata().id == table_id
 
 
-def test_what_fails_after_a_commit_says_that_it_stands(
+def test_errors_after_a_commit_state_that_it_succeeded(
     spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def failing(*_: object) -> None:

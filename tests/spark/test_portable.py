@@ -1,6 +1,6 @@
-"""The portable source gives the rows of the native scan:
+"""The portable source, run without a session, as in Spark's workers.
 
-both give those that the golden tables expect. Run as Spark's workers run it, without a session.
+It returns the rows that the golden tables expect, as the native scan does.
 """
 
 import datetime
@@ -24,7 +24,7 @@ TABLES = [golden for golden in load() if golden.outcome == "read"]
 
 
 def read(golden: Golden, **options: Any) -> pa.Table:
-    """Every partition in a reader of its own, which went from one process to the other."""
+    """Reads each partition with a pickled copy of the reader, as if in another process."""
     source = DeltalogDataSource(
         {
             "path": str(golden.table),
@@ -50,7 +50,7 @@ def test_every_table_is_read_as_expected() -> None:
     failures = []
     for golden in TABLES:
         if "variant" in str(golden.expected["schema"]):
-            continue  # Arrow as Spark hands it to Python does not mark variants
+            continue  # Spark does not mark variants in the Arrow data that it passes to Python.
         lines = canonical.rows(read(golden))
         if (len(lines), canonical.sha256(lines)) != (
             golden.expected["num_rows"],
@@ -63,7 +63,7 @@ def test_every_table_is_read_as_expected() -> None:
 @pytest.mark.parametrize(
     "golden", [golden for golden in TABLES if "cdf" in golden.expected], ids=lambda golden: golden.name
 )
-def test_change_data_feeds_are_those_of_python(golden: Golden) -> None:
+def test_change_data_feeds_agree_with_python(golden: Golden) -> None:
     feed = golden.expected["cdf"]
     start, end = feed["start_version"], feed["end_version"]
     found = read(golden, readChangeFeed="true", startingVersion=start, endingVersion=end)
@@ -76,7 +76,7 @@ TRACKED = [golden for golden in TABLES if "rowTracking" in golden.features and g
 
 
 @pytest.mark.parametrize("golden", TRACKED, ids=lambda golden: golden.name)
-def test_row_ids_are_those_of_python(golden: Golden) -> None:
+def test_row_ids_agree_with_python(golden: Golden) -> None:
     """PROTOCOL.md, "Row Tracking"."""
     found, wanted = (
         read(golden, rowIds="true"),
@@ -86,7 +86,7 @@ def test_row_ids_are_those_of_python(golden: Golden) -> None:
     assert canonical.rows(found) == canonical.rows(wanted)
 
 
-def test_row_ids_of_a_table_without() -> None:
+def test_row_ids_are_refused_without_row_tracking() -> None:
     golden = next(golden for golden in TABLES if "rowTracking" not in golden.features)
     with pytest.raises(deltalog.InvalidArgumentError, match="row tracking is not enabled"):
         read(golden, rowIds="true")
@@ -96,7 +96,7 @@ ZONE = {"condition": None, "time_zone": "UTC"}
 
 
 def ask(path: str, command: str, **arguments: Any) -> Any:
-    """Asks as `DeltaTable` asks a Connect server."""
+    """Executes a command as `DeltaTable` does on a Connect server."""
     options = {"path": path, commands.COMMAND: command, commands.ARGUMENTS: json.dumps(arguments)}
     source = DeltalogDataSource(options)
     assert source.schema().names == [commands.ANSWER]
@@ -105,7 +105,7 @@ def ask(path: str, command: str, **arguments: Any) -> Any:
     return commands.value_of(*row)
 
 
-def test_answers_to_commands_are_those_of_python(tmp_path: Path) -> None:
+def test_results_of_commands_agree_with_python(tmp_path: Path) -> None:
     path = str(tmp_path / "t")
     moment = datetime.datetime(2024, 1, 2, 3, 4, 5, 678901, tzinfo=datetime.timezone.utc)
     columns = {
@@ -128,7 +128,7 @@ def test_answers_to_commands_are_those_of_python(tmp_path: Path) -> None:
     assert counts.to_pylist() == [{"p": moment, "count": 2}]
 
 
-def test_errors_of_commands_keep_class_and_place(tmp_path: Path) -> None:
+def test_errors_of_commands_keep_their_class_and_attributes(tmp_path: Path) -> None:
     with pytest.raises(deltalog.NotATableError) as caught:
         ask(str(tmp_path / "t"), "version")
     with pytest.raises(deltalog.NotATableError) as direct:
@@ -146,7 +146,7 @@ def test_errors_of_commands_keep_class_and_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("moment", ["2025-01-31", "2025-01-31 12:00:00", "2025-01-31T12:00"])
 def test_a_timestamp_without_a_zone_is_refused(tmp_path: Path, moment: str) -> None:
-    """The session's zone is not known here, and another one would be another version."""
+    """The session's time zone is unknown, and another one might select another version."""
     deltalog.write_deltalake(tmp_path / "t", pa.table({"a": [1]}))
     for option in ("timestampAsOf", "startingTimestamp"):
         options = {

@@ -1,4 +1,4 @@
-"""Reading: by path, by name, at a version; columns, types and filters as with Spark's own Parquet."""
+"""Reading by path, by name and at a version. Columns, types and filters behave as for Spark's Parquet files."""
 
 import datetime
 import decimal
@@ -28,7 +28,7 @@ def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def table(path: str) -> str:
-    """Two commits of an independent writer; the partition column stands in the middle."""
+    """A table with two commits of another writer. Its partition column is in the middle."""
     first = pa.table({"a": pa.array([1, 2], pa.int32()), "p": ["x", "y"], "v": [1.5, 2.5]})
     write_deltalake(path, first, partition_by=["p"])
     write_deltalake(
@@ -39,7 +39,7 @@ def table(path: str) -> str:
     return path
 
 
-def test_columns_come_in_the_tables_order_from_every_entry_point(spark: SparkSession, table: str) -> None:
+def test_every_entry_point_returns_columns_in_the_tables_order(spark: SparkSession, table: str) -> None:
     frames = [
         spark.read.format("deltalog").load(table),
         spark.table(f"deltalog.`{table}`"),
@@ -65,7 +65,7 @@ def test_the_scan_is_sparks_own_parquet_scan(
     assert "Python" not in plan
 
 
-def test_partitions_are_pruned_and_the_log_says_so(
+def test_partitions_are_pruned_and_pruning_is_logged(
     spark: SparkSession, table: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     frame = spark.table(f"deltalog.`{table}`").where("p = 'x'")
@@ -76,12 +76,10 @@ def test_partitions_are_pruned_and_the_log_says_so(
     assert metric.value() == 1
 
 
-def test_the_plan_says_how_many_of_the_files_are_read(
+def test_the_plan_shows_how_many_files_are_read(
     spark: SparkSession, table: str, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Before and after it has run, and each scan of a plan for itself; that the text is made costs no second
-    listing.
-    """
+    """Each scan shows its own number, before and after the plan runs. Creating the text costs no second listing."""
     write_deltalake(
         table, pa.table({"a": pa.array([4], pa.int32()), "p": ["x"], "v": [4.5]}), mode="overwrite"
     )
@@ -119,15 +117,15 @@ def test_the_plan_says_how_many_of_the_files_are_read(
         "CAST(a AS STRING) > p",
     ],
 )
-def test_filters_of_partition_columns_hold_exactly(spark: SparkSession, table: str, condition: str) -> None:
-    """Spark leaves them to the file index alone; also those that our own planner does not understand."""
+def test_filters_on_partition_columns_are_exact(spark: SparkSession, table: str, condition: str) -> None:
+    """Spark leaves these filters to the file index, including those that our planner does not support."""
     frame = spark.read.format("deltalog").load(table)
     plain = spark.createDataFrame(frame.collect(), frame.schema)
     assert rows(frame.where(condition)) == rows(plain.where(condition))
 
 
-def test_a_partition_filter_that_a_join_brings(spark: SparkSession, table: str) -> None:
-    """Dynamic partition pruning, and a scalar subquery."""
+def test_partition_filters_from_joins_and_subqueries_are_applied(spark: SparkSession, table: str) -> None:
+    """The filters come from dynamic partition pruning and from a scalar subquery."""
     frame = spark.table(f"deltalog.`{table}`")
     keys = spark.createDataFrame([("y",)], "p string").hint("broadcast")
     assert rows(frame.join(keys, "p").select("a")) == [(2,)]
@@ -136,7 +134,7 @@ def test_a_partition_filter_that_a_join_brings(spark: SparkSession, table: str) 
     ) == [(2,)]
 
 
-def test_versions_and_timestamps(spark: SparkSession, table: str) -> None:
+def test_time_travel_by_version_and_timestamp(spark: SparkSession, table: str) -> None:
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(table).count() == 2
     assert spark.sql(f"SELECT * FROM deltalog.`{table}` VERSION AS OF 0").count() == 2
     with pytest.raises(VersionNotFoundError, match="versions 0 to 1"):
@@ -163,7 +161,7 @@ def test_a_dataframe_keeps_its_snapshot_and_a_name_sees_the_newest(spark: SparkS
     assert spark.read.format("deltalog").load(table).count() == 1
 
 
-def test_file_metadata(spark: SparkSession, table: str) -> None:
+def test_file_metadata_is_correct(spark: SparkSession, table: str) -> None:
     frame = spark.read.format("deltalog").load(table)
     found = frame.select("_metadata.file_path", "_metadata.file_size", "_metadata.row_index").collect()
     assert len(found) == 3
@@ -193,8 +191,8 @@ PARTITION_VALUES: list[tuple[pa.DataType, list[Any]]] = [
 ]
 
 
-def test_partition_values_come_typed_from_the_log(spark: SparkSession, path: str) -> None:
-    """PROTOCOL.md, "Partition Value Serialization": another writer's, a partition column of each type."""
+def test_partition_values_of_every_type_are_read(spark: SparkSession, path: str) -> None:
+    """PROTOCOL.md, "Partition Value Serialization". Another writer wrote a partition column of each type."""
     columns = {f"p{i}": pa.array([*values, None], kind) for i, (kind, values) in enumerate(PARTITION_VALUES)}
     write_deltalake(
         path, pa.table({**columns, "n": pa.array([0, 1, 2], pa.int64())}), partition_by=list(columns)
@@ -204,9 +202,10 @@ def test_partition_values_come_typed_from_the_log(spark: SparkSession, path: str
         assert [row[f"p{i}"] for row in found] == [*values, None], kind
 
 
-def test_self_join_and_subquery_in_one_plan(spark: SparkSession, table: str) -> None:
+def test_self_joins_and_subqueries_in_one_plan(spark: SparkSession, table: str) -> None:
     joined = spark.sql(
-        f"SELECT count(*) FROM deltalog.`{table}` l JOIN deltalog.`{table}` r ON l.p = r.p WHERE l.a IN (SELECT a FROM deltalog.`{table}`)"
+        f"SELECT count(*) FROM deltalog.`{table}` l JOIN deltalog.`{table}` r ON l.p = r.p "
+        f"WHERE l.a IN (SELECT a FROM deltalog.`{table}`)"
     )
     assert rows(joined) == [(2,)]
 
@@ -223,17 +222,17 @@ def test_caching_a_dataframe_keeps_versions_apart(spark: SparkSession, table: st
 
 @pytest.fixture
 def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
-    """What a user may have set for plain files; rows of a Delta table would be lost without a word."""
+    """Users may set this for plain files. For a Delta table, rows would be lost silently."""
     spark.conf.set("spark.sql.files.ignoreMissingFiles", "true")
     yield
     spark.conf.unset("spark.sql.files.ignoreMissingFiles")
 
 
 @pytest.mark.usefixtures("ignoring_missing_files")
-def test_a_missing_file_is_our_own_error_out_of_every_action(
+def test_every_action_reports_a_missing_file(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """Also where other tables and other versions were planned before, and are planned again in the same query.
+    """Other tables and versions were planned before, and some are planned again in the same query.
 
     Spark copies a relation for the second reference to a name.
     """
@@ -278,10 +277,10 @@ OLD_CALENDAR = {
 
 
 @pytest.mark.parametrize("spelling", ["by path", "by name twice"])
-def test_a_session_of_the_old_calendar_shifts_no_dates_of_another_writer(
+def test_legacy_sessions_do_not_shift_dates_of_other_writers(
     spark: SparkSession, path: str, spelling: str
 ) -> None:
-    """Only the footer of a file that a Spark wrote says that its dates are of the old calendar."""
+    """Dates are in the old calendar only if the footer of a file states that Spark wrote them so."""
     day, moment = datetime.date(1500, 1, 1), datetime.datetime(1500, 1, 1, 12, tzinfo=datetime.timezone.utc)
     write_deltalake(path, pa.table({"d": [day], "t": pa.array([moment], pa.timestamp("us", "UTC"))}))
     for name, value in OLD_CALENDAR.items():
@@ -300,10 +299,10 @@ def test_a_session_of_the_old_calendar_shifts_no_dates_of_another_writer(
 
 
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS"])
-def test_files_that_say_that_they_are_of_the_old_calendar_are_rebased(
+def test_files_marked_as_legacy_are_rebased(
     spark: SparkSession, path: str, kind: str
 ) -> None:
-    """Files written in LEGACY mode carry `org.apache.spark.legacyDateTime` or `legacyINT96` in the footer."""
+    """Files written in LEGACY mode have `org.apache.spark.legacyDateTime` or `legacyINT96` in their footer."""
     settings = {
         "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
         "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
@@ -330,7 +329,7 @@ def test_files_that_say_that_they_are_of_the_old_calendar_are_rebased(
     assert found.where("d = DATE'1500-01-01' AND t = TIMESTAMP'1500-01-01 12:00:00Z'").count() == 1
 
 
-def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(
+def test_missing_files_outside_of_tables_keep_sparks_error(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
     spark.read.format("deltalog").load(table).collect()
@@ -344,10 +343,10 @@ def test_a_missing_file_that_is_not_of_a_table_keeps_sparks_error(
     assert not isinstance(caught.value, deltalog.DeltaError)
 
 
-def test_a_filter_counts_in_the_time_zone_it_was_made_in(spark: SparkSession, path: str) -> None:
-    """The zone is in the expression and not in its text:
+def test_filters_keep_the_time_zone_in_which_they_were_created(spark: SparkSession, path: str) -> None:
+    """The time zone is part of the expression but not of its text.
 
-    files must not be left out by the zone that the session has later.
+    Files must not be pruned by a time zone that the session is given later.
     """
     setting = "spark.sql.session.timeZone"
     before = str(spark.conf.get(setting))
@@ -383,8 +382,8 @@ def test_a_filter_counts_in_the_time_zone_it_was_made_in(spark: SparkSession, pa
         spark.conf.set(setting, before)
 
 
-def test_strings_with_a_collation_are_not_pruned_byte_by_byte(spark: SparkSession, path: str) -> None:
-    """The schema's `__COLLATIONS`, which Spark reads; statistics are of the bytes."""
+def test_strings_with_a_collation_are_not_pruned(spark: SparkSession, path: str) -> None:
+    """The schema's `__COLLATIONS` define how Spark compares strings, but statistics compare bytes."""
     write_deltalake(path, pa.table({"name": ["ABC"], "other": ["abc"], "n": [1]}))
     write_deltalake(path, pa.table({"name": ["xyz"], "other": ["a"], "n": [2]}), mode="append")
     log = Path(path) / "_delta_log" / f"{0:020}.json"
@@ -404,9 +403,8 @@ def test_strings_with_a_collation_are_not_pruned_byte_by_byte(spark: SparkSessio
     assert "UTF8_LCASE" in frame.schema["name"].dataType.simpleString()
     assert [row.n for row in frame.where("name = 'abc'").collect()] == [1]
     assert frame.where("name = 'abc'").count() == 1
-    assert [row.n for row in frame.where("name = other").collect()] == [
-        1
-    ]  # There is no collation in the text of this filter.
+    # The text of this filter contains no collation.
+    assert [row.n for row in frame.where("name = other").collect()] == [1]
     assert [row.n for row in frame.where("name >= 'XYZ'").collect()] == [2]
     plain = spark.read.format("deltalog").load(path).where("name COLLATE UTF8_BINARY = 'abc'")
     assert plain.count() == 0

@@ -1,4 +1,4 @@
-"""Every type and every name, through Spark and back, compared by Spark itself and by an independent reader."""
+"""Round trips of every type and name, checked by Spark and by an independent reader."""
 
 import datetime
 from decimal import Decimal
@@ -15,8 +15,7 @@ import deltalog
 from deltalog import SchemaMismatchError
 
 UTC = datetime.timezone.utc
-# Two rows: one with values at the edges, one of nulls only. Days before 1582 must not pass through the hybrid
-# calendar.
+# A row with extreme values. Days before 1582 must not be converted to the hybrid calendar.
 EDGES = """
     SELECT 1 AS n,
         true AS bool, -128Y AS tiny, -32768S AS small, 2147483647 AS int, -9223372036854775808L AS long,
@@ -24,12 +23,16 @@ EDGES = """
         CAST('-0.000000001' AS DECIMAL(9, 9)) AS dec9, CAST('-99999999.9999999999' AS DECIMAL(18, 10)) AS dec18,
         CAST('99999999999999999999.999999999999999999' AS DECIMAL(38, 18)) AS dec38,
         DATE '0001-01-01' AS old_day, DATE '1582-10-10' AS gap_day, DATE '9999-12-31' AS last_day,
-        TIMESTAMP '1500-02-28 23:59:59.999999Z' AS old_time, TIMESTAMP '2024-11-03 06:30:00.000001Z' AS twice_in_new_york,
-        TIMESTAMP_NTZ '2024-03-10 02:30:00.000001' AS never_in_new_york, TIMESTAMP_NTZ '0001-01-01 00:00:00' AS first_ntz,
+        TIMESTAMP '1500-02-28 23:59:59.999999Z' AS old_time,
+        TIMESTAMP '2024-11-03 06:30:00.000001Z' AS twice_in_new_york,
+        TIMESTAMP_NTZ '2024-03-10 02:30:00.000001' AS never_in_new_york,
+        TIMESTAMP_NTZ '0001-01-01 00:00:00' AS first_ntz,
         'é🙂\\u0000\\n' AS `a name, with; {odd} (characters)=🙂`, X'00FF80' AS bytes,
         named_struct('a', 1, 'b c', named_struct('deep', array(named_struct('x', DATE '1500-01-01'), NULL))) AS nested,
-        map('k', array(1, NULL), '', NULL) AS map_of_arrays, map(named_struct('k', 1), map('inner', 2.50BD)) AS map_of_structs,
-        CAST(array() AS ARRAY<INT>) AS no_items, array(array(TIMESTAMP '1969-12-31 23:59:59.999999Z'), array()) AS arrays
+        map('k', array(1, NULL), '', NULL) AS map_of_arrays,
+        map(named_struct('k', 1), map('inner', 2.50BD)) AS map_of_structs,
+        CAST(array() AS ARRAY<INT>) AS no_items,
+        array(array(TIMESTAMP '1969-12-31 23:59:59.999999Z'), array()) AS arrays
 """
 EXPECTED: dict[str, Any] = {
     "n": 1,
@@ -57,7 +60,10 @@ EXPECTED: dict[str, Any] = {
     "arrays": [[datetime.datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=UTC)], []],
 }
 ODD_NAME = "a name, with; {odd} (characters)=🙂"
-SIMPLE_NAMES = f"SELECT * EXCEPT (`{ODD_NAME}`, nested), named_struct('a', nested.a, 'b', nested.`b c`) AS nested FROM ({EDGES})"
+SIMPLE_NAMES = (
+    f"SELECT * EXCEPT (`{ODD_NAME}`, nested), named_struct('a', nested.a, 'b', nested.`b c`) AS nested "
+    f"FROM ({EDGES})"
+)
 
 
 def with_nulls(spark: SparkSession, query: str) -> DataFrame:
@@ -69,11 +75,11 @@ def with_nulls(spark: SparkSession, query: str) -> DataFrame:
 
 
 def texts(frame: DataFrame) -> list[str]:
-    """The rows as Spark shows them: exact, also where Python's own dates end."""
+    """Returns the rows as Spark's text, which is exact even for dates that Python does not support."""
     return sorted(row[0] for row in frame.selectExpr("CAST(struct(*) AS STRING)").collect())
 
 
-def test_every_type_survives_for_spark_and_for_others(spark: SparkSession, path: str) -> None:
+def test_every_type_round_trips_in_spark_and_other_readers(spark: SparkSession, path: str) -> None:
     """PROTOCOL.md, "Primitive Types", "Struct Type", "Array Type", "Map Type"."""
     data = with_nulls(spark, SIMPLE_NAMES)
     data.write.format("deltalog").save(path)
@@ -91,7 +97,7 @@ def test_every_type_survives_for_spark_and_for_others(spark: SparkSession, path:
     assert {value for name, value in second.items() if name != "n"} == {None}
 
 
-def test_days_before_1582_are_pruned_as_they_are_shown(spark: SparkSession, path: str) -> None:
+def test_filters_on_days_before_1582_are_exact(spark: SparkSession, path: str) -> None:
     spark.sql(EDGES).select("n", "old_day", "old_time").write.format("deltalog").save(path)
     frame = spark.read.format("deltalog").load(path)
     assert (
@@ -107,9 +113,9 @@ def test_days_before_1582_are_pruned_as_they_are_shown(spark: SparkSession, path
 
 
 def test_names_that_need_column_mapping_are_refused(spark: SparkSession, path: str) -> None:
-    """PROTOCOL.md, "Column Mapping":
+    """PROTOCOL.md, "Column Mapping".
 
-    without it a column's name is the one in the Parquet file, which Delta keeps free of ` ,;{}()\\n\\t=`.
+    Without it, names are the same in Parquet files, where Delta does not allow the characters ` ,;{}()\\n\\t=`.
     """
     with pytest.raises(SchemaMismatchError, match="odd") as caught:
         spark.sql(EDGES).select("n", f"`{ODD_NAME}`").write.format("deltalog").save(path)
@@ -121,7 +127,7 @@ ODD_PATHS = ["%41", "a#b", "a:b", "ü 🙂", "a+b&c?d=e", "p=1", "[a]{b}", "it's
 
 
 @pytest.mark.parametrize("name", ODD_PATHS)
-def test_a_table_may_be_anywhere(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_tables_with_unusual_paths_are_read_and_written(spark: SparkSession, tmp_path: Path, name: str) -> None:
     path = str(tmp_path / name / "t")
     spark.sql("SELECT 1L AS n, 'a/%41 b#:🙂' AS p").write.format("deltalog").partitionBy("p").save(path)
     assert Path(path, "_delta_log", "00000000000000000000.json").is_file()
@@ -131,7 +137,7 @@ def test_a_table_may_be_anywhere(spark: SparkSession, tmp_path: Path, name: str)
     frame = spark.read.format("deltalog").load(path)
     assert [tuple(row) for row in frame.orderBy("n").collect()] == wanted
     assert [row.n for row in frame.where("p = '%41'").collect()] == [2]
-    # The independent reader opens no table whose own path has a percent sign.
+    # The independent reader cannot open a table whose path has a percent sign.
     other = (
         deltalog.DeltaTable(path).to_arrow()
         if "%" in name
@@ -140,11 +146,8 @@ def test_a_table_may_be_anywhere(spark: SparkSession, tmp_path: Path, name: str)
     assert sorted(zip(*pa.table(other).to_pydict().values(), strict=True)) == wanted
 
 
-def test_binary_partition_values_are_text_or_fail_the_job(spark: SparkSession, path: str) -> None:
-    """PROTOCOL.md, "Partition Value Serialization":
-
-    a string stands for the bytes, so they have to be UTF-8.
-    """
+def test_binary_partition_values_must_be_utf_8(spark: SparkSession, path: str) -> None:
+    """PROTOCOL.md, "Partition Value Serialization": the log stores the bytes as a string."""
     spark.sql("SELECT 1 AS n, X'0102C3A9' AS p UNION ALL SELECT 2, NULL").write.format(
         "deltalog"
     ).partitionBy("p").save(path)
@@ -164,7 +167,7 @@ def test_an_empty_string_is_null_as_a_partition_value(spark: SparkSession, path:
     assert [row.p for row in spark.read.format("deltalog").load(path).orderBy("n").collect()] == [None, " "]
 
 
-def test_nothing_to_write(spark: SparkSession, path: str) -> None:
+def test_empty_writes_create_no_data_files(spark: SparkSession, path: str) -> None:
     empty = with_nulls(spark, SIMPLE_NAMES).where("n > 2")
     empty.write.format("deltalog").partitionBy("int").save(path)
     found = spark.read.format("deltalog").load(path)
@@ -180,7 +183,7 @@ def test_nothing_to_write(spark: SparkSession, path: str) -> None:
     assert spark.read.format("deltalog").load(path).collect() == []
 
 
-def test_nested_data_of_another_writer(spark: SparkSession, path: str) -> None:
+def test_nested_data_of_another_writer_is_read(spark: SparkSession, path: str) -> None:
     deep = pa.struct([("x", pa.list_(pa.struct([("day", pa.date32()), ("at", pa.timestamp("us", "UTC"))])))])
     value = {"x": [{"day": datetime.date(1500, 1, 1), "at": datetime.datetime(1500, 1, 1, tzinfo=UTC)}, None]}
     data = pa.table(

@@ -1,4 +1,4 @@
-"""`enable`: sessions, a catalog of the user's, errors as users see them, processes that end."""
+"""`enable`: sessions, user-defined catalogs, errors that users see, interrupts, and missing requirements."""
 
 import threading
 import warnings
@@ -16,11 +16,11 @@ from tests.spark.processes import run_python
 
 
 def ids(frame: DataFrame) -> list[int]:
-    """Returns the ids in order; they come from the data files, whereas a count could come from the log."""
+    """Returns the ids in order. They come from the data files, whereas a count could come from the log."""
     return sorted(row.id for row in frame.collect())
 
 
-def test_enable_twice_is_harmless(spark: SparkSession, path: str) -> None:
+def test_enable_can_be_called_twice(spark: SparkSession, path: str) -> None:
     before = spark._jsparkSession.experimental().extraStrategies().size()
     assert deltalog.spark.enable(spark) is spark
     assert spark._jsparkSession.experimental().extraStrategies().size() == before
@@ -28,17 +28,17 @@ def test_enable_twice_is_harmless(spark: SparkSession, path: str) -> None:
     assert ids(spark.read.format("deltalog").load(path)) == [0, 1]
 
 
-def test_new_sessions(spark: SparkSession, path: str) -> None:
+def test_new_sessions_read_and_write(spark: SparkSession, path: str) -> None:
     other = deltalog.spark.enable(spark.newSession())
     spark.range(2).write.format("deltalog").save(path)
     assert ids(other.sql(f"SELECT * FROM deltalog.`{path}`")) == [0, 1]
     other.sql(f"INSERT INTO deltalog.`{path}` VALUES (7)")
     assert ids(spark.table(f"deltalog.`{path}`")) == [0, 1, 7]
-    not_enabled = spark.newSession()  # The format's name belongs to the application.
+    not_enabled = spark.newSession()  # The format's name is known to the whole application.
     assert ids(not_enabled.read.format("deltalog").load(path)) == [0, 1, 7]
 
 
-def test_threads(spark: SparkSession, path: str) -> None:
+def test_several_threads_read_at_once(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     found: list[list[int]] = []
     threads = [
@@ -53,13 +53,14 @@ def test_threads(spark: SparkSession, path: str) -> None:
 
 
 def compiled_catalog(spark: SparkSession, directory: Path) -> str:
-    """A catalog as a user's jar would bring it."""
+    """Returns the name of a catalog class that is loaded as if from a user's jar."""
     jvm: Any = spark.sparkContext._jvm
     compiler = jvm.org.codehaus.janino.SimpleCompiler()
     loader = jvm.java.lang.Thread.currentThread().getContextClassLoader()
     compiler.setParentClassLoader(loader)
     compiler.cook(
-        "package theirs; public class Theirs extends org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension {}"
+        "package theirs; public class Theirs "
+        "extends org.apache.spark.sql.connector.catalog.DelegatingCatalogExtension {}"
     )
     target = directory / "theirs" / "Theirs.class"
     target.parent.mkdir()
@@ -68,7 +69,7 @@ def compiled_catalog(spark: SparkSession, directory: Path) -> str:
     return "theirs.Theirs"
 
 
-def test_a_catalog_of_the_users_stays(spark: SparkSession, path: str, tmp_path: Path) -> None:
+def test_the_users_catalog_is_kept(spark: SparkSession, path: str, tmp_path: Path) -> None:
     session = spark.newSession()
     name = "spark.sql.catalog.spark_catalog"
     theirs = compiled_catalog(spark, tmp_path)
@@ -80,13 +81,13 @@ def test_a_catalog_of_the_users_stays(spark: SparkSession, path: str, tmp_path: 
     assert ids(session.read.format("deltalog").load(path)) == [0, 1]
 
 
-def test_enabling_gives_no_warning(spark: SparkSession) -> None:
+def test_enabling_raises_no_warning(spark: SparkSession) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         deltalog.spark.enable(spark.newSession())
 
 
-def test_no_table_is_our_own_error_without_a_java_stack(spark: SparkSession, path: str) -> None:
+def test_missing_tables_are_reported_without_a_java_stack_trace(spark: SparkSession, path: str) -> None:
     for read in (
         lambda: spark.read.format("deltalog").load(path),
         lambda: spark.table(f"deltalog.`{path}`").count(),
@@ -97,7 +98,7 @@ def test_no_table_is_our_own_error_without_a_java_stack(spark: SparkSession, pat
         assert "at org.apache" not in str(caught.value)
 
 
-def test_options_that_cannot_be_right(spark: SparkSession, path: str) -> None:
+def test_invalid_options_are_refused(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     for name, value in {
         "versionAsOf": "one",
@@ -112,7 +113,7 @@ def test_options_that_cannot_be_right(spark: SparkSession, path: str) -> None:
         spark.read.schema("z int").format("deltalog").load(path)
 
 
-def test_a_session_without_enable_and_a_spark_that_lacks_what_we_use(path: str) -> None:
+def test_the_portable_source_is_used_if_spark_lacks_a_class(path: str) -> None:
     done = run_python(
         f"""
         import warnings
@@ -140,7 +141,7 @@ def test_a_session_without_enable_and_a_spark_that_lacks_what_we_use(path: str) 
     assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
 
 
-def test_executors_in_other_processes_an_interrupt_and_a_process_that_ends(path: str) -> None:
+def test_a_cluster_reads_and_an_interrupted_write_is_not_committed(path: str) -> None:
     done = run_python(
         f"""
         import os, pathlib, signal, threading, time
@@ -150,7 +151,8 @@ def test_executors_in_other_processes_an_interrupt_and_a_process_that_ends(path:
         import deltalog.spark
         deltalog.spark.enable(spark)
         path = {path!r}
-        spark.range(0, 6, numPartitions=2).selectExpr("id", "id % 2 AS p").write.format("deltalog").partitionBy("p").save(path)
+        rows = lambda count: spark.range(0, count, numPartitions=2).selectExpr("id", "id % 2 AS p")
+        rows(6).write.format("deltalog").partitionBy("p").save(path)
         table = lambda: spark.read.format("deltalog").load(path)
         print("rows", sorted(row.id for row in table().where("p = 1").collect()))
         before = set(pathlib.Path(path).rglob("*"))
@@ -162,7 +164,7 @@ def test_executors_in_other_processes_an_interrupt_and_a_process_that_ends(path:
 
         threading.Thread(target=interrupt, daemon=True).start()
         try:
-            spark.range(0, 10**12, numPartitions=2).selectExpr("id", "id % 2 AS p").write.format("deltalog").mode("append").save(path)
+            rows(10**12).write.format("deltalog").mode("append").save(path)
             print("finished")
         except KeyboardInterrupt:
             print("interrupted")
@@ -178,7 +180,7 @@ def test_executors_in_other_processes_an_interrupt_and_a_process_that_ends(path:
     ]
 
 
-def test_without_java() -> None:
+def test_missing_java_is_reported() -> None:
     done = run_python(
         """
         import deltalog, deltalog.spark
@@ -198,7 +200,7 @@ def test_without_java() -> None:
     ("module", "wanted"),
     [("raise ImportError('no')", "not installed"), ("__version__ = '3.5.1'", "3.5.1 is installed")],
 )
-def test_without_a_pyspark_that_fits(tmp_path: Path, module: str, wanted: str) -> None:
+def test_missing_and_old_pyspark_are_reported(tmp_path: Path, module: str, wanted: str) -> None:
     package = tmp_path / "pyspark"
     package.mkdir()
     (package / "__init__.py").write_text(module)

@@ -1,7 +1,4 @@
-"""Tables by name and by path in SQL:
-
-create, insert, select; and what is not supported yet is refused, never done half.
-"""
+"""SQL statements on tables by name and by path. Unsupported statements are refused and change nothing."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,13 +25,14 @@ def everything_under(path: str) -> list[Path]:
 @pytest.fixture
 def sql_table(spark: SparkSession, path: str) -> Iterator[str]:
     spark.sql(
-        f"CREATE TABLE t (a INT NOT NULL, v STRING COMMENT 'what', p DATE) USING deltalog PARTITIONED BY (p) LOCATION '{path}'"
+        "CREATE TABLE t (a INT NOT NULL, v STRING COMMENT 'what', p DATE) USING deltalog PARTITIONED BY (p) "
+        f"LOCATION '{path}'"
     )
     yield path
     spark.sql("DROP TABLE IF EXISTS t")
 
 
-def test_create_and_insert(spark: SparkSession, sql_table: str) -> None:
+def test_tables_are_created_and_inserted_into(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01'), (2, NULL, NULL)")
     spark.sql("INSERT INTO t (p, a) SELECT DATE '2024-02-02', 3")
     spark.sql(f"INSERT INTO deltalog.`{sql_table}` SELECT a + 10, v, p FROM t")
@@ -48,7 +46,7 @@ def test_create_and_insert(spark: SparkSession, sql_table: str) -> None:
     assert fields["v"].metadata == {"comment": "what"}
 
 
-def test_a_name_sees_what_another_writer_commits(spark: SparkSession, sql_table: str) -> None:
+def test_names_refer_to_the_newest_version(spark: SparkSession, sql_table: str) -> None:
     assert rows(spark, "SELECT * FROM t") == []
     frame = spark.table("t")
     new = pa.table({"a": pa.array([1], pa.int32()), "v": ["x"], "p": pa.array([0], pa.date32())})
@@ -64,19 +62,19 @@ def test_a_name_sees_what_another_writer_commits(spark: SparkSession, sql_table:
     ]
 
 
-def test_insert_overwrite_also_of_the_table_itself(spark: SparkSession, sql_table: str) -> None:
+def test_insert_overwrite_may_read_the_same_table(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', NULL), (2, 'y', NULL)")
     spark.sql("INSERT OVERWRITE t SELECT * FROM t WHERE a = 2")
     assert rows(spark, "SELECT a, v FROM t") == [(2, "y")]
 
 
-def test_null_into_not_null(spark: SparkSession, sql_table: str) -> None:
+def test_null_is_refused_in_not_null_columns(spark: SparkSession, sql_table: str) -> None:
     with pytest.raises(PySparkException, match=r"(?i)null"):
         spark.sql("INSERT INTO t VALUES (NULL, 'x', NULL)")
     assert deltalake.DeltaTable(sql_table).version() == 0
 
 
-def test_entry_for_an_existing_table(spark: SparkSession, path: str) -> None:
+def test_create_table_registers_an_existing_table(spark: SparkSession, path: str) -> None:
     deltalake.write_deltalake(path, pa.table({"p": ["x"], "a": [1]}), partition_by=["p"])
     spark.sql(f"CREATE TABLE existing USING deltalog LOCATION '{path}'")
     try:
@@ -94,15 +92,16 @@ def test_entry_for_an_existing_table(spark: SparkSession, path: str) -> None:
     assert deltalake.DeltaTable(path).version() == 1
 
 
-def test_create_without_columns_needs_a_table(spark: SparkSession, path: str) -> None:
+def test_create_table_without_columns_requires_a_table(spark: SparkSession, path: str) -> None:
     with pytest.raises(NotATableError, match="no columns"):
         spark.sql(f"CREATE TABLE nothing USING deltalog LOCATION '{path}'")
     assert not spark.catalog.tableExists("nothing")
 
 
-def test_managed_tables(spark: SparkSession) -> None:
+def test_managed_tables_are_created_written_and_dropped(spark: SparkSession) -> None:
     spark.sql(
-        "CREATE TABLE made USING deltalog PARTITIONED BY (p) TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 60 days') AS SELECT 1 AS a, 'x' AS p"
+        "CREATE TABLE made USING deltalog PARTITIONED BY (p) "
+        "TBLPROPERTIES ('delta.logRetentionDuration' = 'interval 60 days') AS SELECT 1 AS a, 'x' AS p"
     )
     try:
         location = (
@@ -124,7 +123,7 @@ def test_managed_tables(spark: SparkSession) -> None:
     assert not Path(location).exists()
 
 
-def test_writer_apis_by_name(spark: SparkSession) -> None:
+def test_writer_apis_accept_names(spark: SparkSession) -> None:
     try:
         spark.range(3).write.format("deltalog").saveAsTable("by_name")
         spark.range(2).write.format("deltalog").mode("append").saveAsTable("by_name")
@@ -161,7 +160,7 @@ REFUSED = [
 REFUSAL = "not supported|NOT_ENOUGH_DATA_COLUMNS|CANNOT_SAFELY_CAST"
 
 
-def test_what_is_not_supported_is_refused_and_changes_nothing(spark: SparkSession, sql_table: str) -> None:
+def test_unsupported_statements_are_refused_and_change_nothing(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
     before = everything_under(sql_table)
     for statement in REFUSED:
@@ -181,7 +180,7 @@ NAMED = {
 }
 
 
-def test_a_refusal_names_us_and_the_statement(spark: SparkSession, sql_table: str) -> None:
+def test_refusals_name_deltalog_and_the_statement(spark: SparkSession, sql_table: str) -> None:
     for statement, name in NAMED.items():
         with pytest.raises(DeltaError, match=f"{name}.* not supported yet by deltalog"):
             spark.sql(statement)
@@ -196,7 +195,7 @@ PAST_THE_LOG = [
 ]
 
 
-def test_a_session_without_enable_cannot_write_past_the_log(spark: SparkSession, sql_table: str) -> None:
+def test_sessions_without_enable_cannot_bypass_the_log(spark: SparkSession, sql_table: str) -> None:
     spark.sql("INSERT INTO t VALUES (1, 'x', DATE '2024-01-01')")
     before = everything_under(sql_table)
     other = spark.newSession()

@@ -7,7 +7,7 @@ from deltalog import NotATableError
 from deltalog.spark.tables import DeltaTable
 
 
-def test_history_and_detail(spark: SparkSession, path: str) -> None:
+def test_history_and_detail_describe_the_table(spark: SparkSession, path: str) -> None:
     spark.range(3).selectExpr("id", "string(id) AS p").write.format("deltalog").partitionBy("p").save(path)
     spark.range(1).selectExpr("id", "'z' AS p").write.format("deltalog").mode("append").save(path)
     table = DeltaTable.forPath(spark, path)
@@ -26,7 +26,7 @@ def test_history_and_detail(spark: SparkSession, path: str) -> None:
     assert detail.location.startswith("file:///")
 
 
-def test_by_name(spark: SparkSession, path: str) -> None:
+def test_tables_are_found_by_name(spark: SparkSession, path: str) -> None:
     spark.range(3).write.format("deltalog").save(path)
     assert DeltaTable.forName(spark, f"deltalog.`{path}`").toDF().count() == 3
     spark.range(2).write.format("deltalog").saveAsTable("named")
@@ -36,7 +36,7 @@ def test_by_name(spark: SparkSession, path: str) -> None:
         spark.sql("DROP TABLE named")
 
 
-def test_is_delta_table(spark: SparkSession, path: str) -> None:
+def test_is_delta_table_is_true_only_for_tables(spark: SparkSession, path: str) -> None:
     assert not DeltaTable.isDeltaTable(spark, path)
     with pytest.raises(NotATableError, match="no Delta table"):
         DeltaTable.forPath(spark, path)

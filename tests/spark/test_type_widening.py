@@ -1,7 +1,4 @@
-"""Decimals that were bytes and shorts, in Spark's own scan, wherever they stand in a column.
-
-(PROTOCOL, "Type Widening".)
-"""
+"""Decimals widened from bytes and shorts in Spark's own scan, at every nesting level (PROTOCOL, "Type Widening")."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -59,7 +56,7 @@ def rows(n: int, number: type) -> dict[str, Any]:
 
 
 def table(path: Path, spark_reads: str = "decimal(5,2)") -> str:
-    """A file of the time when they were integers, and one of decimals; in each a row of nulls."""
+    """Writes a table with a file of integers and a file of decimals. Each file has a row of nulls."""
     old = pa.schema(
         [
             ("n", pa.int32()),
@@ -95,7 +92,7 @@ def table(path: Path, spark_reads: str = "decimal(5,2)") -> str:
 
 
 @pytest.mark.parametrize("batched", ["true", "false"])
-def test_decimals_within_other_types(spark: SparkSession, tmp_path: Path, batched: str) -> None:
+def test_nested_and_top_level_decimals_are_read(spark: SparkSession, tmp_path: Path, batched: str) -> None:
     path = table(tmp_path / "t")
     wanted = sorted(pa.table(deltalog.DeltaTable(path).to_arrow()).to_pylist(), key=lambda row: row["n"])
     assert (len(wanted), wanted[2]["s"]["d"], wanted[2]["m"][0][1][0]) == (
@@ -123,6 +120,6 @@ def test_decimals_within_other_types(spark: SparkSession, tmp_path: Path, batche
         spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
 
 
-def test_too_many_digits_are_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
+def test_decimals_with_too_many_digits_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     with pytest.raises(deltalog.UnsupportedFeatureError, match=r"column plain .*typeWidening"):
         spark.read.format("deltalog").load(table(tmp_path / "t", "decimal(38,35)"))

@@ -1,6 +1,7 @@
-"""Deletion vectors as Spark's tasks read them, in Java, beside the Rust reader (PROTOCOL, "Deletion Vector Format", "Deletion Vector File Storage Format").
+"""The Java reader of deletion vectors, which Spark's tasks use, compared with the Rust reader.
 
-Whatever the bytes: the two readers find the same rows, or both refuse them.
+For any bytes, both readers find the same rows, or both refuse them. (PROTOCOL, "Deletion Vector Format", "Deletion
+Vector File Storage Format".)
 """
 
 import bisect
@@ -42,7 +43,7 @@ SHAPES: dict[str, Rows] = {
 
 
 def with_runs(found: Rows) -> bytes:
-    """A 32-bit bitmap of nothing but run containers, as writers that optimise their bitmaps have."""
+    """Returns a 32-bit bitmap of run containers only, as written by writers that optimize their bitmaps."""
     heads, bodies = b"", []
     for key in np.unique(found >> 16):
         low = found[found >> 16 == key] & 0xFFFF
@@ -66,7 +67,7 @@ def portable(found: Rows, runs: bool) -> bytes:
 
 
 def native(found: Rows, order: str) -> bytes:
-    """The format of the protocol's inline example: an empty bucket stands before the one that is used."""
+    """Returns a vector in the format of the protocol's inline example, with an empty bucket."""
     bitmaps = [vectors.bitmap(found)[16:], struct.pack("<II", 12346, 0)]
     return struct.pack(f"{order}II", MAGIC - 1, len(bitmaps)) + b"".join(
         struct.pack(f"{order}I", len(each)) + each for each in bitmaps
@@ -74,7 +75,7 @@ def native(found: Rows, order: str) -> bytes:
 
 
 class Readers:
-    """A table of one file, whose vector stands in the log; and the class of the tasks."""
+    """The two readers: a table of one file with an inline vector, read by Rust, and the Java class."""
 
     def __init__(self, spark: SparkSession, path: Path) -> None:
         self._jvm = Jvm(spark.sparkContext._gateway)
@@ -108,7 +109,7 @@ class Readers:
         return None if found.last() >= ROWS else found
 
     def agree(self, vector: bytes, cardinality: int, random: np.random.Generator) -> bool:
-        """Whether the vector is good, if both say the same of it."""
+        """Checks that both readers agree on the vector; returns whether it is valid."""
         expected, found = self.rust(vector, cardinality), self.java(vector, cardinality)
         assert (expected is None) == (found is None), (vector.hex(), cardinality)
         if expected is None:
@@ -136,7 +137,7 @@ def readers(spark: SparkSession, tmp_path: Path) -> Readers:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_every_form_and_every_damage_is_read_as_rust_reads_it(readers: Readers, shape: str) -> None:
+def test_java_and_rust_agree_on_every_form_and_damage(readers: Readers, shape: str) -> None:
     random = np.random.default_rng(len(shape))
     found = SHAPES[shape]
     forms = [portable(found, False), portable(found, True), native(found, "<"), native(found, ">")]
@@ -148,7 +149,7 @@ def test_every_form_and_every_damage_is_read_as_rust_reads_it(readers: Readers, 
         for length in (3, 11, len(vector) // 2, len(vector) - 1):
             assert not readers.agree(vector[:length], len(found), random)
         assert not readers.agree(vector + b"\0", len(found), random)
-        # Most of what can be wrong stands at the start.
+        # Most of the structure is at the start.
         for at in [
             *random.integers(0, min(len(vector), 60), 12).tolist(),
             *random.integers(0, len(vector), 5).tolist(),
@@ -157,10 +158,10 @@ def test_every_form_and_every_damage_is_read_as_rust_reads_it(readers: Readers, 
             damaged[at] ^= 1 << random.integers(0, 8)
             good += readers.agree(bytes(damaged), len(found), random)
     if shape != "one":
-        assert good > 0  # a value may become another one
+        assert good > 0  # A changed value may still be valid.
 
 
-def test_keys_beyond_32_bits(readers: Readers) -> None:
+def test_row_numbers_beyond_32_bits_are_read(readers: Readers) -> None:
     low, high = vectors.bitmap(rows([3]))[16:], vectors.bitmap(rows([9]))[16:]
 
     def vector(*keys: int) -> bytes:
@@ -193,11 +194,11 @@ def table(tmp_path: Path) -> Path:
 
 
 def read(spark: SparkSession, path: Path) -> list[int]:
-    """With a check that Rust has the same answer, or error."""
+    """Reads the table with Spark, and checks that Rust has the same result or error."""
     try:
         found = spark.read.format("deltalog").load(str(path)).collect()
     except deltalog.DeltaError as error:
-        # What Spark raises is of a class that is PySpark's as well.
+        # The class of Spark's error is also a class of PySpark.
         kind = getattr(type(error), "_plain", type(error))
         with pytest.raises(kind, match=re.escape(str(error.path))):
             deltalog.DeltaTable(str(path)).to_arrow()
@@ -209,7 +210,7 @@ def read(spark: SparkSession, path: Path) -> list[int]:
     return numbers
 
 
-def test_a_row_beyond_the_end_of_the_file_is_an_error(spark: SparkSession, table: Path) -> None:
+def test_rows_beyond_the_end_of_the_file_are_refused(spark: SparkSession, table: Path) -> None:
     [last, beyond] = vectors.write(table, [rows([5, 999]), rows([5, 1000])])
     write_log(table, last)
     assert len(read(spark, table)) == 998
@@ -222,7 +223,7 @@ def test_a_row_beyond_the_end_of_the_file_is_an_error(spark: SparkSession, table
     assert caught.value.hint
 
 
-def test_damage_of_a_file_of_vectors(spark: SparkSession, table: Path) -> None:
+def test_damaged_vector_files_are_reported(spark: SparkSession, table: Path) -> None:
     """PROTOCOL, "Deletion Vector File Storage Format"."""
     [_, good] = vectors.write(table, [rows(range(0, 1000, 7)), rows([1, 500])])
     file = next(table.glob("*.bin"))

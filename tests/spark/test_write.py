@@ -1,7 +1,4 @@
-"""Writing by DataFrame:
-
-modes, fit to the table, exact partition values, and nothing committed when anything fails.
-"""
+"""Writes of DataFrames: modes, conversion to the table's schema, partition values, and failures."""
 
 import datetime
 import decimal
@@ -37,7 +34,7 @@ def content(path: str) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
 
 
-def test_save_modes(spark: SparkSession, path: str) -> None:
+def test_save_modes_behave_as_in_spark(spark: SparkSession, path: str) -> None:
     data = spark.createDataFrame([(1, "x", 1.5), (2, None, 2.5)], SCHEMA)
     data.write.format("deltalog").partitionBy("p").save(path)
     assert content(path) == [(1, "x", 1.5), (2, None, 2.5)]
@@ -53,7 +50,7 @@ def test_save_modes(spark: SparkSession, path: str) -> None:
     assert versions(path) == [0, 1, 2]
 
 
-def test_a_new_table_takes_the_order_of_the_data_and_is_nullable(spark: SparkSession, path: str) -> None:
+def test_new_tables_have_the_datas_column_order_and_are_nullable(spark: SparkSession, path: str) -> None:
     spark.range(1).select("id", sf.lit("x").alias("p"), sf.lit(1).alias("z")).write.format(
         "deltalog"
     ).partitionBy("p").save(path)
@@ -68,7 +65,7 @@ def test_columns_are_matched_by_name_and_missing_ones_are_null(spark: SparkSessi
     assert content(path) == [(1, "x", 1.5), (2, None, 2.5)]
 
 
-def test_types_are_widened_as_sparks_store_assignment_does(spark: SparkSession, path: str) -> None:
+def test_types_are_cast_by_sparks_store_assignment(spark: SparkSession, path: str) -> None:
     spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").save(path)
     spark.sql("SELECT 2L AS a, 'y' AS p, CAST(2 AS FLOAT) AS v").write.format("deltalog").mode("append").save(
         path
@@ -87,7 +84,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_refused_before_any_file_is_written(spark: SparkSession, path: str, case: str) -> None:
+def test_invalid_writes_are_refused_before_any_file_is_written(spark: SparkSession, path: str, case: str) -> None:
     query, options, message = REFUSED[case]
     spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").partitionBy("p").save(path)
     before = sorted(Path(path).rglob("*"))
@@ -100,20 +97,20 @@ def test_refused_before_any_file_is_written(spark: SparkSession, path: str, case
 
 
 @pytest.mark.parametrize("column", ["NULL", "INTERVAL '1' DAY", "INTERVAL '1' MONTH"])
-def test_types_without_a_place_in_delta_are_refused(spark: SparkSession, path: str, column: str) -> None:
+def test_types_that_delta_lacks_are_refused(spark: SparkSession, path: str, column: str) -> None:
     with pytest.raises((SchemaMismatchError, AnalysisException), match=r"void|UNSUPPORTED_DATA_TYPE"):
         spark.sql(f"SELECT 1 AS a, {column} AS c").write.format("deltalog").save(path)
     assert not data_files(path)
     assert versions(path) == []
 
 
-def test_all_columns_as_partition_columns(spark: SparkSession, path: str) -> None:
+def test_tables_with_only_partition_columns_are_refused(spark: SparkSession, path: str) -> None:
     with pytest.raises((DeltaError, AnalysisException), match="partition columns"):
         spark.sql("SELECT 'x' AS p").write.format("deltalog").partitionBy("p").save(path)
     assert versions(path) == []
 
 
-def test_a_failing_job_leaves_no_commit_and_no_file(spark: SparkSession, path: str) -> None:
+def test_failing_jobs_leave_neither_commits_nor_files(spark: SparkSession, path: str) -> None:
     spark.range(2).write.format("deltalog").save(path)
     before = data_files(path)
     failing = spark.range(100, numPartitions=2).select(
@@ -128,7 +125,7 @@ def test_a_failing_job_leaves_no_commit_and_no_file(spark: SparkSession, path: s
     assert data_files(path) == before
 
 
-def test_overflow_and_null_fail_the_job(spark: SparkSession, path: str) -> None:
+def test_overflows_and_nulls_fail_the_job(spark: SparkSession, path: str) -> None:
     spark.sql(f"CREATE TABLE not_null (a INT NOT NULL, s STRING) USING deltalog LOCATION '{path}'")
     try:
         for query, words in (
@@ -159,8 +156,7 @@ VALUES: dict[str, list[Any]] = {
         decimal.Decimal("-0.000000000000000001"),
     ],
     "date": [datetime.date(1, 1, 1), datetime.date(1970, 1, 1), datetime.date(9999, 12, 31)],
-    # The second hour that 2024-11-03 01:30 has in New York, the session's time zone, and a microsecond before
-    # the epoch.
+    # The two moments of 2024-11-03 01:30 in New York, the session's time zone, and a microsecond before the epoch.
     "timestamp": [
         "2024-11-03T05:30:00.000001Z",
         "2024-11-03T06:30:00.000001Z",
@@ -179,9 +175,9 @@ VALUES: dict[str, list[Any]] = {
 def test_partition_values_are_exact_and_independent_of_the_time_zone(
     spark: SparkSession, path: str, kinds: list[str]
 ) -> None:
-    """PROTOCOL.md, "Partition Value Serialization":
+    """PROTOCOL.md, "Partition Value Serialization".
 
-    a partition column of each type; a row and so a file for each value, one for nulls.
+    There is a partition column of each type, and one row, and therefore one file, for each value and for nulls.
     """
     longest = max(len(VALUES[kind]) for kind in kinds)
     lines = [
@@ -202,13 +198,12 @@ def test_partition_values_are_exact_and_independent_of_the_time_zone(
     )
     both = found.join(data.withColumnsRenamed({name: f"wanted_{name}" for name in names}), "n")
     assert both.where(" AND ".join(f"{name} <=> wanted_{name}" for name in names)).count() == longest + 1
-    if kinds != [
-        "decimal(38,18)"
-    ]:  # the independent reader fails on negative decimals with a fraction of leading zeros
+    # The independent reader fails on negative decimals whose fraction has leading zeros.
+    if kinds != ["decimal(38,18)"]:
         assert deltalake.DeltaTable(path).to_pyarrow_table().num_rows == longest + 1
 
 
-def test_timestamps_are_written_as_microseconds_whatever_the_session_says(
+def test_timestamps_are_always_written_as_microseconds(
     spark: SparkSession, path: str
 ) -> None:
     import pyarrow.parquet as pq
@@ -222,13 +217,13 @@ def test_timestamps_are_written_as_microseconds_whatever_the_session_says(
     assert column.is_stats_set
 
 
-def test_an_empty_dataframe_makes_a_table(spark: SparkSession, path: str) -> None:
+def test_empty_dataframes_create_tables(spark: SparkSession, path: str) -> None:
     spark.createDataFrame([], SCHEMA).write.format("deltalog").save(path)
     assert versions(path) == [0]
     assert spark.read.format("deltalog").load(path).collect() == []
 
 
-def test_overwrite_of_the_table_that_is_read(spark: SparkSession, path: str) -> None:
+def test_overwrites_may_read_the_same_table(spark: SparkSession, path: str) -> None:
     spark.range(10).write.format("deltalog").save(path)
     spark.read.format("deltalog").load(path).where("id < 3").write.format("deltalog").mode("overwrite").save(
         path
@@ -236,8 +231,8 @@ def test_overwrite_of_the_table_that_is_read(spark: SparkSession, path: str) -> 
     assert content(path) == [(0,), (1,), (2,)]
 
 
-def test_a_path_is_not_an_url(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark's paths are not escaped: a percent sign is a percent sign."""
+def test_paths_are_not_urls(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark's paths are not escaped, so a percent sign is an ordinary character."""
     path = str(tmp_path / "50%25 of it")
     spark.range(3).selectExpr("id", "'%41' AS p").write.format("deltalog").partitionBy("p").save(path)
     assert Path(path, "_delta_log").is_dir()

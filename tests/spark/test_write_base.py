@@ -1,4 +1,4 @@
-"""An overwrite is based on the version that its data was read at: commits in between are never lost."""
+"""An overwrite is based on the version from which its data was read, so later commits are never lost."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +27,7 @@ def overwrite(data: DataFrame, path: str) -> None:
 
 @pytest.fixture
 def table(spark: SparkSession, path: str) -> Iterator[str]:
-    """The table `based` at `path` with the ids 0 to 2."""
+    """The path of the table `based` with the ids 0 to 2."""
     spark.range(3).write.format("deltalog").option("path", path).saveAsTable("based")
     yield path
     spark.sql("DROP TABLE based")
@@ -39,7 +39,7 @@ def of_view(spark: SparkSession, path: str) -> DataFrame:
     read(spark, path).createOrReplaceTempView("old_rows")
     spark.sql("CREATE OR REPLACE TEMP VIEW outer_rows AS SELECT id FROM old_rows WHERE id > 0")
     frame = spark.table("outer_rows")
-    frame.schema  # noqa: B018 (has the plan analyzed)
+    frame.schema  # noqa: B018 (analyzes the plan)
     return frame
 
 
@@ -53,7 +53,7 @@ def of_self_join(spark: SparkSession, path: str) -> DataFrame:
     return read(spark, path).alias("a").join(read(spark, path).alias("b"), "id")
 
 
-# Each reads the table now; what it reads stays at this version.
+# Each creates a DataFrame that stays at the current version of the table.
 PLANS: dict[str, Callable[[SparkSession, str], DataFrame]] = {
     "filter": lambda spark, path: read(spark, path).where("id > 0"),
     "name": lambda spark, path: spark.table("based").where("id > 0"),
@@ -86,7 +86,7 @@ def link_to(path: str) -> str:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_an_overwrite_replaces_the_version_that_was_read(spark: SparkSession, table: str, plan: str) -> None:
+def test_overwrites_conflict_with_commits_after_the_version_read(spark: SparkSession, table: str, plan: str) -> None:
     old = PLANS[plan](spark, table)
     spark.range(100, 101).write.format("deltalog").mode("append").save(table)
     with pytest.raises(CommitConflictError):
@@ -98,7 +98,7 @@ def test_an_overwrite_replaces_the_version_that_was_read(spark: SparkSession, ta
     assert ids(table) == wanted
 
 
-def test_every_way_of_overwriting_has_the_base(spark: SparkSession, table: str) -> None:
+def test_every_api_for_overwriting_checks_the_base(spark: SparkSession, table: str) -> None:
     old = read(spark, table).where("id > 0")
     old.createOrReplaceTempView("old_rows")
     spark.range(100, 101).write.format("deltalog").mode("append").save(table)
@@ -119,7 +119,7 @@ def test_every_way_of_overwriting_has_the_base(spark: SparkSession, table: str) 
     assert ids(table) == [2, 2, 100]
 
 
-def test_the_oldest_version_of_the_plan_counts(spark: SparkSession, table: str) -> None:
+def test_the_oldest_version_in_the_plan_is_the_base(spark: SparkSession, table: str) -> None:
     old = read(spark, table)
     spark.range(100, 101).write.format("deltalog").mode("append").save(table)
     both = read(spark, table).unionByName(old)
@@ -128,10 +128,10 @@ def test_the_oldest_version_of_the_plan_counts(spark: SparkSession, table: str) 
     assert ids(table) == [0, 1, 2, 100]
 
 
-def test_rows_of_other_tables_and_of_versions_asked_for_say_nothing(
+def test_other_tables_and_explicit_versions_are_not_the_base(
     spark: SparkSession, table: str, tmp_path: Path
 ) -> None:
-    """Overwriting a table with a version asked for by name is how it is restored."""
+    """Overwriting a table with an explicitly requested version restores it."""
     other = str(tmp_path / "other")
     spark.range(7, 8).write.format("deltalog").save(other)
     rows = read(spark, other)
@@ -145,7 +145,7 @@ def test_rows_of_other_tables_and_of_versions_asked_for_say_nothing(
     assert ids(table) == [0, 1, 2, 100]
 
 
-def test_a_table_made_anew_is_not_what_was_read(spark: SparkSession, table: str, tmp_path: Path) -> None:
+def test_overwrites_conflict_with_a_recreated_table(spark: SparkSession, table: str, tmp_path: Path) -> None:
     old = read(spark, table)
     Path(table).rename(tmp_path / "moved away")
     spark.range(50, 52).write.format("deltalog").save(table)
@@ -154,8 +154,8 @@ def test_a_table_made_anew_is_not_what_was_read(spark: SparkSession, table: str,
     assert ids(table) == [50, 51]
 
 
-def test_two_writers_and_an_overwrite(spark: SparkSession, table: str) -> None:
-    """Each writer either has its rows in the table, or an error that says that it has not."""
+def test_concurrent_appends_survive_overwrites(spark: SparkSession, table: str) -> None:
+    """Each write is either in the table or fails with an error."""
     start = Barrier(3)
 
     def append(first: int) -> None:
