@@ -12,7 +12,7 @@ use arrow::compute::filter_record_batch;
 use super::columns::FileColumns;
 use crate::error::{Error, Result};
 
-/// Decides for each row of a batch whether the file may be wanted.
+/// A function that decides for each row of a batch whether to keep the file.
 pub type Keep = dyn Fn(&RecordBatch) -> Result<BooleanArray> + Send + Sync;
 
 /// A filter on files by some of their columns.

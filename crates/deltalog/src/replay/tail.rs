@@ -100,7 +100,7 @@ impl Tail {
         taken.filter_map(Result::transpose).map(|batch| with_columns(&batch?, remove_fields()))
     }
 
-    /// Returns whether `commit` is reconciled in itself: it has no two actions for one file.
+    /// Returns whether `commit` is reconciled, which means that it has at most one action per file.
     pub(super) fn is_reconciled(commit: &Arc<Commit>, resolver: &PathResolver) -> Result<bool> {
         let tail = Self::reconcile([commit], resolver)?;
         let is_whole = |rows: &Rows, batch: &RecordBatch| matches!(rows, Rows::All) || batch.num_rows() == 0;
@@ -170,8 +170,8 @@ impl FileReplay {
         Self { storage, tail, next: 0, request, checkpoint }
     }
 
-    /// Returns what to read from the checkpoint to answer `request`: also the columns of the key, if there
-    /// are commits to reconcile with.
+    /// Returns the request for the checkpoint. It includes the columns of the key if there are commits to
+    /// reconcile with.
     pub(crate) fn request_for(tail: &Tail, request: &AddRequest) -> AddRequest {
         let columns = if tail.is_empty() {
             request.columns
@@ -181,7 +181,7 @@ impl FileReplay {
         AddRequest { columns, ..request.clone() }
     }
 
-    /// Returns the number of files before the filters so far; see [`AddRequest::looked_at`].
+    /// Returns the number of files considered so far, before the filters. See [`AddRequest::looked_at`].
     pub fn looked_at(&self) -> u64 {
         self.request.looked_at.load(Ordering::Relaxed)
     }

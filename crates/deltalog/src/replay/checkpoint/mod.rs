@@ -134,8 +134,7 @@ impl Checkpoint {
             return Ok(kinds.iter().flat_map(|kind| kind.of(json)).collect());
         }
         let mut actions = Vec::new();
-        // Protocol and metadata are in a single file of a multi-part checkpoint, mostly the first or the
-        // last.
+        // Protocol and metadata are in one file of a multi-part checkpoint, usually the first or the last.
         for kind in kinds {
             let (column, required) = kind.column();
             let is_single = matches!(kind, TableAction::Protocol | TableAction::Metadata);

@@ -1,9 +1,10 @@
 //! A Parquet file of a checkpoint: its footer, and the rows of one kind of action. Protocol: "Checkpoint
 //! Schema".
 //!
-//! - Only the requested leaf columns are decoded. The file's own schema determines which ones exist; their
-//!   positions mean nothing.
-//! - A row group without rows of the requested action is not read; the statistics of a required field tell.
+//! - Only the requested leaf columns are decoded. They are found by their paths in the file's schema, not by
+//!   position.
+//! - A row group is not read if the statistics of a required field show that it has no rows of the requested
+//!   action.
 //! - A damaged file is an error, even if it makes the decoder panic.
 
 use std::ops::Range;

@@ -5,8 +5,8 @@
 //!               └───> worker ──(2 batches)──┴──> the caller drains the channels in order
 //! ```
 //!
-//! - As long as no rows were returned, a damaged checkpoint is replaced by the state it stands for. After
-//!   that it is an error, and the next reader starts from the replacement.
+//! - Before any rows are returned, a damaged checkpoint is replaced by the state of its version. After that,
+//!   damage is an error, and the next reader starts from the replacement.
 //! - Memory is bounded by the number of workers: each has at most two waiting batches.
 //! - The end is signaled explicitly: a lost thread is an error, not the end of the rows.
 
@@ -42,7 +42,7 @@ pub struct CheckpointReader {
     checkpoint: Arc<Checkpoint>,
     kind: Kind,
     state: Source,
-    has_handed_out: bool,
+    has_returned_rows: bool,
 }
 
 #[derive(Clone)]
@@ -85,7 +85,7 @@ impl CheckpointReader {
     }
 
     fn of(checkpoint: &Arc<Checkpoint>, kind: Kind) -> Self {
-        Self { checkpoint: Arc::clone(checkpoint), kind, state: Source::New, has_handed_out: false }
+        Self { checkpoint: Arc::clone(checkpoint), kind, state: Source::New, has_returned_rows: false }
     }
 
     fn next_batch(&mut self) -> Result<Option<RecordBatch>> {
@@ -110,7 +110,7 @@ impl CheckpointReader {
             };
             match next {
                 Ok(Some(batch)) => {
-                    self.has_handed_out = true;
+                    self.has_returned_rows = true;
                     return Ok(Some(batch));
                 }
                 Ok(None) => {}
@@ -122,7 +122,7 @@ impl CheckpointReader {
     /// Continues with the replacement of the checkpoint, if that is still possible.
     fn recover(&mut self, error: Error) -> Result<()> {
         self.state = Source::Done;
-        if !self.has_handed_out {
+        if !self.has_returned_rows {
             let state = self.checkpoint.replace(error)?;
             self.state = Source::Replacement(self.kind.of(&state)?);
             return Ok(());

@@ -221,8 +221,8 @@ enum Form {
 /// The way in which columns are read from a row group.
 struct Decoding {
     columns: Columns,
-    /// A column that is read to tell whether a row has the action at all: the path, which every action has,
-    /// or any other column if the struct's own nulls tell.
+    /// A column that is read to determine whether a row has the action: the path, which every action has, or
+    /// any other column if the nulls of the struct show this.
     marker: &'static str,
     stats: Form,
     partitions_as_text: bool,
