@@ -243,10 +243,11 @@ class DeltaTable:
     def commit_actions(self, start: int, end: int | None = None) -> _internal.ArrowStream:
         """Returns the actions of the versions `start` to `end`, both included, as an Arrow stream.
 
-        `end` is this version if it is None. There is one row per action, in the order of the log. Columns: `version`, `timestamp` (when it was committed), `action` (its name in the log, such as
-        `add`), for file actions `path` (as in `files`), `size`, `partition_values` (a map of text),
-        `data_change`, `modification_time` (for a `remove`, when the file was removed) and `deletion_vector`
-        (its unique id), and `json`: the action's content as it stands in the log.
+        If `end` is None, it is this version. There is one row per action, in the order of the log. The columns are
+        `version`, `timestamp` (when the version was committed), `action` (its name in the log, such as `add`),
+        and `json` (the action's content as in the log). File actions also have `path` (as in `files`), `size`,
+        `partition_values` (a map of strings), `data_change`, `modification_time` (for a `remove`, when the file
+        was removed) and `deletion_vector` (its unique id).
 
         Raises:
             VersionNotFoundError: a commit was cleaned up, or is not there yet; the message lists the readable
@@ -447,7 +448,7 @@ class DeltaTable:
         predicate: Filter | None = None,
         allow_out_of_range: bool = False,
     ) -> _internal.ArrowStream:
-        """Returns the change data feed as an Arrow stream: rows inserted, updated and deleted, in the order of versions.
+        """Returns the change data feed as an Arrow stream: inserted, updated and deleted rows, in order of versions.
 
         Rows have the table's columns as of the last version of the range, then `_change_type` (`insert`,
         `delete`, `update_preimage`, `update_postimage`), `_commit_version` and `_commit_timestamp`.

@@ -62,7 +62,10 @@ def write_deltalake(
     """
     if not hasattr(data, "__arrow_c_stream__"):
         kind = type(data).__name__
-        message = f"data of the type {kind} cannot be written: it has no __arrow_c_stream__; pass a pyarrow table, a polars or pandas 3 frame, or alike"
+        message = (
+            f"data of the type {kind} cannot be written: it has no __arrow_c_stream__; pass a pyarrow table, "
+            "a polars or pandas 3 frame, or similar data"
+        )
         raise InvalidArgumentError(message)
     if isinstance(table_or_uri, DeltaTable):
         uri, base = table_or_uri.table_uri, table_or_uri._snapshot

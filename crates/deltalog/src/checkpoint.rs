@@ -71,7 +71,12 @@ pub(crate) fn after_commit(
         Error::new(ErrorKind::Unavailable, format!("writing the checkpoint panicked with '{panic}'"))
     });
     if let Err(error) = written {
-        tracing::warn!(table = storage.url(), version, %error, "the commit stands, but its checkpoint could not be written");
+        tracing::warn!(
+            table = storage.url(),
+            version,
+            %error,
+            "the commit succeeded, but its checkpoint could not be written"
+        );
     }
 }
 

@@ -277,7 +277,8 @@ mod tests {
             .with_hint("restore the file");
         assert_eq!(
             error.to_string(),
-            "line is not JSON (table file:///t, version 7, file _delta_log/00000000000000000007.json, line 3): unexpected end; restore the file"
+            "line is not JSON (table file:///t, version 7, file _delta_log/00000000000000000007.json, line 3): \
+             unexpected end; restore the file"
         );
         assert_eq!(error.kind(), ErrorKind::CorruptLog);
     }

@@ -19,7 +19,9 @@ pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Opti
     }
     let path = path(segment);
     let Some(bytes) = storage.get(&path)? else { return Ok(None) };
-    let warn = |error: &crate::Error| tracing::warn!(table = storage.url(), file = path, %error, "a checksum file is passed over");
+    let warn = |error: &crate::Error| {
+        tracing::warn!(table = storage.url(), file = path, %error, "an invalid checksum file is ignored");
+    };
     Ok(VersionChecksum::parse(&bytes).inspect_err(warn).ok())
 }
 
@@ -40,7 +42,7 @@ pub(super) fn believable(storage: &Storage, state: &State, checksum: &VersionChe
         tracing::warn!(
             table = storage.url(),
             file,
-            "a checksum file is passed over: it does not belong to the commit of its version"
+            "a checksum file is ignored: it does not belong to the commit of its version"
         );
     }
     !is_foreign
