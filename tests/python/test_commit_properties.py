@@ -47,7 +47,11 @@ def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
         (CommitProperties({"txnId": "mine"}), deltalog.InvalidArgumentError, "'txnId' is set by the commit"),
         (CommitProperties({"timestamp": 1}), deltalog.InvalidArgumentError, "'timestamp' is set by"),
         (CommitProperties({"readVersion": 0}), deltalog.InvalidArgumentError, "'readVersion' is set by"),
-        (CommitProperties({"userMetadata": 1}), deltalog.InvalidArgumentError, "'userMetadata' must be a string"),
+        (
+            CommitProperties({"userMetadata": 1}),
+            deltalog.InvalidArgumentError,
+            "'userMetadata' must be a string",
+        ),
         (CommitProperties({"x": float("nan")}), deltalog.InvalidArgumentError, "no JSON form"),
         (CommitProperties({"x": object()}), deltalog.InvalidArgumentError, "no JSON form"),
         (CommitProperties({1: "x"}), deltalog.InvalidArgumentError, "a key of custom_metadata"),  # type: ignore[dict-item]

@@ -178,7 +178,9 @@ def test_missing_and_damaged_vectors_are_reported(
     file.unlink()
     frame = spark.read.format("deltalog").load(str(copy))
     frame.explain()
-    assert re.search(r"\[v0, (\d+) of \1 files, file:/", capsys.readouterr().out), "planning does not read vectors"
+    assert re.search(r"\[v0, (\d+) of \1 files, file:/", capsys.readouterr().out), (
+        "planning does not read vectors"
+    )
     with pytest.raises(deltalog.MissingFileError, match="deletion vector"):
         frame.collect()
 

@@ -33,7 +33,10 @@ WRONG: dict[str, tuple[type[own.DeltaError], Callable[[SparkSession, str], Any]]
         lambda spark, path: spark.read.format("deltalog").load(path + " 2"),
     ),
     "name without a table": (own.NotATableError, lambda spark, path: spark.table(f"deltalog.`{path} 2`")),
-    "forPath without a table": (own.NotATableError, lambda spark, path: DeltaTable.forPath(spark, path + " 2")),
+    "forPath without a table": (
+        own.NotATableError,
+        lambda spark, path: DeltaTable.forPath(spark, path + " 2"),
+    ),
     "version": (
         own.VersionNotFoundError,
         lambda spark, path: spark.read.format("deltalog").option("versionAsOf", 7).load(path),
@@ -72,7 +75,9 @@ def test_wrong_calls_raise_analysis_exceptions(spark: SparkSession, path: str, n
         call(spark, path)
 
 
-def test_damaged_tables_raise_pyspark_exceptions_but_no_analysis_exceptions(spark: SparkSession, path: str) -> None:
+def test_damaged_tables_raise_pyspark_exceptions_but_no_analysis_exceptions(
+    spark: SparkSession, path: str
+) -> None:
     spark.range(2).write.format("deltalog").save(path)
     Path(path, "_delta_log", f"{0:020}.json").write_text("{damaged")
     with pytest.raises(own.CorruptLogError) as caught:

@@ -87,9 +87,7 @@ def test_the_java_package_contains_the_version(spark: SparkSession) -> None:
     assert strategy.getClass().getName() == f"{classes.PACKAGE}.DeltalogStrategy"
 
 
-def test_classes_of_another_version_are_refused(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_classes_of_another_version_are_refused(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(classes, "stamp", lambda: "0.0.1 (other sources)")
     with pytest.raises(DeltaError, match=r"0\.0\.1.*restart"):
         deltalog.spark.enable(spark.newSession())

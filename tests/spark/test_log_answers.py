@@ -108,7 +108,9 @@ def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -
         found = spark.sql(query)
         rows, schema = sorted(map(str, found.collect())), found.schema
     from_log = any("the log answers" in message for message in caplog.messages)
-    assert from_log != any("may contain" in message for message in caplog.messages), "either the log or a scan"
+    assert from_log != any("may contain" in message for message in caplog.messages), (
+        "either the log or a scan"
+    )
     spark.conf.set(EXCLUDED_RULES, RULE)
     try:
         caplog.clear()
@@ -122,8 +124,10 @@ def answers(spark: SparkSession, query: str, caplog: pytest.LogCaptureFixture) -
 
 
 FROM_LOG = [
-    "SELECT count(*), count(1), count(month), count(zone, month), count(DISTINCT zone), min(month), max(zone) "
-    "FROM counted",
+    (
+        "SELECT count(*), count(1), count(month), count(zone, month), count(DISTINCT zone), min(month), max(zone) "
+        "FROM counted"
+    ),
     "SELECT month, count(*) + 1, max(zone) FROM counted GROUP BY month",
     "SELECT DISTINCT zone FROM counted",
     "SELECT count(*) FROM counted WHERE month = DATE '2024-02-01' OR zone IS NULL",
@@ -196,7 +200,9 @@ def test_the_log_answers_for_tables_without_partitions_or_rows(
     assert spark.table("counted").count() == 3
 
 
-def test_change_data_feeds_are_scanned(spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_change_data_feeds_are_scanned(
+    spark: SparkSession, path: str, caplog: pytest.LogCaptureFixture
+) -> None:
     deltalog.DeltaTable.create(
         path, pa.schema([("id", pa.int64())]), configuration={"delta.enableChangeDataFeed": "true"}
     )

@@ -53,9 +53,7 @@ def read(spark: SparkSession, path: str, **options: str) -> DataFrame:
     return spark.read.format("deltalog").options(**options).load(path)
 
 
-def test_outside_files_are_read_only_below_allowed_roots(
-    spark: SparkSession, clone: tuple[str, str]
-) -> None:
+def test_outside_files_are_read_only_below_allowed_roots(spark: SparkSession, clone: tuple[str, str]) -> None:
     path, source = clone
     for options in ({}, {"allowedRoots": path + "2"}, {"allowedRoots": source + "/p=y"}):
         with pytest.raises(deltalog.UnsupportedFeatureError, match="outside the table"):

@@ -229,9 +229,7 @@ def ignoring_missing_files(spark: SparkSession) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("ignoring_missing_files")
-def test_every_action_reports_a_missing_file(
-    spark: SparkSession, table: str, tmp_path: Path
-) -> None:
+def test_every_action_reports_a_missing_file(spark: SparkSession, table: str, tmp_path: Path) -> None:
     """Other tables and versions were planned before, and some are planned again in the same query.
 
     Spark copies a relation for the second reference to a name.
@@ -299,9 +297,7 @@ def test_legacy_sessions_do_not_shift_dates_of_other_writers(
 
 
 @pytest.mark.parametrize("kind", ["INT96", "TIMESTAMP_MICROS"])
-def test_files_marked_as_legacy_are_rebased(
-    spark: SparkSession, path: str, kind: str
-) -> None:
+def test_files_marked_as_legacy_are_rebased(spark: SparkSession, path: str, kind: str) -> None:
     """Files written in LEGACY mode have `org.apache.spark.legacyDateTime` or `legacyINT96` in their footer."""
     settings = {
         "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",

@@ -127,7 +127,9 @@ ODD_PATHS = ["%41", "a#b", "a:b", "ü 🙂", "a+b&c?d=e", "p=1", "[a]{b}", "it's
 
 
 @pytest.mark.parametrize("name", ODD_PATHS)
-def test_tables_with_unusual_paths_are_read_and_written(spark: SparkSession, tmp_path: Path, name: str) -> None:
+def test_tables_with_unusual_paths_are_read_and_written(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
     path = str(tmp_path / name / "t")
     spark.sql("SELECT 1L AS n, 'a/%41 b#:🙂' AS p").write.format("deltalog").partitionBy("p").save(path)
     assert Path(path, "_delta_log", "00000000000000000000.json").is_file()

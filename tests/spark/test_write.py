@@ -84,7 +84,9 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_invalid_writes_are_refused_before_any_file_is_written(spark: SparkSession, path: str, case: str) -> None:
+def test_invalid_writes_are_refused_before_any_file_is_written(
+    spark: SparkSession, path: str, case: str
+) -> None:
     query, options, message = REFUSED[case]
     spark.createDataFrame([(1, "x", 1.5)], SCHEMA).write.format("deltalog").partitionBy("p").save(path)
     before = sorted(Path(path).rglob("*"))
@@ -203,9 +205,7 @@ def test_partition_values_are_exact_and_independent_of_the_time_zone(
         assert deltalake.DeltaTable(path).to_pyarrow_table().num_rows == longest + 1
 
 
-def test_timestamps_are_always_written_as_microseconds(
-    spark: SparkSession, path: str
-) -> None:
+def test_timestamps_are_always_written_as_microseconds(spark: SparkSession, path: str) -> None:
     import pyarrow.parquet as pq
 
     name = "spark.sql.parquet.outputTimestampType"

@@ -86,7 +86,9 @@ def link_to(path: str) -> str:
 
 
 @pytest.mark.parametrize("plan", PLANS)
-def test_overwrites_conflict_with_commits_after_the_version_read(spark: SparkSession, table: str, plan: str) -> None:
+def test_overwrites_conflict_with_commits_after_the_version_read(
+    spark: SparkSession, table: str, plan: str
+) -> None:
     old = PLANS[plan](spark, table)
     spark.range(100, 101).write.format("deltalog").mode("append").save(table)
     with pytest.raises(CommitConflictError):

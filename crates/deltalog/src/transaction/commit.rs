@@ -217,9 +217,7 @@ fn read_bytes(storage: &Storage, version: u64) -> Result<Option<Bytes>> {
     loop {
         match storage.get(&path) {
             Ok(bytes) => return Ok(bytes),
-            Err(error)
-                if attempt + 1 >= MAX_READS || error.kind() == ErrorKind::PermissionDenied =>
-            {
+            Err(error) if attempt + 1 >= MAX_READS || error.kind() == ErrorKind::PermissionDenied => {
                 return Err(error.at_version(version));
             }
             Err(_) => std::thread::sleep(backoff(attempt)),

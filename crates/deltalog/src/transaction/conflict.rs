@@ -75,7 +75,9 @@ impl Conflict {
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.reason {
-            ConflictReason::TableCreated => f.write_str("another writer has created the table in the meantime"),
+            ConflictReason::TableCreated => {
+                f.write_str("another writer has created the table in the meantime")
+            }
             ConflictReason::TableReplaced => {
                 f.write_str("the table was dropped, or dropped and created again, since it was read")
             }

@@ -102,7 +102,9 @@ impl Operation {
                 .with_hint("use another name"));
             }
             if TEXTS.contains(&name.as_str()) && !value.is_string() {
-                return Err(Error::invalid_argument(format!("the field '{name}' must be a string, not {value}")));
+                return Err(Error::invalid_argument(format!(
+                    "the field '{name}' must be a string, not {value}"
+                )));
             }
             match value {
                 Value::String(text) if name == "userMetadata" => {

@@ -42,11 +42,8 @@ fn step() -> impl Strategy<Value = Step> {
         Just(Some(WEEK_MS)),
         Just(Some(WEEK_MS - 1))
     ];
-    let retentions = prop_oneof![
-        Just(None),
-        Just(Some("interval 1 hour")),
-        Just(Some("interval 1 fortnight"))
-    ];
+    let retentions =
+        prop_oneof![Just(None), Just(Some("interval 1 hour")), Just(Some("interval 1 fortnight"))];
     let remove = |((name, spelling, vector), age_ms)| Step::Remove { name, spelling, vector, age_ms };
     prop_oneof![
         6 => file().prop_map(|(name, spelling, vector)| Step::Add { name, spelling, vector }),
@@ -92,17 +89,24 @@ impl Step {
                 }
                 json!({"remove": with_vector(fields, *vector)})
             }
-            Self::Application(app, version) => json!({"txn": {"appId": format!("app{app}"), "version": version}}),
+            Self::Application(app, version) => {
+                json!({"txn": {"appId": format!("app{app}"), "version": version}})
+            }
             Self::Domain(domain, removed) => {
                 let domain = format!("domain{domain}");
-                let fields = json!({"domain": domain, "configuration": serial.to_string(), "removed": removed});
+                let fields =
+                    json!({"domain": domain, "configuration": serial.to_string(), "removed": removed});
                 json!({"domainMetadata": fields})
             }
             Self::Retention(None) => return metadata_line(&BTreeMap::new()),
             Self::Retention(Some(text)) => {
-                return metadata_line(&[("delta.deletedFileRetentionDuration".to_owned(), (*text).to_owned())].into());
+                return metadata_line(
+                    &[("delta.deletedFileRetentionDuration".to_owned(), (*text).to_owned())].into(),
+                );
             }
-            Self::Protocol(writer) => json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": writer}}),
+            Self::Protocol(writer) => {
+                json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": writer}})
+            }
         }
         .to_string()
     }
@@ -187,7 +191,10 @@ fn tombstones(snapshot: &Snapshot) -> BTreeSet<Key> {
         );
         for row in 0..batch.num_rows() {
             let path = batch.column_by_name("path").unwrap().as_string::<i32>().value(row);
-            assert!(keys.insert((name_of(path), deletion_vector(&batch, row))), "a tombstone is listed twice");
+            assert!(
+                keys.insert((name_of(path), deletion_vector(&batch, row))),
+                "a tombstone is listed twice"
+            );
         }
     }
     keys

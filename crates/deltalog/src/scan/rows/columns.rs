@@ -67,7 +67,9 @@ impl Columns {
         if self.table.fields().len() != in_files.fields().len()
             || !pairs.into_iter().all(|(a, b)| has_same_shape(a, b))
         {
-            return Err(Error::invalid_argument("the physical schema does not have the shape of the table's schema"));
+            return Err(Error::invalid_argument(
+                "the physical schema does not have the shape of the table's schema",
+            ));
         }
         self.in_files = Arc::clone(in_files);
         self.update_needed()
@@ -204,8 +206,9 @@ impl Columns {
         let nullable: Vec<_> =
             schema.fields().iter().map(|f| f.as_ref().clone().with_nullable(true)).collect();
         let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(1));
-        RecordBatch::try_new_with_options(Arc::new(Schema::new(nullable)), values, &options)
-            .map_err(|e| Error::invalid_argument("the partition values do not match the schema").with_source(e))
+        RecordBatch::try_new_with_options(Arc::new(Schema::new(nullable)), values, &options).map_err(|e| {
+            Error::invalid_argument("the partition values do not match the schema").with_source(e)
+        })
     }
 }
 

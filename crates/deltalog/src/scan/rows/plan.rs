@@ -236,9 +236,9 @@ pub(super) fn find_in_file<'a>(
 ) -> Result<Option<(&'a FieldRef, usize)>> {
     match match_in_file(fields, field) {
         NameMatch::None => Ok(None),
-        NameMatch::Many => {
-            Err(Error::corrupt_data(format!("more than one column of the file matches the name '{full_name}'")))
-        }
+        NameMatch::Many => Err(Error::corrupt_data(format!(
+            "more than one column of the file matches the name '{full_name}'"
+        ))),
         NameMatch::One(index) => {
             let before = fields.iter().take(index).map(|field| leaf_count(field.data_type())).sum();
             Ok(fields.get(index).map(|field| (field, before)))
@@ -264,5 +264,8 @@ fn pair(entries: &FieldRef) -> Option<[&FieldRef; 2]> {
 }
 
 fn unexpected(array: &ArrayRef) -> ArrowError {
-    ArrowError::SchemaError(format!("an array has the type {}, unlike in the file's schema", array.data_type()))
+    ArrowError::SchemaError(format!(
+        "an array has the type {}, unlike in the file's schema",
+        array.data_type()
+    ))
 }
