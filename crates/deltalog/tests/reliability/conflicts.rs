@@ -11,8 +11,8 @@ use crate::common::{
     write_commit,
 };
 
-/// Runs `test` twice: where the listing shows the winner, which is then found before the first put, and where the
-/// listing lags behind, so that only the put meets it.
+/// Runs `test` twice. The first time, the listing shows the commits of other writers, so they are found before the
+/// first put. The second time, the listing lags behind, so only the put finds them.
 fn found_early_and_late(test: impl Fn(&dyn Fn(&FaultyStore))) {
     test(&|_| {});
     test(&|store| (2..6).for_each(|version| store.hide(&format!("{version:020}.json"))));

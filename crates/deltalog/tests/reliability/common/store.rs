@@ -45,7 +45,7 @@ pub enum Fault {
     ExistsAfter,
     /// The request has no effect, and the answer is that permission is denied.
     Denied,
-    /// It is done, and the store says that it is not allowed.
+    /// The request takes effect, but the answer is that permission is denied.
     DeniedAfter,
 }
 
