@@ -122,7 +122,7 @@ $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel
 	.venvs/$*/bin/python -m pytest tests/spark $(SPARK_TESTS) $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: .venv/.deps ## check formatting, run clippy, ruff, mypy; warnings are errors
+lint: .venv/.deps ## check formatting and line lengths, run clippy, ruff, mypy; warnings are errors
 	cargo fmt --all --check
 	cargo fmt --manifest-path benches/kernel/Cargo.toml --check
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
@@ -130,6 +130,7 @@ lint: .venv/.deps ## check formatting, run clippy, ruff, mypy; warnings are erro
 	$(bin)/ruff format --check .
 	$(bin)/ruff check .
 	$(bin)/mypy
+	$(bin)/python scripts/line_length.py
 
 .PHONY: format
 format: .venv/.deps ## apply the formatters

@@ -98,9 +98,12 @@ class Snapshot:
         """
     @property
     def physical_schema_json(self) -> str:
-        """The schema by the names that data files, partition values and statistics have for the columns: field for field that of `schema_json`.
-        In the mode `id` each field has its id as `parquet.field.id` in its metadata, as Spark's Parquet reader takes it; no other metadata is there.
-        Without column mapping the same as the schema."""
+        """The schema with the names that columns have in data files, partition values and statistics.
+
+        Its fields correspond to those of `schema_json`. In the mode `id`, each field has its id as
+        `parquet.field.id` in its metadata, as Spark's Parquet reader expects it, and no other metadata. Without
+        column mapping, it is the same as the schema.
+        """
     @property
     def row_tracking_columns(self) -> tuple[str, str] | None:
         """The hidden columns of data files for row ids and row commit versions; None where row tracking is
@@ -181,19 +184,29 @@ class Snapshot:
     ) -> ArrowStream:
         """The rows that versions changed; see `DeltaTable.load_cdf`."""
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
-        """The files that may hold rows for which `filter_sql` (Spark's SQL text of the pushed filters, possibly empty) is true. Conjuncts that are
-        not understood prune nothing."""
+        """Returns the files that may contain rows for which `filter_sql` is true.
+
+        `filter_sql` is Spark's SQL text of the pushed filters, which may be empty. Unsupported conjuncts prune
+        nothing.
+        """
 
     def spark_answers(self, filter_sql: str, time_zone: str, columns: Sequence[str]) -> bytes | None:
-        """What the log says of each partition that has rows, those left out that `filter_sql` rules out, packed for the Java side of `deltalog.spark`: the
-        partition values, the number of rows, and of each of `columns` the least and the greatest value. None: the log does not tell all of it exactly."""
+        """Returns one packed row per partition that has rows and is not excluded by `filter_sql`.
+
+        A row has the partition values, the number of rows, and the minimum and maximum of each of `columns`, in the
+        form that the Java classes of `deltalog.spark` read. Returns None if the log does not contain all of these
+        values exactly.
+        """
 
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
         """The files of `changes`, for Spark's own scan."""
 
     def scan_partitions(self, filter_sql: str, n: int, row_ids: bool = False) -> list[bytes]:
-        """The scan of the files that may hold rows for which `filter_sql` is true, as at most `n` pieces of about the same number of bytes for
-        `read_fragment`, with ids and commit versions of rows if wanted. A piece knows the table's location, schema and files, and no credentials."""
+        """Returns the scan of the files that may contain rows for which `filter_sql` is true, for `read_fragment`.
+
+        It consists of at most `n` pieces of about the same number of bytes. With `row_ids`, they include the ids and
+        commit versions of rows. A piece contains the table's location, schema and files, but no credentials.
+        """
 
 def write_stream(
     uri: str,
@@ -228,8 +241,11 @@ def read_fragment(fragment: bytes) -> ArrowStream:
     """
 
 def write_fragment(token: bytes, stream: Any) -> bytes:
-    """Writes an Arrow stream as data files of the write that `token` stands for (columns by name, fitted to the table as an append does), and
-    returns what `SparkWrite.commit_fragments` needs to know of them. Nothing is committed. For Spark's workers."""
+    """Writes an Arrow stream as data files of the write with this token; for Spark's workers.
+
+    Columns are matched by name and converted to the table's schema, as for an append. Returns a description of the
+    files for `SparkWrite.commit_fragments`. Nothing is committed.
+    """
 
 @final
 class SparkChanges:
@@ -291,9 +307,12 @@ class SparkWrite:
         called. The write uses the storage options and the allowed roots of the base. A base that is a snapshot
         of another table raises `InvalidArgumentError`.
 
-        `schema_json` is the schema of the data that the caller has. A table that is created gets it; of an existing table it is only checked for
-        what can never be stored (void, intervals, names that differ in case only): the caller then fits the data to `table_schema_json`.
-        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`."""
+        `schema_json` is the schema of the caller's data, which becomes the schema of a new table. For an existing
+        table, it is only checked for what can never be stored (void, intervals, names that differ only in case);
+        the caller then converts the data to `table_schema_json`.
+
+        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`.
+        """
     @property
     def directory(self) -> str:
         """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""

@@ -264,7 +264,11 @@ mod tests {
         with.is_some()
     }
 
-    const USUAL: &str = r#"{"add":{"path":"p=1/part-0.parquet","partitionValues":{"p":"1","q":null},"size":120,"modificationTime":-5,"dataChange":true,"stats":"{\"numRecords\":3,\"minValues\":{\"a\":\"x\\\\\\n\"}}","tags":{},"baseRowId":7}}"#;
+    const USUAL: &str = concat!(
+        r#"{"add":{"path":"p=1/part-0.parquet","partitionValues":{"p":"1","q":null},"size":120,"#,
+        r#""modificationTime":-5,"dataChange":true,"#,
+        r#""stats":"{\"numRecords\":3,\"minValues\":{\"a\":\"x\\\\\\n\"}}","tags":{},"baseRowId":7}}"#,
+    );
 
     #[test]
     fn usual_lines_are_accepted() {
