@@ -23,6 +23,9 @@ read as a value of that type, as in `("year", "=", "2021")`.
 
 _COMPARISONS = {"=": "=", "==": "=", "!=": "<>", "<": "<", "<=": "<=", ">": ">", ">=": ">="}
 
+_Kinds: TypeAlias = dict[str, str]
+"""The name of the type of each primitive column, by the column's name in lower case."""
+
 
 def filter_argument(filters: Filter | None, schema: Schema) -> str | None:
     """Returns a filter of a table with `schema` as SQL; None for no filter or an empty list."""
@@ -35,45 +38,54 @@ def filter_argument(filters: Filter | None, schema: Schema) -> str | None:
         )
     if not filters:
         return None
+    kinds = {
+        field.name.lower(): field.type.type
+        for field in schema.fields
+        if isinstance(field.type, PrimitiveType)
+    }
     groups = filters if all(isinstance(group, list) for group in filters) else [filters]
-    return " OR ".join(f"({_all_of(group, schema)})" for group in groups)
+    return " OR ".join(f"({_all_of(group, kinds)})" for group in groups)
 
 
-def _all_of(conditions: Sequence[Any], schema: Schema) -> str:
-    return " AND ".join(_condition(condition, schema) for condition in conditions) or "true"
+def _all_of(conditions: Sequence[Any], kinds: _Kinds) -> str:
+    return " AND ".join(_condition(condition, kinds) for condition in conditions) or "true"
 
 
-def _condition(condition: Any, schema: Schema) -> str:
+def _condition(condition: Any, kinds: _Kinds) -> str:
     if not isinstance(condition, tuple) or len(condition) != 3 or not isinstance(condition[0], str):
         raise InvalidArgumentError(
             f"a filter is a tuple of column, operator and value, such as ('month', '=', 7), not {condition!r}"
         )
     name, operator, value = condition
     column = "`" + name.replace("`", "``") + "`"
+    kind = kinds.get(name.lower(), "string")
     if operator in _COMPARISONS:
-        return f"{column} {_COMPARISONS[operator]} {_literal(value, condition, schema)}"
+        return f"{column} {_COMPARISONS[operator]} {_literal(value, kind, condition)}"
     if operator not in ("in", "not in"):
         known = ", ".join([*_COMPARISONS, "in", "not in"])
         raise InvalidArgumentError(f"the operator of {condition!r} is none of {known}")
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         raise InvalidArgumentError(f"the operator '{operator}' takes a list of values, not {value!r}")
-    values = ", ".join(_literal(one, condition, schema) for one in value)
+    values = ", ".join(_literal(one, kind, condition) for one in value)
     if operator == "in":
         return f"{column} IN ({values})" if values else "false"
     # As pyarrow has it: NULL is none of the values.
     return f"({column} IS NULL OR {column} NOT IN ({values}))" if values else "true"
 
 
-def _literal(value: Any, condition: Any, schema: Schema) -> str:
+def _literal(value: Any, kind: str, condition: Any) -> str:
+    """Returns the SQL of a value that is compared with a column of the primitive type `kind`."""
+    value = _plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int) or (isinstance(value, Decimal) and value.is_finite()):
-        return f"{value:f}" if isinstance(value, Decimal) else str(value)
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, Decimal) and value.is_finite():
+        return f"{value:f}"
     if isinstance(value, float) and math.isfinite(value):
         return f"{value!r}D"
     if isinstance(value, str):
-        kind = next((field.type for field in schema.fields if field.name == condition[0]), None)
-        return _text(value, kind.type if isinstance(kind, PrimitiveType) else "string", condition)
+        return _text(value, kind, condition)
     if isinstance(value, bytes):
         return f"X'{value.hex()}'"
     if isinstance(value, datetime):
@@ -87,18 +99,31 @@ def _literal(value: Any, condition: Any, schema: Schema) -> str:
     )
 
 
+def _plain(value: Any) -> Any:
+    """Returns a number or boolean of numpy as one of Python, and any other value as it is."""
+    if type(value).__module__ != "numpy":
+        return value
+    import numpy as np
+
+    is_number = isinstance(value, (np.bool_, np.number)) and not isinstance(value, np.timedelta64)
+    return value.item() if is_number else value
+
+
 def _text(text: str, kind: str, condition: Any) -> str:
-    """Returns the SQL of a text as a value of a primitive type."""
-    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+    """Returns the SQL of a text as a value of the primitive type `kind`."""
+    number: int | float | Decimal | None = None
     try:
         if kind in ("byte", "short", "integer", "long"):
-            return str(int(text))
-        if kind in ("float", "double"):
-            return f"{float(text)!r}D"
-        if kind.startswith("decimal"):
-            return f"{Decimal(text):f}"
+            number = int(text)
+        elif kind in ("float", "double"):
+            number = float(text)
+        elif kind.startswith("decimal"):
+            number = Decimal(text)
     except (ValueError, ArithmeticError) as error:
         raise InvalidArgumentError(f"the text of {condition!r} is not a value of the type {kind}") from error
+    if number is not None:
+        return _literal(number, kind, condition)
+    quoted = "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
     if kind == "boolean":
         return text if text.lower() in ("true", "false") else quoted
     return f"{kind.upper()} {quoted}" if kind in ("date", "timestamp", "timestamp_ntz") else quoted

@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import deltalake
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 import pytest
 
 import deltalog
+from deltalog.filters import filter_argument
 
 DAY = datetime.date(2024, 2, 29)
 NOON = datetime.datetime(2024, 2, 29, 12, 30, 15, 250_000, datetime.timezone.utc)
@@ -106,6 +108,8 @@ def test_columns_partitions_and_filters_together(table: Path) -> None:
         (("d", "=", "2024-02-29"), ("d", "=", DAY)),
         (("t", "=", "2024-02-29T12:30:15.250Z"), ("t", "=", NOON)),
         (("f", "=", "true"), ("f", "=", True)),
+        (("P", ">=", "2"), ("p", ">=", 2)),
+        (("P", "in", ["1", "3"]), ("p", "in", [1, 3])),
     ],
 )
 def test_text_is_a_value_of_the_column(table: Path, text: Any, value: Any) -> None:
@@ -113,6 +117,24 @@ def test_text_is_a_value_of_the_column(table: Path, text: Any, value: Any) -> No
     expected = ours.to_pyarrow_table(filters=[value])
     assert expected.num_rows > 0
     assert ours.to_pyarrow_table(filters=[text]).equals(expected)
+
+
+@pytest.mark.parametrize(
+    ("numpys", "value"),
+    [
+        (("x", ">", np.float64(0.5)), ("x", ">", 0.5)),
+        (("x", ">", np.float32(0.5)), ("x", ">", 0.5)),
+        (("n", "<", np.int64(4)), ("n", "<", 4)),
+        (("p", "in", np.array([1, 3])), ("p", "in", [1, 3])),
+        (("f", "=", np.bool_(True)), ("f", "=", True)),
+        (("s", "=", np.str_("x")), ("s", "=", "x")),
+    ],
+)
+def test_scalars_of_numpy_are_values(table: Path, numpys: Any, value: Any) -> None:
+    ours = deltalog.DeltaTable(table)
+    expected = ours.to_pyarrow_table(filters=[value])
+    assert expected.num_rows > 0
+    assert ours.to_pyarrow_table(filters=[numpys]).equals(expected)
 
 
 def test_partitions(table: Path) -> None:
@@ -159,6 +181,10 @@ def test_transaction_version(tmp_path: Path) -> None:
         ({"filters": [("n", "in", "15")]}, deltalog.InvalidArgumentError, "list of values"),
         ({"filters": [("n", "=", "one")]}, deltalog.InvalidArgumentError, "not a value of the type long"),
         ({"filters": [("c", "=", "one")]}, deltalog.InvalidArgumentError, "not a value of the type decimal"),
+        ({"filters": [("x", "=", "NaN")]}, deltalog.InvalidArgumentError, "no SQL form"),
+        ({"filters": [("x", "<", "-Infinity")]}, deltalog.InvalidArgumentError, "no SQL form"),
+        ({"filters": [("c", "=", "NaN")]}, deltalog.InvalidArgumentError, "no SQL form"),
+        ({"filters": [("n", "=", np.timedelta64(1, "s"))]}, deltalog.InvalidArgumentError, "no SQL form"),
         ({"filters": [("f", "=", "maybe")]}, deltalog.InvalidArgumentError, "cannot be compared"),
         ({"filters": [("n", 1)]}, deltalog.InvalidArgumentError, "a filter is a tuple"),
         ({"filters": [("missing", "=", 1)]}, deltalog.InvalidArgumentError, "missing"),
@@ -189,3 +215,19 @@ def test_fields_of_the_schema(tmp_path: Path) -> None:
     assert [(field.name, field.nullable) for field in ours] == [
         (field.name, field.nullable) for field in theirs
     ]
+
+
+def test_a_filter_with_many_texts_parses_the_schema_once(
+    table: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = deltalog.DeltaTable(table).schema()
+    parsed: list[list[deltalog.Field]] = []
+
+    def fields(_: deltalog.Schema) -> list[deltalog.Field]:
+        parsed.append(found)
+        return found
+
+    found = schema.fields
+    monkeypatch.setattr(deltalog.Schema, "fields", property(fields))
+    assert filter_argument([("p", "in", [str(number) for number in range(100)])], schema)
+    assert len(parsed) == 1
