@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from typing import NamedTuple, TypeAlias
 
 from deltalog.errors import InvalidArgumentError
@@ -12,8 +12,10 @@ __all__ = [
     "StagedCommit",
     "TableOptions",
     "columns_argument",
+    "iso_time",
     "limit_argument",
     "location_argument",
+    "milliseconds",
     "options_argument",
     "roots_argument",
     "staged_argument",
@@ -142,13 +144,12 @@ def _staged(commit: StagedCommit) -> "str | tuple[int, bytes]":
 
 
 def timestamp_argument(timestamp: datetime | str | None, *, round_up: bool = False) -> int | None:
-    """A time as milliseconds since the epoch, rounded down, or up; without a zone it is of UTC."""
+    """Returns a time as milliseconds since the epoch, see `milliseconds`; without a zone it is in UTC."""
     if timestamp is None:
         return None
     if isinstance(timestamp, str):
         try:
-            # Python 3.10 does not know Z.
-            timestamp = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
+            timestamp = iso_time(timestamp)
         except ValueError as error:
             raise InvalidArgumentError(
                 f"'{timestamp}' is no time in ISO 8601, such as 2024-05-01T12:30:00Z"
@@ -160,5 +161,19 @@ def timestamp_argument(timestamp: datetime | str | None, *, round_up: bool = Fal
     if timestamp.tzinfo is None:
         timestamp = timestamp.replace(tzinfo=timezone.utc)
     since_epoch = timestamp - datetime(1970, 1, 1, tzinfo=timezone.utc)
-    micros = since_epoch.microseconds + (999 if round_up else 0)
-    return (since_epoch.days * 86_400 + since_epoch.seconds) * 1000 + micros // 1000
+    return milliseconds(since_epoch // timedelta(microseconds=1), round_up=round_up)
+
+
+def iso_time(text: str) -> datetime:
+    """Reads a time in ISO 8601; raises `ValueError` if it is not one."""
+    # Python 3.10 does not know Z.
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
+
+
+def milliseconds(micros: int, *, round_up: bool = False) -> int:
+    """Converts microseconds to milliseconds, rounded down, or up.
+
+    Commit times are whole milliseconds. The time at which changes begin is rounded up, which leaves out the
+    commits before it; every other time is rounded down.
+    """
+    return -(-micros // 1000) if round_up else micros // 1000

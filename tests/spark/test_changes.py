@@ -3,6 +3,8 @@
 Python's own tests compare the feed with other implementations.
 """
 
+import datetime
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import deltalog
+from deltalog.spark.portable import DeltalogDataSource
 from tests.golden.expected import Golden, load
 
 WITH_FEED = [golden for golden in load() if "cdf" in golden.expected and golden.outcome == "read"]
@@ -116,3 +119,33 @@ def test_filters_prune_files(spark: SparkSession, tmp_path: Path) -> None:
         )
         scan: Any = some._jdf.queryExecution().sparkPlan().collectLeaves().head()
         assert f"{files} of 7 files" in scan.relation().location().toString(), condition
+
+
+def test_times_between_two_milliseconds_select_the_versions_that_python_selects(
+    spark: SparkSession, path: str
+) -> None:
+    """A start is rounded up and an end down, in the native reader and in the portable one."""
+    schema = pa.schema([("id", pa.int64())])
+    deltalog.DeltaTable.create(path, schema, configuration={"delta.enableChangeDataFeed": "true"})
+    commits = [datetime.datetime(1971, 1, day, tzinfo=datetime.timezone.utc) for day in (1, 2, 3)]
+    for version, commit in enumerate(commits):
+        if version > 0:
+            deltalog.write_deltalake(path, pa.table({"id": [version]}), mode="append")
+        os.utime(Path(path, "_delta_log", f"{version:020}.json"), times=(commit.timestamp(),) * 2)
+    micro = datetime.timedelta(microseconds=1)
+    for start, end, wanted in (
+        (commits[1], None, (1, 2)),
+        (commits[1] + micro, None, (2, 2)),
+        (commits[0], commits[2], (0, 2)),
+        (commits[0], commits[2] - micro, (0, 1)),
+    ):
+        options = {"startingTimestamp": start.isoformat()}
+        if end is not None:
+            options["endingTimestamp"] = end.isoformat()
+        ids = list(range(max(wanted[0], 1), wanted[1] + 1))
+        python = deltalog.DeltaTable(path).load_cdf(starting_timestamp=start, ending_timestamp=end)
+        assert sorted(pa.table(python)["id"].to_pylist()) == ids
+        assert sorted(changes(spark, path, **options)["id"].to_pylist()) == ids
+        portable = DeltalogDataSource({"path": path, "readChangeFeed": "true", **options})
+        portable.schema()
+        assert portable._versions == wanted

@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StringType, StructField, StructType
 
 from deltalog._internal import Snapshot, SparkChanges, SparkWrite, __version__, read_fragment, write_fragment
-from deltalog.arguments import ChangeRange, TableOptions
+from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.options import Options
@@ -335,12 +335,10 @@ def _version_or_time(
     )
 
 
-def _milliseconds(name: str, text: str) -> int:
+def _milliseconds(name: str, text: str) -> int | None:
     """Parses a timestamp, which must have a time zone, because the session's time zone is not known here."""
-    from datetime import datetime
-
     try:
-        moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
+        moment = iso_time(text.strip())
     except ValueError:
         raise InvalidArgumentError(
             f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}"
@@ -350,4 +348,4 @@ def _milliseconds(name: str, text: str) -> int:
             f"{name} {text!r} has no time zone, and the Python data source does not know the session's time zone: "
             f"add an offset, as in '{moment.isoformat(' ')}+00:00'"
         )
-    return int(moment.timestamp() * 1000)
+    return timestamp_argument(moment, round_up=name == "startingTimestamp")

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkChanges
-from deltalog.arguments import ChangeRange
+from deltalog.arguments import ChangeRange, milliseconds
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
@@ -132,9 +132,9 @@ def _timestamp(jvm: Jvm, session: Any, options: Options) -> int | None:
         return None
     if "versionasof" in options.values:
         raise InvalidArgumentError("versionAsOf and timestampAsOf cannot be used together")
-    return (
-        int(micros) // 1000 if micros is not None else _milliseconds(jvm, session, "timestampAsOf", str(text))
-    )
+    if micros is not None:
+        return milliseconds(int(micros))
+    return _milliseconds(jvm, session, "timestampAsOf", str(text))
 
 
 def _milliseconds(jvm: Jvm, session: Any, name: str, text: str) -> int:
@@ -144,4 +144,4 @@ def _milliseconds(jvm: Jvm, session: Any, name: str, text: str) -> int:
     parsed = jvm.root.org.apache.spark.sql.catalyst.util.DateTimeUtils.stringToTimestamp(utf8, zone)
     if parsed.isEmpty():
         raise InvalidArgumentError(f"{name} must be a timestamp such as '2025-01-31 12:00:00', not {text!r}")
-    return int(parsed.get()) // 1000
+    return milliseconds(int(parsed.get()), round_up=name == "startingTimestamp")
