@@ -6,14 +6,15 @@ The exit code is 1 if something could not be run. A missed target is not an erro
 from __future__ import annotations
 
 import argparse
-import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
 
 from benches import machine, report
 from benches.cases import CASES, SCALES, TARGET_SCALE, Case, named
-from benches.processes import ROOT, Places
+from benches.options import add_common, check_contenders
+from benches.processes import Places
 from benches.rounds import Settings, run
 from benches.summary import summarise
 
@@ -22,8 +23,9 @@ if not console.is_terminal:
     console.width = 140  # A log file has no width.
 
 
-def main() -> int:
-    arguments = _parser().parse_args()
+def main(options: Sequence[str]) -> int:
+    parser = _parser()
+    arguments = parser.parse_args(options)
     if arguments.cases == ["list"]:
         _list()
         return 0
@@ -31,8 +33,9 @@ def main() -> int:
     for wanted in arguments.cases:
         found = named(wanted)
         if not found:
-            _parser().error(f"there is no case {wanted!r}; `list` shows them")
+            parser.error(f"there is no case {wanted!r}; `list` shows them")
         chosen |= {case.name: case for case in found}
+    check_contenders(parser, arguments.contender, chosen.values())
     settings = Settings(
         scale=arguments.scale,
         rounds=arguments.rounds,
@@ -67,13 +70,6 @@ def _list() -> None:
         )
 
 
-def _at_least_one(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise argparse.ArgumentTypeError("at least 1")
-    return number
-
-
 def _parser() -> argparse.ArgumentParser:
     places = Places()
     parser = argparse.ArgumentParser(
@@ -86,41 +82,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--scale", choices=SCALES, default=TARGET_SCALE, help="the size of the tables (default: %(default)s)"
     )
-    parser.add_argument(
-        "--rounds",
-        type=_at_least_one,
-        default=5,
-        help="measurements of each contender (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--contender",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help="only this contender; may be repeated",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=600,
-        metavar="SECONDS",
-        help="time limit of one measurement (default: %(default)s)",
-    )
-    cache = Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench"))
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=cache,
-        metavar="DIRECTORY",
-        help="where the tables are kept (DELTALOG_BENCH_CACHE)",
-    )
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=ROOT / "benches" / "results",
-        metavar="DIRECTORY",
-        help="where the JSON is written",
-    )
+    add_common(parser, rounds=5, contenders="only this contender; may be repeated")
     parser.add_argument(
         "--jvm-python",
         type=Path,
@@ -129,12 +91,5 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--jars", type=Path, default=places.jars, metavar="DIRECTORY", help="the jars of the JVM connector"
-    )
-    parser.add_argument(
-        "--kernel",
-        type=Path,
-        default=places.kernel,
-        metavar="PROGRAM",
-        help="the program built from `benches/kernel`",
     )
     return parser

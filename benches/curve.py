@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -25,6 +24,7 @@ from rich.table import Table
 
 from benches import machine
 from benches.cases import TARGET_SCALE, named
+from benches.options import add_common, at_least, check_contenders
 from benches.processes import ROOT, Places
 from benches.rounds import Outcome, Settings, run
 from benches.summary import Spread
@@ -49,7 +49,9 @@ class Point:
 
 def main(options: Sequence[str]) -> int:
     """Returns exit code 1 if something could not be run, as for the cases."""
-    arguments = _parser().parse_args(options)
+    parser = _parser()
+    arguments = parser.parse_args(options)
+    check_contenders(parser, arguments.contender, (named(name)[0] for name, _ in LINES))
     console = Console(highlight=False)
     settings = Settings(
         scale=TARGET_SCALE,
@@ -57,7 +59,7 @@ def main(options: Sequence[str]) -> int:
         cache=arguments.cache.resolve(),
         seconds=arguments.timeout,
         contenders=arguments.contender or CONTENDERS,
-        places=Places(),
+        places=Places(kernel=arguments.kernel),
     )
     facts, failures, points = machine.facts(), dict[str, str](), list[Point]()
     for files in (size for size in SIZES if size <= arguments.largest):
@@ -146,43 +148,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--largest",
-        type=int,
+        type=at_least(SIZES[0]),
         default=1_000_000,
         metavar="FILES",
         help="the largest number of files (default: %(default)s)",
     )
-    parser.add_argument(
-        "--rounds", type=int, default=3, help="measurements of each contender (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--contender",
-        action="append",
-        default=[],
-        metavar="NAME",
-        help=f"instead of {' and '.join(CONTENDERS)}",
-    )
-    parser.add_argument(
-        "--timeout",
-        type=float,
-        default=600,
-        metavar="SECONDS",
-        help="time limit of one measurement (default: %(default)s)",
-    )
-    cache = Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench"))
-    parser.add_argument(
-        "--cache",
-        type=Path,
-        default=cache,
-        metavar="DIRECTORY",
-        help="where the tables are kept (DELTALOG_BENCH_CACHE)",
-    )
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=ROOT / "benches" / "results",
-        metavar="DIRECTORY",
-        help="where the JSON is written",
-    )
+    add_common(parser, rounds=3, contenders=f"instead of {' and '.join(CONTENDERS)}; may be repeated")
     parser.add_argument(
         "--picture",
         type=Path,

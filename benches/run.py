@@ -18,4 +18,4 @@ if __name__ == "__main__":
 
     from benches import command
 
-    sys.exit(command.main())
+    sys.exit(command.main(sys.argv[1:]))

@@ -1,0 +1,72 @@
+"""The options that the cases and the curve have in common."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from benches.cases import Case
+from benches.processes import ROOT, Places
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """Returns a converter for whole numbers that refuses those below `least`."""
+
+    def whole_number(text: str) -> int:
+        number = int(text)
+        if number < least:
+            raise argparse.ArgumentTypeError(f"{number:,} is less than {least:,}")
+        return number
+
+    return whole_number
+
+
+def add_common(parser: argparse.ArgumentParser, *, rounds: int, contenders: str) -> None:
+    """Adds the common options; `rounds` is a default, and `contenders` the help of its option."""
+    parser.add_argument(
+        "--rounds",
+        type=at_least(1),
+        default=rounds,
+        help="measurements of each contender (default: %(default)s)",
+    )
+    parser.add_argument("--contender", action="append", default=[], metavar="NAME", help=contenders)
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=600,
+        metavar="SECONDS",
+        help="time limit of one measurement (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=Path(os.environ.get("DELTALOG_BENCH_CACHE", ROOT / ".cache" / "bench")),
+        metavar="DIRECTORY",
+        help="where the tables are kept (DELTALOG_BENCH_CACHE)",
+    )
+    parser.add_argument(
+        "--results",
+        type=Path,
+        default=ROOT / "benches" / "results",
+        metavar="DIRECTORY",
+        help="where the JSON is written",
+    )
+    parser.add_argument(
+        "--kernel",
+        type=Path,
+        default=Places.kernel,
+        metavar="PROGRAM",
+        help="the program built from `benches/kernel`",
+    )
+
+
+def check_contenders(
+    parser: argparse.ArgumentParser, wanted: Sequence[str], cases: Iterable[Case]
+) -> None:
+    """Ends the program if one of the contenders is in none of the cases."""
+    known = dict.fromkeys(contender.name for case in cases for contender in case.contenders)
+    for name in wanted:
+        if name not in known:
+            parser.error(f"there is no contender {name!r} here, only {', '.join(known)}")
