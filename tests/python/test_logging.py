@@ -204,6 +204,25 @@ def test_ctrl_c_in_a_handler_stops_the_call(table: Path, records: Records) -> No
     assert DeltaTable(table).version() == VERSIONS - 1
 
 
+def test_ctrl_c_in_a_handler_does_not_hide_a_commit(tmp_path: Path, records: Records) -> None:
+    """The next call stops instead."""
+
+    def stop(_: logging.LogRecord) -> bool:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "t"
+    for version in range(10):
+        write_deltalake(path, pa.table({"id": [version]}), mode="append")
+    # The checkpoint that is due cannot be written to this name.
+    (path / "_delta_log" / f"{10:020}.checkpoint.parquet" / "not empty").mkdir(parents=True)
+    records.addFilter(stop)
+    assert write_deltalake(path, pa.table({"id": [10]}), mode="append") == 10
+    records.removeFilter(stop)
+    with pytest.raises(KeyboardInterrupt):
+        DeltaTable(path)
+    assert DeltaTable(path).version() == 10
+
+
 def test_a_handler_may_use_the_table(table: Path, records: Records) -> None:
     seen: list[int] = []
     quiet = logging.getLogger("deltalog.log.last_checkpoint")

@@ -11,7 +11,8 @@
 //! - An event that is not logged costs one comparison. The first record imports `logging` and queries its
 //!   levels.
 //! - A filter or handler that raises does not change the result of the call, unless it raises an exception
-//!   that asks to stop, such as `KeyboardInterrupt`.
+//!   that asks to stop, such as `KeyboardInterrupt`. A call that commits ends first; the next call of the
+//!   thread raises that exception.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -114,8 +115,18 @@ pub(crate) fn with_immediate_delivery<T>(work: impl FnOnce() -> T) -> T {
 /// Delivers the pending records of other threads. Raises the exception of a handler that asked this thread to
 /// stop.
 pub(crate) fn after_call(py: Python<'_>) -> PyResult<()> {
-    STOP.take().map_or(Ok(()), Err)?;
+    check_stop()?;
     if HAS_PENDING.load(Ordering::Acquire) { deliver_pending(py) } else { Ok(()) }
+}
+
+/// Raises the exception of a handler that asked this thread to stop, once.
+pub(crate) fn check_stop() -> PyResult<()> {
+    STOP.take().map_or(Ok(()), Err)
+}
+
+/// Lets the next call of this thread raise `stop`.
+pub(crate) fn postpone(stop: PyErr) {
+    STOP.set(Some(stop));
 }
 
 fn enqueue(record: PendingRecord) {

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
-use crate::call::call;
+use crate::call::{call, call_that_commits};
 use crate::error::IntoPython;
 use crate::snapshot::{Snapshot as PySnapshot, open_storage};
 use crate::table_options::TableOptions;
@@ -210,7 +210,7 @@ impl SparkWrite {
         engine_info: &str,
         written: Option<(u64, u64)>,
     ) -> PyResult<u64> {
-        call(py, || {
+        call_that_commits(py, || {
             let pending = self.take()?;
             let partitioned = !self.partition_columns.is_empty();
             let written = written
@@ -256,7 +256,7 @@ impl SparkWrite {
         parameters: BTreeMap<String, String>,
         engine_info: &str,
     ) -> PyResult<u64> {
-        call(py, || {
+        call_that_commits(py, || {
             let mut files: Vec<Add> = Vec::new();
             for fragment in &fragments {
                 let adds: Vec<Add> = serde_json::from_slice(fragment).map_err(|error| {

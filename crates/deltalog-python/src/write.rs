@@ -12,9 +12,10 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
-use crate::call::call;
+use crate::call::call_that_commits;
 use crate::commit_arguments::CommitArguments;
 use crate::error::{is_ours, to_python};
+use crate::logging::check_stop;
 use crate::snapshot::{Snapshot, open_storage};
 use crate::table_options::TableOptions;
 use crate::write_target::WriteTarget;
@@ -35,7 +36,7 @@ pub(crate) fn write_stream(
 ) -> PyResult<Option<u64>> {
     let reader = reader_of(stream)?;
     let base = base.map(|base| base.get().0.clone());
-    call(py, || {
+    call_that_commits(py, || {
         let target = WriteTarget::new(uri, storage_options, base)?;
         let mode = SaveMode::parse(mode)?;
         let schema = StructType::from_arrow(&reader.schema())
@@ -89,7 +90,7 @@ fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>)
     for batch in reader {
         let batch = batch.map_err(stream_error)?;
         for start in (0..batch.num_rows()).step_by(ROWS_AT_ONCE) {
-            Python::attach(|py| py.check_signals()).map_err(interrupted)?;
+            Python::attach(|py| py.check_signals()).and_then(|()| check_stop()).map_err(interrupted)?;
             writer.write(&batch.slice(start, ROWS_AT_ONCE.min(batch.num_rows() - start)))?;
         }
     }
@@ -126,7 +127,7 @@ pub(crate) fn create_table(
     commit: CommitArguments,
     storage_options: Option<HashMap<String, String>>,
 ) -> PyResult<Option<u64>> {
-    call(py, || {
+    call_that_commits(py, || {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
         if !matches!(mode, SaveMode::Ignore | SaveMode::ErrorIfExists) {
