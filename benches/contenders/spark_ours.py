@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 import deltalog.spark
 from benches.contenders import spark_session
 from benches.watch import Watch
+from deltalog._internal import forget_snapshots
+from deltalog.spark.read import planner
 
 
 def _session() -> SparkSession:
@@ -30,4 +32,11 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
 
 
 def plan(watch: Watch, table: str) -> dict[str, Any]:
-    return spark_session.plan(watch, _session(), "deltalog", table, lambda: None)
+    """Plans without what the process keeps of tables that it has read."""
+    return spark_session.plan(watch, _session(), "deltalog", table, forget)
+
+
+def forget() -> None:
+    """Drops what deltalog keeps of a table: the newest snapshots, and the planners of earlier reads."""
+    planner.forget()
+    forget_snapshots()

@@ -29,6 +29,7 @@ __all__ = [
     "VersionNotFoundError",
     "__version__",
     "create_table",
+    "forget_snapshots",
     "read_fragment",
     "schema_from_arrow",
     "schema_to_arrow",
@@ -228,6 +229,12 @@ def create_table(
     storage_options: Mapping[str, str] | None = None,
 ) -> int | None:
     """Creates a table without rows; see `DeltaTable.create`."""
+
+def forget_snapshots() -> None:
+    """Forgets the snapshots that the process keeps, so that the next one is opened as in a new process.
+
+    For measurements.
+    """
 
 def schema_to_arrow(json: str) -> Any:
     """An object with `__arrow_c_schema__` for a Delta schema."""

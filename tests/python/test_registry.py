@@ -1,5 +1,6 @@
 """The newest snapshots of tables are shared in a process: opening a table again costs a listing and the new commits."""
 
+import gc
 import json
 import os
 import shutil
@@ -7,6 +8,7 @@ import threading
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deltalog
@@ -97,6 +99,52 @@ def test_the_registry_is_limited(tmp_path: Path) -> None:
     DeltaTable(paths[1])
     with pytest.raises(deltalog.CorruptLogError):
         DeltaTable(paths[0])
+
+
+def test_forgotten_snapshots_are_read_again(tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    write_deltalake(path, numbers(0, 3))
+    DeltaTable(path)
+    spoil(path / "_delta_log" / f"{0:020}.json")
+    assert DeltaTable(path).version() == 0
+    deltalog._internal.forget_snapshots()
+    with pytest.raises(deltalog.CorruptLogError):
+        DeltaTable(path)
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not list open files")
+def test_no_files_stay_open_without_a_table(tmp_path: Path) -> None:
+    """PROTOCOL.md, "Multi-part checkpoint"."""
+    path = tmp_path / "t0"
+    for number in range(11):
+        write_deltalake(path, numbers(number, number + 1), mode="append")
+    log = path / "_delta_log"
+    whole = log / f"{10:020}.checkpoint.parquet"
+    actions, parts = pq.read_table(whole), 4
+    step = -(-actions.num_rows // parts)
+    for part in range(parts):
+        name = f"{10:020}.checkpoint.{part + 1:010}.{parts:010}.parquet"
+        pq.write_table(actions.slice(part * step, step), log / name)
+    whole.unlink()
+    (log / "_last_checkpoint").unlink()
+    for number in range(11):
+        (log / f"{number:020}.json").unlink()
+    paths = [tmp_path / f"t{number}" for number in range(HELD)]
+    for copy in paths[1:]:
+        shutil.copytree(path, copy)
+
+    def open_files() -> int:
+        gc.collect()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    before = open_files()
+    for _ in range(2):
+        for each in paths:
+            table = DeltaTable(each)
+            assert len(table.file_uris()) == 11
+            assert open_files() == before + parts, "a table keeps the files of its checkpoint open"
+            del table
+        assert open_files() == before
 
 
 def test_roots_are_part_of_what_is_shared(tmp_path: Path) -> None:

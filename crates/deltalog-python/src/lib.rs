@@ -57,5 +57,6 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::write_fragment, module)?)?;
+    module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
     Ok(())
 }

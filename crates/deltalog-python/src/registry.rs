@@ -1,26 +1,30 @@
 //! The newest versions of the tables that this process has opened, shared by all readers.
 //!
-//! Opening a table again costs a listing of its log and the new commits, instead of all commits.
+//! Opening a table again costs a listing of its log, and reading the commits since then, instead of all of its
+//! commits; see [`Snapshot::reopen`].
 //!
-//! - A snapshot is reused only if it was read from the same files: the name, size and time of each commit and of
-//!   the checkpoint are compared. A table that was dropped and created again is opened from scratch.
-//! - A limited number of snapshots is kept. The least recently used one is dropped first.
+//! - The number of snapshots and their memory are limited. The least recently used ones are dropped first.
+//! - A snapshot in the registry has no open files, and none is handed out: callers get copies, which open files
+//!   on their own and close them when they are dropped.
 //! - The lock is held for look-ups only, never during I/O. A forked child starts with an empty registry. If the
 //!   lock was held when the parent was forked, the child works without a registry.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
 
-use deltalog::engine::log::LogSegment;
 use deltalog::{Result, Snapshot, Storage};
+use pyo3::prelude::*;
 
 /// The maximum number of snapshots in the registry.
 const MAX_SNAPSHOTS: usize = 64;
 
+/// The maximum number of bytes that all snapshots take together, see [`Snapshot::memory`].
+const MAX_BYTES: u64 = 256 << 20;
+
 /// The number of attempts to take the lock before the registry is bypassed.
 const MAX_ATTEMPTS: usize = 10_000;
 
-static REGISTRY: Mutex<Registry> = Mutex::new(Registry { process: 0, held: Vec::new() });
+static REGISTRY: Mutex<Registry<Key, Snapshot>> = Mutex::new(Registry { process: 0, held: Vec::new() });
 
 /// A table and everything that its snapshot depends on.
 #[derive(Clone, PartialEq, Eq)]
@@ -43,63 +47,76 @@ impl Key {
     }
 }
 
-struct Registry {
+struct Registry<K, V> {
     /// The process in which the snapshots were opened.
     process: u32,
-    /// The snapshots, most recently used last.
-    held: Vec<(Key, Snapshot)>,
+    /// The entries, most recently used last.
+    held: Vec<Entry<K, V>>,
 }
 
-/// Returns the newest version of a table. If the registry does not have the table, it is opened with `open`.
-pub(crate) fn newest(
-    key: Key,
-    storage: &Storage,
-    open: impl FnOnce() -> Result<Snapshot>,
-) -> Result<Snapshot> {
+struct Entry<K, V> {
+    key: K,
+    value: V,
+    bytes: u64,
+}
+
+/// Returns the newest version of a table. If the registry does not have the table, `open` opens it.
+pub(crate) fn newest(key: Key, open: impl FnOnce() -> Result<Snapshot>) -> Result<Snapshot> {
     let held = with_registry(|registry| registry.get(&key)).flatten();
-    match held.and_then(|held| renewed(&held, storage)).map_or_else(open, Ok) {
+    match held.map_or_else(open, |held| held.without_open_files().reopen()) {
         Ok(snapshot) => {
-            with_registry(|registry| registry.put(key, snapshot.clone()));
+            let (copy, bytes) = (snapshot.without_open_files(), snapshot.memory());
+            // Memory is freed after the lock is released.
+            drop(with_registry(|registry| registry.put(key, copy, bytes)));
             Ok(snapshot)
         }
         Err(error) => {
-            with_registry(|registry| registry.held.retain(|(held, _)| *held != key));
+            drop(with_registry(|registry| registry.remove(&key)));
             Err(error)
         }
     }
 }
 
-/// Refreshes a snapshot; returns `None` if it does not belong to the current table.
-///
-/// Errors also give `None`; opening the table then reports them in more detail.
-fn renewed(held: &Snapshot, storage: &Storage) -> Option<Snapshot> {
-    let now = LogSegment::find(storage, None).ok()?;
-    let then = held.segment();
-    if now.checkpoint != then.checkpoint || !now.commits.starts_with(&then.commits) {
-        return None;
-    }
-    if now.version > then.version {
-        return held.refresh().ok();
-    }
-    // The checksum file may have been written after the version was opened.
-    (now.checksum == then.checksum).then(|| held.clone())
+/// Empties the registry, so that the next call opens a table as a new process does. For measurements.
+#[pyfunction]
+pub(crate) fn forget_snapshots(py: Python<'_>) {
+    py.detach(|| drop(with_registry(|registry| std::mem::take(&mut registry.held))));
 }
 
-impl Registry {
-    fn get(&self, key: &Key) -> Option<Snapshot> {
-        self.held.iter().find(|(held, _)| held == key).map(|(_, snapshot)| snapshot.clone())
+impl<K: PartialEq, V: Clone> Registry<K, V> {
+    fn get(&self, key: &K) -> Option<V> {
+        self.held.iter().find(|entry| entry.key == *key).map(|entry| entry.value.clone())
     }
 
-    fn put(&mut self, key: Key, snapshot: Snapshot) {
-        self.held.retain(|(held, _)| *held != key);
-        let excess = (self.held.len() + 1).saturating_sub(MAX_SNAPSHOTS);
-        self.held.drain(..excess);
-        self.held.push((key, snapshot));
+    /// Adds or replaces an entry and returns those that had to go; the new one itself if it is too large.
+    fn put(&mut self, key: K, value: V, bytes: u64) -> Vec<Entry<K, V>> {
+        let mut dropped = self.remove(&key);
+        let entry = Entry { key, value, bytes };
+        if bytes > MAX_BYTES {
+            dropped.push(entry);
+            return dropped;
+        }
+        self.held.push(entry);
+        let mut total: u64 = self.held.iter().map(|entry| entry.bytes).sum();
+        let mut excess = 0;
+        for entry in &self.held {
+            if self.held.len() - excess <= MAX_SNAPSHOTS && total <= MAX_BYTES {
+                break;
+            }
+            total -= entry.bytes;
+            excess += 1;
+        }
+        dropped.extend(self.held.drain(..excess));
+        dropped
+    }
+
+    fn remove(&mut self, key: &K) -> Vec<Entry<K, V>> {
+        self.held.extract_if(.., |entry| entry.key == *key).collect()
     }
 }
 
 /// Applies `work` to the registry; returns `None` if the lock cannot be taken.
-fn with_registry<T>(work: impl FnOnce(&mut Registry) -> T) -> Option<T> {
+fn with_registry<T>(work: impl FnOnce(&mut Registry<Key, Snapshot>) -> T) -> Option<T> {
     for _ in 0..MAX_ATTEMPTS {
         let mut registry = match REGISTRY.try_lock() {
             Ok(registry) => registry,
@@ -118,4 +135,41 @@ fn with_registry<T>(work: impl FnOnce(&mut Registry) -> T) -> Option<T> {
         return Some(work(&mut registry));
     }
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MAX_SNAPSHOTS, MAX_BYTES, Registry};
+
+    fn keys(registry: &Registry<usize, ()>) -> Vec<usize> {
+        registry.held.iter().map(|entry| entry.key).collect()
+    }
+
+    #[test]
+    fn the_number_of_entries_is_limited() {
+        let mut registry = Registry { process: 0, held: Vec::new() };
+        for key in 0..MAX_SNAPSHOTS {
+            assert!(registry.put(key, (), 1).is_empty());
+        }
+        assert_eq!(registry.put(0, (), 1).len(), 1, "the replaced entry");
+        let dropped = registry.put(MAX_SNAPSHOTS, (), 1);
+        assert_eq!(dropped.iter().map(|entry| entry.key).collect::<Vec<_>>(), [1]);
+        assert_eq!(registry.held.len(), MAX_SNAPSHOTS);
+        assert!(registry.get(&1).is_none() && registry.get(&0).is_some());
+    }
+
+    #[test]
+    fn the_bytes_of_all_entries_are_limited() {
+        let mut registry = Registry { process: 0, held: Vec::new() };
+        for key in 0..4 {
+            registry.put(key, (), MAX_BYTES / 4);
+        }
+        assert_eq!(keys(&registry), [0, 1, 2, 3]);
+        registry.put(4, (), MAX_BYTES / 2);
+        assert_eq!(keys(&registry), [2, 3, 4]);
+        registry.put(2, (), 1);
+        assert_eq!(keys(&registry), [3, 4, 2]);
+        registry.put(3, (), MAX_BYTES + 1);
+        assert_eq!(keys(&registry), [4, 2], "an entry that is too large displaces no other");
+    }
 }

@@ -145,7 +145,7 @@ impl Snapshot {
                 builder = builder.staged_commits(staged_of(staged)?);
             }
             match key {
-                Some(key) => newest(key, &storage, || builder.open()),
+                Some(key) => newest(key, || builder.open()),
                 None => builder.open(),
             }
         })

@@ -41,12 +41,19 @@ pub struct Snapshot(Arc<Inner>);
 struct Inner {
     source: Source,
     state: State,
+    facts: Arc<Facts>,
+}
+
+/// What is known about a version apart from its files. Copies of a snapshot share it.
+struct Facts {
     protocol: Protocol,
     metadata: Metadata,
     schema: MappedSchema,
     totals: OnceLock<Totals>,
     /// `None` inside: there is none that can be believed.
     checksum: OnceLock<Option<Box<VersionChecksum>>>,
+    /// See [`Snapshot::memory`].
+    memory: OnceLock<u64>,
 }
 
 /// How much there is in a version.
@@ -144,6 +151,47 @@ impl Snapshot {
         }
     }
 
+    /// Opens the newest version of what is in this place by now, and reuses what was read for this version if the
+    /// files of the log are still the same: name, size and time of each commit and of the checkpoint.
+    ///
+    /// Costs one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it opens a table that
+    /// was dropped and created again.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`].
+    #[doc(hidden)]
+    pub fn reopen(&self) -> Result<Self> {
+        let source = &self.0.source;
+        let found = source.find(None)?;
+        if !found.continues(self.segment()) {
+            return Self::load(source, found, None);
+        }
+        let found = found.with_compactions_of(self.segment());
+        if found == *self.segment() {
+            return Ok(self.clone());
+        }
+        Self::load(source, found, Some((&self.0.state, Some(self))))
+    }
+
+    /// Returns a copy that has no open files. It shares what else was read, but opens files on its own.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn without_open_files(&self) -> Self {
+        let Inner { source, state, facts } = &*self.0;
+        Self(Arc::new(Inner {
+            source: source.clone(),
+            state: state.without_open_files(),
+            facts: Arc::clone(facts),
+        }))
+    }
+
+    /// Returns about how many bytes of memory a snapshot without open files keeps.
+    #[doc(hidden)]
+    pub fn memory(&self) -> u64 {
+        let checksum = self.segment().checksum.as_ref().map_or(0, |file| file.size);
+        *self.0.facts.memory.get_or_init(|| self.0.state.memory() + checksum)
+    }
+
     /// Returns the newest version of the same table without reading the new commits, for the price of one
     /// listing.
     ///
@@ -174,28 +222,28 @@ impl Snapshot {
 
     /// What readers and writers must support.
     pub fn protocol(&self) -> &Protocol {
-        &self.0.protocol
+        &self.0.facts.protocol
     }
 
     /// Name, partitioning, configuration.
     pub fn metadata(&self) -> &Metadata {
-        &self.0.metadata
+        &self.0.facts.metadata
     }
 
     /// The schema in the protocol's terms.
     pub fn schema(&self) -> &StructType {
-        self.0.schema.logical()
+        self.0.facts.schema.logical()
     }
 
     /// The schema with the names that files, partition values and statistics have for the columns.
     #[doc(hidden)]
     pub fn mapped_schema(&self) -> &MappedSchema {
-        &self.0.schema
+        &self.0.facts.schema
     }
 
     /// The schema in Arrow's terms, partition columns included, in the table's order.
     pub fn arrow_schema(&self) -> &SchemaRef {
-        self.0.schema.arrow()
+        self.0.facts.schema.arrow()
     }
 
     /// Decodes the paths of this table's log.
@@ -219,7 +267,7 @@ impl Snapshot {
     /// `CorruptLog` for properties that cannot be, and the store's own.
     #[doc(hidden)]
     pub fn commit_times(&self, end: Option<u64>) -> Result<CommitTimes> {
-        open::commit_times(&self.0.source, &self.0.state, &self.0.protocol, &self.0.metadata, end)
+        open::commit_times(&self.0.source, &self.0.state, &self.0.facts.protocol, &self.0.facts.metadata, end)
     }
 
     /// The commits up to this version, newest first, at most `limit`; those that were cleaned up are left
@@ -292,12 +340,12 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::replay_files`].
     pub fn totals(&self) -> Result<Totals> {
-        if let Some(totals) = self.0.totals.get() {
+        if let Some(totals) = self.0.facts.totals.get() {
             return Ok(*totals);
         }
         if let Some(checksum) = self.checksum()? {
             let totals = Totals { files: checksum.num_files, bytes: checksum.table_size_bytes };
-            return Ok(*self.0.totals.get_or_init(|| totals));
+            return Ok(*self.0.facts.totals.get_or_init(|| totals));
         }
         let mut totals = Totals::default();
         for batch in self.replay_files(FileColumns::of(&[FileColumn::Size]))? {
@@ -308,19 +356,19 @@ impl Snapshot {
                 .and_then(|sizes| sum(sizes.as_primitive::<Int64Type>()));
             totals.bytes += u64::try_from(bytes.unwrap_or_default()).unwrap_or_default();
         }
-        Ok(*self.0.totals.get_or_init(|| totals))
+        Ok(*self.0.facts.totals.get_or_init(|| totals))
     }
 
     /// The version's checksum file, if it has one that can be believed. Read once.
     fn checksum(&self) -> Result<Option<&VersionChecksum>> {
-        if self.0.checksum.get().is_none() {
+        if self.0.facts.checksum.get().is_none() {
             let found = checksum::understood(self.storage(), self.segment())?;
             let found = found
                 .filter(|found| checksum::believable(self.storage(), &self.0.state, found))
                 .map(Box::new);
-            self.0.checksum.get_or_init(|| found);
+            self.0.facts.checksum.get_or_init(|| found);
         }
-        Ok(self.0.checksum.get().and_then(|checksum| checksum.as_deref()))
+        Ok(self.0.facts.checksum.get().and_then(|checksum| checksum.as_deref()))
     }
 
     /// Compares this version with its checksum file, field by field.
@@ -404,7 +452,7 @@ impl Snapshot {
     pub fn clustering_columns(&self) -> Result<Vec<Vec<String>>> {
         let domain = self.domain_metadata()?.into_iter().find(|domain| domain.domain == CLUSTERING_DOMAIN);
         let columns =
-            domain.map(|domain| clustering_columns(&domain.configuration, &self.0.schema)).transpose();
+            domain.map(|domain| clustering_columns(&domain.configuration, &self.0.facts.schema)).transpose();
         columns
             .map(Option::unwrap_or_default)
             .map_err(|error| error.in_table(self.storage().url()).at_version(self.version()))

@@ -255,6 +255,39 @@ impl LogSegment {
         Ok(Refreshed::Newer(Box::new(Self { version, checkpoint, commits, compactions, commit, checksum })))
     }
 
+    /// Returns whether the log of this newest segment continues the log of `older`, which was found before: the
+    /// files of `older` that this segment shows, including its newest commit or its checkpoint, are the same.
+    pub(crate) fn continues(&self, older: &Self) -> bool {
+        if self.version == older.version && self.commit != older.commit {
+            return false;
+        }
+        if self.checkpoint == older.checkpoint {
+            return self.commits.starts_with(&older.commits);
+        }
+        // Commits before a newer checkpoint are not shown.
+        let version = |checkpoint: &Option<CheckpointFiles>| checkpoint.as_ref().map(|found| found.version);
+        if version(&self.checkpoint) <= version(&older.checkpoint) {
+            return false;
+        }
+        if self.version == older.version {
+            return self.commit.is_some();
+        }
+        let shown = self.commits.iter().take_while(|commit| commit.version <= older.version).count();
+        let shown = self.commits.get(..shown).unwrap_or_default();
+        !shown.is_empty() && older.commits.ends_with(shown)
+    }
+
+    /// Replaces the compactions by those of `older`, which were read, and by new ones of newer commits only.
+    pub(crate) fn with_compactions_of(self, older: &Self) -> Self {
+        let first = self.checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
+        let mut compactions = older.compactions.clone();
+        compactions.retain(|compaction| compaction.start() >= first);
+        let newer = self.commits.iter().position(|commit| commit.version > older.version);
+        let newer = newer.and_then(|index| self.commits.get(index..)).unwrap_or_default();
+        compactions.extend(useful_compactions(newer, &self.compactions));
+        Self { compactions, ..self }
+    }
+
     /// Lists the log from this version on, and returns the newest version. Returns `None` if this version was
     /// cleaned up, see [`Refreshed::CleanedUp`].
     ///

@@ -7,6 +7,8 @@
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
+use arrow::array::RecordBatch;
+
 use super::checkpoint::{AddRequest, Checkpoint, CheckpointReader, TableAction};
 use super::commit::Commit;
 use super::tail::{FileReplay, Tail};
@@ -20,11 +22,11 @@ use crate::storage::Storage;
 pub(crate) struct State {
     storage: Storage,
     resolver: PathResolver,
-    segment: LogSegment,
+    segment: Arc<LogSegment>,
     /// The commits after the checkpoint, newest first, each with the first version it covers.
-    commits: Vec<(u64, Arc<Commit>)>,
+    commits: Arc<[(u64, Arc<Commit>)]>,
     checkpoint: Option<Arc<Checkpoint>>,
-    tail: OnceLock<Arc<Tail>>,
+    tail: Arc<OnceLock<Arc<Tail>>>,
 }
 
 impl State {
@@ -58,11 +60,33 @@ impl State {
         Ok(Self {
             storage: storage.clone(),
             resolver: resolver.clone(),
-            segment,
-            commits,
+            segment: Arc::new(segment),
+            commits: commits.into(),
             checkpoint,
-            tail: OnceLock::new(),
+            tail: Arc::default(),
         })
+    }
+
+    /// Returns a copy that has no open files and shares the commits.
+    pub(crate) fn without_open_files(&self) -> Self {
+        Self {
+            storage: self.storage.clone(),
+            resolver: self.resolver.clone(),
+            segment: Arc::clone(&self.segment),
+            commits: Arc::clone(&self.commits),
+            checkpoint: self.checkpoint.as_ref().map(|checkpoint| Arc::new(checkpoint.unopened())),
+            tail: Arc::clone(&self.tail),
+        }
+    }
+
+    /// Returns about how many bytes of memory the commits take: their file actions, which are nearly all of it.
+    pub(crate) fn memory(&self) -> u64 {
+        let of = |commit: &Arc<Commit>| {
+            let changes: usize = commit.cdc.iter().map(|file| size_of_val(file) + file.path.len()).sum();
+            let actions = [&commit.adds, &commit.removes].map(RecordBatch::get_array_memory_size);
+            (changes + actions.iter().sum::<usize>() + commit.order.len()) as u64
+        };
+        self.commits().map(of).sum()
     }
 
     /// Loads the state of `version` from a checkpoint that is not in `without`.
@@ -139,7 +163,7 @@ impl State {
     /// As [`State::files`].
     pub(crate) fn removes(
         &self,
-    ) -> Result<Box<dyn Iterator<Item = Result<arrow::array::RecordBatch>> + Send>> {
+    ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
         let tail = self.tail()?;
         let recent: Vec<_> = tail.removes().collect();
         let older = self.checkpoint.as_ref().map(CheckpointReader::removes_of);

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use url::Url;
 
 use super::checksum::{believable, understood};
-use super::{Inner, Snapshot};
+use super::{Facts, Inner, Snapshot};
 use crate::error::{Error, Result};
 use crate::log::{CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit};
 use crate::protocol::{
@@ -200,15 +200,15 @@ impl Snapshot {
                 "the partition column '{missing}' is not in the schema"
             ))));
         }
-        Ok(Self(Arc::new(Inner {
-            source: source.clone(),
-            state,
+        let facts = Facts {
             protocol,
             metadata,
             schema,
             totals: OnceLock::new(),
             checksum: checksum.map_or_else(OnceLock::new, OnceLock::from),
-        })))
+            memory: OnceLock::new(),
+        };
+        Ok(Self(Arc::new(Inner { source: source.clone(), state, facts: Arc::new(facts) })))
     }
 }
 

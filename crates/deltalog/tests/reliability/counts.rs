@@ -1,9 +1,12 @@
 //! The numbers of requests for opening and refreshing a snapshot.
 
+use std::collections::BTreeMap;
+
 use deltalog::Snapshot;
+use deltalog::engine::log::name::LogFileName;
 
 use crate::common::store::{Call, Op};
-use crate::common::{add_line, empty, environment, live, write_commit, write_log};
+use crate::common::{add_line, empty, environment, first_lines, live, write_commit, write_log};
 
 fn summary(calls: &[Call]) -> (usize, usize) {
     let of = |op: Op| calls.iter().filter(|call| call.op == op).count();
@@ -62,6 +65,52 @@ fn refreshing_lists_once_and_reads_only_new_commits() {
     let newer = snapshot.refresh().unwrap();
     assert_eq!(summary(&store.take_calls()), (1, 1));
     assert_eq!(newer.version(), 5);
+}
+
+#[test]
+fn opening_again_lists_once_and_reads_only_new_commits() {
+    let (store, storage) = empty();
+    write_log(&storage, 5);
+    let mut snapshot = Snapshot::open(&storage, None).unwrap();
+    for version in 5..25 {
+        store.take_calls();
+        assert_eq!(snapshot.reopen().unwrap().version(), version - 1);
+        assert_eq!(summary(&store.take_calls()), (1, 1), "the list and the hint");
+        write_commit(&storage, version, &[add_line(&format!("{version}.parquet"))]);
+        store.take_calls();
+        snapshot = snapshot.reopen().unwrap();
+        assert_eq!(summary(&store.take_calls()), (1, 2), "the list, the hint and the commit");
+        assert_eq!((snapshot.version(), live(&snapshot).unwrap().len() as u64), (version, version));
+        if version % 10 == 0 {
+            deltalog::engine::checkpoint::write_checkpoint(&snapshot, &environment()).unwrap();
+            store.take_calls();
+            snapshot = snapshot.reopen().unwrap();
+            assert_eq!(summary(&store.take_calls()), (1, 1), "nothing of the checkpoint is read before it is needed");
+            assert_eq!(snapshot.segment().commits.len(), 0);
+        }
+    }
+}
+
+#[test]
+fn reopening_finds_a_table_that_replaced_the_old_one() {
+    for versions in [5, 11, 12, 20] {
+        let (_, storage) = empty();
+        write_log(&storage, versions);
+        let old = Snapshot::open(&storage, None).unwrap();
+        for version in 11..versions {
+            storage.delete(&LogFileName::Commit(version).path()).unwrap();
+        }
+        write_commit(&storage, 0, &first_lines(&BTreeMap::from([("other".to_owned(), "yes".to_owned())])));
+        for version in 1..=10 {
+            write_commit(&storage, version, &[add_line(&format!("other-{version}.parquet"))]);
+        }
+        let newest = Snapshot::open(&storage, None).unwrap();
+        deltalog::engine::checkpoint::write_checkpoint(&newest, &environment()).unwrap();
+        let found = old.reopen().unwrap();
+        assert_eq!(found.version(), 10);
+        assert_eq!(found.metadata().property("other"), Some("yes"));
+        assert_eq!(live(&found).unwrap(), live(&newest).unwrap());
+    }
 }
 
 /// The checkpoint of a version is written after its commit. A snapshot that is refreshed after each commit

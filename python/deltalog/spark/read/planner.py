@@ -138,6 +138,12 @@ def register(planner: Planner) -> str:
     return key
 
 
+def forget() -> None:
+    """Drops all planners. Those that are asked for again are made again from their keys."""
+    with _lock:
+        _planners.clear()
+
+
 def planner_of(key: str) -> Planner:
     """Returns the planner with this key; creates it again if it was dropped."""
     with _lock:

@@ -46,7 +46,8 @@ pub(crate) struct Checkpoint {
     without: Vec<CheckpointFiles>,
     staged: Arc<[StagedCommit]>,
     top: OnceLock<Arc<Top>>,
-    is_damaged: AtomicBool,
+    /// Shared by all copies, so that each of them avoids a checkpoint that failed halfway.
+    is_damaged: Arc<AtomicBool>,
     replacement: OnceLock<Arc<State>>,
 }
 
@@ -104,8 +105,17 @@ impl Checkpoint {
             without: without.to_vec(),
             staged: Arc::clone(staged),
             top: OnceLock::new(),
-            is_damaged: AtomicBool::new(false),
+            is_damaged: Arc::default(),
             replacement: OnceLock::new(),
+        }
+    }
+
+    /// Returns a copy that has not opened any files.
+    pub(crate) fn unopened(&self) -> Self {
+        let Self { storage, resolver, files, without, staged, is_damaged, .. } = self;
+        Self {
+            is_damaged: Arc::clone(is_damaged),
+            ..Self::new(storage, resolver, files.clone(), without, staged)
         }
     }
 
