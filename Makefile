@@ -1,5 +1,5 @@
-# All commands; CI uses them too. Everything is written inside the repository: .venv, .venvs/, .cache/, dist/,
-# target/.
+# All commands; CI uses them too. Everything is written inside the repository (.venv, .venvs/, .cache/, dist/,
+# target/), apart from what cargo downloads into CARGO_HOME.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
