@@ -88,14 +88,12 @@ class Snapshot:
         """When this version was committed, milliseconds since the epoch."""
     @property
     def schema_json(self) -> str:
-        """The table's schema as the log holds it (Delta's `schemaString`, which is also Spark's JSON form of
-        a `StructType`).
-        """
+        """The table's schema as in the log: Delta's `schemaString`, which is Spark's JSON form of a `StructType`."""
     @property
     def column_mapping_mode(self) -> str:
-        """How the columns of data files are found:
+        """How the columns of data files are found: by `name`, by `id`, or `none` for no column mapping.
 
-        `none`, `name` or `id`; `none` also where the protocol does not ask readers to map them.
+        It is also `none` if the protocol does not require readers to map columns.
         """
     @property
     def physical_schema_json(self) -> str:
@@ -107,8 +105,9 @@ class Snapshot:
         """
     @property
     def row_tracking_columns(self) -> tuple[str, str] | None:
-        """The hidden columns of data files for row ids and row commit versions; None where row tracking is
-        not enabled.
+        """The hidden columns of data files for row ids and row commit versions.
+
+        None if row tracking is not enabled.
         """
     @property
     def table_id(self) -> str: ...
@@ -143,22 +142,24 @@ class Snapshot:
     def num_files(self) -> int: ...
     def size_in_bytes(self) -> int: ...
     def history_json(self, limit: int | None = None) -> list[str]:
-        """One JSON object a commit, newest first:
+        """Returns one JSON object per commit, newest first.
 
-        `version`, `timestamp` (milliseconds) and the fields of its `commitInfo` as they stand there.
+        It has `version`, `timestamp` (milliseconds), and the fields of the commit's `commitInfo`.
         """
     def history(self, limit: int | None = None) -> ArrowStream:
-        """The same as Arrow; see `DeltaTable.history_arrow`."""
+        """Returns the same as Arrow; see `DeltaTable.history_arrow`."""
     def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
-        """The actions of each version; see `DeltaTable.commit_actions`."""
+        """Returns the actions of each version; see `DeltaTable.commit_actions`."""
     def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
-        """The checksum file, the fields that were compared, and of those that differ name, checksum and
-        replay; see `DeltaTable.verify`.
+        """Compares the version with its checksum; see `DeltaTable.verify`.
+
+        Returns the checksum file, the fields that were compared, and for each that differs its name, its value in
+        the checksum and its value in the log.
         """
     def domain_metadata(self) -> dict[str, str]: ...
     def transaction_versions(self) -> dict[str, int]: ...
     def files(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:
-        """The live files, a row a file; see `DeltaTable.files`."""
+        """Returns the live files, one row per file; see `DeltaTable.files`."""
     def file_uris(self, predicate: str | None = None) -> list[str]: ...
     def scan(
         self,
@@ -167,15 +168,18 @@ class Snapshot:
         row_ids: bool = False,
         view_types: bool = False,
     ) -> ArrowStream:
-        """The rows; see `DeltaTable.to_arrow`."""
+        """Returns the rows; see `DeltaTable.to_arrow`."""
     def count(self, predicate: str | None = None, time_zone: str = "UTC") -> int:
-        """How many rows; see `DeltaTable.count`. Times without a zone are of `time_zone`, here and below."""
+        """Returns the number of rows; see `DeltaTable.count`.
+
+        Times without a zone are in `time_zone`, here and below.
+        """
     def count_by_partition(self, predicate: str | None = None, time_zone: str = "UTC") -> ArrowStream:
-        """How many rows each partition has; see `DeltaTable.count_by_partition`."""
+        """Returns the number of rows of each partition; see `DeltaTable.count_by_partition`."""
     def min_max(
         self, column: str, predicate: str | None = None, time_zone: str = "UTC"
     ) -> tuple[Any, Any] | None:
-        """The least and the greatest value of a column, if the log tells; see `DeltaTable.min_max`."""
+        """Returns the least and the greatest value of a column if the log has them; see `DeltaTable.min_max`."""
     def changes(
         self,
         versions: ChangeRange,
@@ -183,7 +187,7 @@ class Snapshot:
         predicate: str | None = None,
         allow_out_of_range: bool = False,
     ) -> ArrowStream:
-        """The rows that versions changed; see `DeltaTable.load_cdf`."""
+        """Returns the rows that versions changed; see `DeltaTable.load_cdf`."""
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
         """Returns the files that may contain rows for which `filter_sql` is true.
 
@@ -200,7 +204,7 @@ class Snapshot:
         """
 
     def spark_changes(self, versions: ChangeRange) -> SparkChanges:
-        """The files of `changes`, for Spark's own scan."""
+        """Returns the files of `changes`, for Spark's own scan."""
 
     def scan_partitions(self, filter_sql: str, n: int, row_ids: bool = False) -> list[bytes]:
         """Returns the scan of the files that may contain rows for which `filter_sql` is true, for `read_fragment`.
@@ -237,14 +241,15 @@ def forget_snapshots() -> None:
     """
 
 def schema_to_arrow(json: str) -> Any:
-    """An object with `__arrow_c_schema__` for a Delta schema."""
+    """Returns an object with `__arrow_c_schema__` for a Delta schema."""
 
 def schema_from_arrow(schema: Any) -> str:
-    """The Delta schema, as JSON, of anything with `__arrow_c_schema__`."""
+    """Returns the Delta schema, as JSON, of an object with `__arrow_c_schema__`."""
 
 def read_fragment(fragment: bytes) -> ArrowStream:
-    """The rows of one piece of a scan, as an object with `__arrow_c_stream__`; the columns are those of the
-    table, in its order. For Spark's workers.
+    """Returns the rows of one piece of a scan, for Spark's workers.
+
+    The columns are those of the table, in its order.
     """
 
 def write_fragment(token: bytes, stream: Any) -> bytes:
@@ -269,7 +274,7 @@ class SparkChanges:
         """The first and the last version; None if the range has none."""
     def size_in_bytes(self) -> int: ...
     def plan_spark(self, filter_sql: str, time_zone: str) -> SparkPlan:
-        """The files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` has them."""
+        """Returns the files that may hold rows for which `filter_sql` is true, as `Snapshot.plan_spark` does."""
 
 @final
 class SparkPlan:
@@ -289,10 +294,7 @@ class SparkPlan:
 
 @final
 class SparkWrite:
-    """A write that Spark carries out:
-
-    checked before, committed after. `begin` raises before any file is written.
-    """
+    """A write that Spark carries out. It is checked before Spark writes and committed afterwards."""
 
     @staticmethod
     def begin(
@@ -303,8 +305,9 @@ class SparkWrite:
         storage_options: Mapping[str, str] | None = None,
         base: Snapshot | None = None,
     ) -> SparkWrite | None:
-        """Checks a write before any file is written. Returns None if there is nothing to do (the mode is
-        `ignore` and the table exists).
+        """Checks a write before any file is written.
+
+        Returns None if there is nothing to do, because the mode is `ignore` and the table exists.
 
         `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several
         versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version:
@@ -328,7 +331,7 @@ class SparkWrite:
         """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes."""
     @property
     def table_schema_json(self) -> str | None:
-        """The existing table's schema, None when the write creates the table."""
+        """The existing table's schema; None if the write creates the table."""
     def commit(
         self,
         operation: str,
@@ -336,8 +339,9 @@ class SparkWrite:
         engine_info: str,
         written: tuple[int, int] | None = None,
     ) -> int:
-        """Reads the footers of what was written (nothing, or no directory at all, is a commit without files),
-        commits, and returns the version.
+        """Commits what was written and returns the version.
+
+        The footers of the files are read. If nothing was written, the commit has no files.
 
         `written` is how many rows and how many partitions Spark says that it wrote. If the files hold
         anything else, they are deleted, an error is raised and nothing is committed.
@@ -345,15 +349,13 @@ class SparkWrite:
     def abort(self) -> None:
         """Deletes what was written. Never called after `commit` was."""
     def token(self) -> bytes:
-        """This write for other processes:
+        """Returns this write in a form for other processes, for `write_fragment` and `resume`.
 
-        for `write_fragment` in the workers, and for `resume`. Holds no credentials.
+        It holds no credentials.
         """
     @staticmethod
     def resume(token: bytes) -> SparkWrite:
-        """The write that `token` stands for, to be committed or aborted in another process than the one that
-        began it.
-        """
+        """Returns the write that `token` stands for, to be committed or aborted in another process."""
     def commit_fragments(
         self, fragments: Sequence[bytes], operation: str, parameters: Mapping[str, str], engine_info: str
     ) -> int:

@@ -29,9 +29,9 @@ StagedCommit: TypeAlias = "str | os.PathLike[str] | tuple[int, bytes]"
 
 
 class ChangeRange(NamedTuple):
-    """Which changes of a table:
+    """The range of changes from a version or a time to another, both included.
 
-    from a version or a time to another, both included; times in milliseconds since the epoch.
+    Times are in milliseconds since the epoch.
     """
 
     start_version: int | None = None

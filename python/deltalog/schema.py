@@ -1,6 +1,7 @@
 """The schema of a table, in the protocol's terms and in Arrow's."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
@@ -10,11 +11,11 @@ from deltalog.errors import DeltaError, InvalidArgumentError
 __all__ = ["ArrayType", "DataType", "Field", "MapType", "PrimitiveType", "Schema", "StructType"]
 
 
-class _Json:
+class _Json(ABC):
     """A part of a schema, which is compared and hashed by its JSON form."""
 
-    def _json(self) -> Any:
-        raise NotImplementedError
+    @abstractmethod
+    def _json(self) -> Any: ...
 
     def to_json(self) -> str:
         """Returns Delta's JSON form, which is also Spark's."""
