@@ -204,11 +204,11 @@ def test_ctrl_c_in_a_handler_stops_the_call(table: Path, records: Records) -> No
     assert DeltaTable(table).version() == VERSIONS - 1
 
 
-def test_ctrl_c_in_a_handler_does_not_hide_a_commit(tmp_path: Path, records: Records) -> None:
+def test_a_handler_that_stops_does_not_hide_a_commit(tmp_path: Path, records: Records) -> None:
     """The next call stops instead."""
 
     def stop(_: logging.LogRecord) -> bool:
-        raise KeyboardInterrupt
+        raise SystemExit
 
     path = tmp_path / "t"
     for version in range(10):
@@ -218,7 +218,7 @@ def test_ctrl_c_in_a_handler_does_not_hide_a_commit(tmp_path: Path, records: Rec
     records.addFilter(stop)
     assert write_deltalake(path, pa.table({"id": [10]}), mode="append") == 10
     records.removeFilter(stop)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(SystemExit):
         DeltaTable(path)
     assert DeltaTable(path).version() == 10
 

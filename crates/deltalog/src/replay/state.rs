@@ -161,9 +161,7 @@ impl State {
     ///
     /// # Errors
     /// As [`State::files`].
-    pub(crate) fn removes(
-        &self,
-    ) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
+    pub(crate) fn removes(&self) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + Send>> {
         let tail = self.tail()?;
         let recent: Vec<_> = tail.removes().collect();
         let older = self.checkpoint.as_ref().map(CheckpointReader::removes_of);

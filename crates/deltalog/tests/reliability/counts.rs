@@ -85,7 +85,11 @@ fn opening_again_lists_once_and_reads_only_new_commits() {
             deltalog::engine::checkpoint::write_checkpoint(&snapshot, &environment()).unwrap();
             store.take_calls();
             snapshot = snapshot.reopen().unwrap();
-            assert_eq!(summary(&store.take_calls()), (1, 1), "nothing of the checkpoint is read before it is needed");
+            assert_eq!(
+                summary(&store.take_calls()),
+                (1, 1),
+                "nothing of the checkpoint is read before it is needed"
+            );
             assert_eq!(snapshot.segment().commits.len(), 0);
         }
     }
