@@ -27,14 +27,14 @@ Main = Callable[[Sequence[str]], int]
 def test_options_that_select_nothing(
     main: Main, options: str, message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit, match="^2$"):
+    with pytest.raises(SystemExit, match=r"^2$"):
         main(options.split())
     assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("main", [command.main, curve.main])
 def test_both_programs_have_the_common_options(main: Main, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="^0$"):
+    with pytest.raises(SystemExit, match=r"^0$"):
         main(["--help"])
     help_text = capsys.readouterr().out
     for option in ("rounds", "contender", "timeout", "cache", "results", "kernel"):
