@@ -139,7 +139,7 @@ fn with_registry<T>(work: impl FnOnce(&mut Registry<Key, Snapshot>) -> T) -> Opt
 
 #[cfg(test)]
 mod tests {
-    use super::{MAX_SNAPSHOTS, MAX_BYTES, Registry};
+    use super::{MAX_BYTES, MAX_SNAPSHOTS, Registry};
 
     fn keys(registry: &Registry<usize, ()>) -> Vec<usize> {
         registry.held.iter().map(|entry| entry.key).collect()
