@@ -49,6 +49,9 @@ def driver_loader(jvm: Any) -> Any:
 
 def takes_jars(loader: Any) -> bool:
     """Returns whether jars can be added to a class loader."""
+    # Most loaders are not of this kind, and to list the methods of one takes a round trip for each.
+    if not loader.getClass().forName("java.net.URLClassLoader").isInstance(loader):
+        return False
     return any(method.getName() == "addURL" for method in loader.getClass().getMethods())
 
 
