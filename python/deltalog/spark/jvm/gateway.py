@@ -8,7 +8,7 @@ from deltalog.spark.jvm.compile import PACKAGE, driver_loader
 
 
 class Jvm:
-    """The JVM of an application, as seen through py4j."""
+    """The JVM of an application, accessed through py4j."""
 
     def __init__(self, gateway: Any) -> None:
         self.gateway = gateway
@@ -38,7 +38,7 @@ class Jvm:
     def static(self, name: str, method: str, *arguments: Any) -> Any:
         """Calls a static method of a class of this package.
 
-        py4j does not find these by name, because they were loaded after it.
+        py4j does not find these classes by name, because they were loaded later than py4j.
         """
         key = (name, method, len(arguments))
         if key not in self._methods:
@@ -61,7 +61,7 @@ class Jvm:
         return self._python_utils.toSeq(list(items))
 
     def some(self, value: Any) -> Any:
-        """Returns a Scala `Option`; None makes the empty one."""
+        """Returns a Scala `Option`, which is empty for None."""
         return self.root.scala.Option.apply(value)
 
     def scala_map(self, items: Mapping[str, Any]) -> Any:
