@@ -36,7 +36,11 @@ impl CommitArguments {
         };
         let progress = self.app_transactions.into_iter();
         let progress = progress
-            .map(|(app_id, version, last_updated)| SetTransaction { app_id, version, last_updated })
+            .map(|(app_id, version, last_updated)| {
+                let mut progress = SetTransaction::new(app_id, version);
+                progress.last_updated = last_updated;
+                progress
+            })
             .collect();
         Ok((operation, pending.with_app_transactions(progress)?))
     }

@@ -94,8 +94,9 @@ pub use predicate::{
     ColumnPath, CompareOp, Expr, Literal, ParseMode, Predicate, col, lit, parse as parse_predicate,
 };
 pub use protocol::{
-    Add, ArrayType, DataType, DomainMetadata, FieldMetadata, MapType, Metadata, PrimitiveType, Protocol,
-    SetTransaction, StructField, StructType,
+    Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,
+    FieldMetadata, Format, MapType, Metadata, PrimitiveType, Protocol, SetTransaction, StructField,
+    StructType,
 };
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};

@@ -35,6 +35,22 @@ use open::Source;
 pub use open::SnapshotBuilder;
 
 /// A table at one version.
+///
+/// ```
+/// use deltalog::Snapshot;
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let newest = Snapshot::open(&storage, None)?;
+/// assert_eq!((newest.version(), newest.totals()?.files), (1, 2));
+///
+/// let first = Snapshot::open(&storage, Some(0))?;
+/// assert_eq!(first.totals()?.files, 1);
+/// assert_eq!(first.refresh()?.version(), 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Snapshot(Arc<Inner>);
 
@@ -58,6 +74,7 @@ struct Facts {
 
 /// How much there is in a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Totals {
     /// Live data files.
     pub files: u64,

@@ -21,6 +21,23 @@ use crate::scan::{PartitionColumns, RowScan, RowStream};
 use crate::snapshot::Snapshot;
 
 /// A request for changes of a table.
+///
+/// ```
+/// use deltalog::{ChangeBound, ChangeFeed, Snapshot};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let snapshot = Snapshot::open(&storage, None)?;
+/// let changes = ChangeFeed::new(&snapshot).from(ChangeBound::Version(1)).plan()?;
+/// let mut rows = 0;
+/// for batch in changes.read(None)? {
+///     rows += batch?.num_rows();
+/// }
+/// assert_eq!(rows, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct ChangeFeed {
     snapshot: Snapshot,

@@ -14,28 +14,28 @@ use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch};
 use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Decimal128Type, Int64Type, TimeUnit};
-use chrono_tz::Tz;
 use std::fmt;
 use std::sync::Arc;
 
 /// A function of one value that preserves its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Function {
     /// `CAST(value AS type)`.
-    Cast(CastType, Tz),
+    Cast(CastType, Clock),
     /// `year(value)`, for a date or timestamp.
-    Year(Tz),
+    Year(Clock),
     /// `trunc(value, 'unit')`, for a date or a timestamp's date: the first day of its year, quarter, month or
     /// week.
-    Trunc(TruncUnit, Tz),
+    Trunc(TruncUnit, Clock),
     /// `date_trunc('unit', value)`, for a timestamp.
-    DateTrunc(TruncUnit, Tz),
+    DateTrunc(TruncUnit, Clock),
     /// `date_add(value, days)`, for a date or a timestamp's date.
-    DateAdd(i32, Tz),
+    DateAdd(i32, Clock),
     /// `add_months(value, months)`: the same day of the month, or the last day of a shorter month.
-    AddMonths(i32, Tz),
+    AddMonths(i32, Clock),
     /// `last_day(value)`: the last day of its month.
-    LastDay(Tz),
+    LastDay(Clock),
     /// `substring(value, 1, length)`: the first characters of a string.
     Left(u32),
 }
@@ -290,7 +290,7 @@ impl Function {
             return Err(Error::schema_mismatch(format!("{self:?} is not defined for values of type {from}")));
         };
         match self {
-            Self::Cast(_, zone) => cast_values(array, &to, Clock::new(*zone), purpose),
+            Self::Cast(_, clock) => cast_values(array, &to, *clock, purpose),
             Self::Left(length) => {
                 let texts = array.as_string_opt::<i32>().ok_or_else(|| {
                     Error::schema_mismatch("strings are not in the expected Arrow type Utf8")
@@ -298,33 +298,34 @@ impl Function {
                 let left = |text: &str| text.chars().take(*length as usize).collect::<String>();
                 Ok(Arc::new(texts.iter().map(|text| text.map(left)).collect::<StringArray>()))
             }
-            Self::DateTrunc(unit, zone) => {
-                let clock = Clock::new(*zone);
-                let instants = as_numbers(&cast_values(array, &utc(), clock, purpose)?)?;
-                from_numbers(&instants.unary_opt(|instant| date_trunc(instant, *unit, clock, purpose)), &to)
+            Self::DateTrunc(unit, clock) => {
+                let instants = as_numbers(&cast_values(array, &utc(), *clock, purpose)?)?;
+                from_numbers(&instants.unary_opt(|instant| date_trunc(instant, *unit, *clock, purpose)), &to)
             }
-            Self::Year(zone) => days(array, *zone, purpose, &to, |days| Some(calendar_date(days).0)),
-            Self::Trunc(unit, zone) => days(array, *zone, purpose, &to, |days| Some(unit.truncate_day(days))),
-            Self::DateAdd(more, zone) => {
-                days(array, *zone, purpose, &to, |days| days.checked_add(i64::from(*more)))
+            Self::Year(clock) => days(array, *clock, purpose, &to, |days| Some(calendar_date(days).0)),
+            Self::Trunc(unit, clock) => {
+                days(array, *clock, purpose, &to, |days| Some(unit.truncate_day(days)))
             }
-            Self::AddMonths(more, zone) => {
-                days(array, *zone, purpose, &to, |days| Some(add_months(days, i64::from(*more))))
+            Self::DateAdd(more, clock) => {
+                days(array, *clock, purpose, &to, |days| days.checked_add(i64::from(*more)))
             }
-            Self::LastDay(zone) => days(array, *zone, purpose, &to, |days| Some(last_day(days))),
+            Self::AddMonths(more, clock) => {
+                days(array, *clock, purpose, &to, |days| Some(add_months(days, i64::from(*more))))
+            }
+            Self::LastDay(clock) => days(array, *clock, purpose, &to, |days| Some(last_day(days))),
         }
     }
 }
 
-/// Applies `of` to the days of dates, or to the local days of timestamps in `zone`.
+/// Applies `of` to the days of dates, or to the local days of timestamps by `clock`.
 fn days(
     array: &ArrayRef,
-    zone: Tz,
+    clock: Clock,
     purpose: Purpose,
     to: &DataType,
     of: impl Fn(i64) -> Option<i64>,
 ) -> Result<ArrayRef> {
-    let dates = cast_values(array, &DataType::Date32, Clock::new(zone), purpose)?;
+    let dates = cast_values(array, &DataType::Date32, clock, purpose)?;
     from_numbers(&as_numbers(&dates)?.unary_opt(of), to)
 }
 

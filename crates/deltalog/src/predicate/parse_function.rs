@@ -4,6 +4,7 @@
 use super::ast::{Expr, Literal, Predicate};
 use super::function::{CastType, Function, TruncUnit};
 use super::parse::{Node, Parser};
+use super::zone::Clock;
 
 impl Parser<'_> {
     /// Parses the call of the function `name`, in upper case, after the opening parenthesis. Returns `None`
@@ -34,7 +35,7 @@ impl Parser<'_> {
             "SUBSTRING",
             "SUBSTR",
         ];
-        let zone = self.zone?;
+        let zone = Clock::new(self.zone?);
         NAMES.contains(&name).then_some(())?;
         if name == "EXTRACT" {
             self.keyword("YEAR").then_some(())?;

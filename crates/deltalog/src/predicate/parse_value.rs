@@ -9,6 +9,7 @@ use super::ast::{ColumnPath, Expr, Literal, Predicate};
 use super::function::{CastType, Function};
 use super::parse::{Node, Parser};
 use super::token::{Token, is_reserved};
+use super::zone::Clock;
 use crate::error::Result;
 use crate::protocol::text::{Offset, parse_date, parse_timestamp};
 use chrono::{DateTime, LocalResult, TimeZone};
@@ -158,9 +159,10 @@ impl Parser<'_> {
         self.expect_symbol(")")?;
         let cast = value.zip(target).and_then(|(value, target)| match value {
             Expr::Literal(literal) => self.cast_literal(literal, digits, &target).map(Expr::Literal),
-            value @ (Expr::Column(_) | Expr::Call(..)) => {
-                Some(Expr::Call(Function::Cast(CastType::parse(&target)?, self.zone?), Box::new(value)))
-            }
+            value @ (Expr::Column(_) | Expr::Call(..)) => Some(Expr::Call(
+                Function::Cast(CastType::parse(&target)?, Clock::new(self.zone?)),
+                Box::new(value),
+            )),
             Expr::Unknown(_) => None,
         });
         match cast {

@@ -13,7 +13,7 @@ const MICROS_PER_HOUR: i64 = 3_600 * MICROS_PER_SECOND;
 
 /// The clock of a time zone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Clock(Tz);
+pub struct Clock(Tz);
 
 impl Clock {
     pub(super) fn new(zone: Tz) -> Self {

@@ -36,6 +36,19 @@ use crate::snapshot::Snapshot;
 use crate::stats::is_unrounded;
 
 /// Queries on the log of a snapshot.
+///
+/// ```
+/// use deltalog::{Answers, Snapshot};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let snapshot = Snapshot::open(&storage, None)?;
+/// // No data file is read.
+/// assert_eq!(Answers::new(&snapshot).count()?, 3);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Answers {
     snapshot: Snapshot,

@@ -102,6 +102,24 @@ impl ListColumn {
 }
 
 /// A request for the files of a snapshot.
+///
+/// ```
+/// use deltalog::{FileListing, Snapshot, col, lit};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let snapshot = Snapshot::open(&storage, None)?;
+/// // Files that certainly have no such row are left out.
+/// let listing = FileListing::new(&snapshot).predicate(&col("id").gt(lit(2)))?;
+/// let mut files = 0;
+/// for batch in listing.read()? {
+///     files += batch?.num_rows();
+/// }
+/// assert_eq!(files, 1);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct FileListing {
     snapshot: Snapshot,

@@ -15,6 +15,22 @@ use crate::replay::{DeletionVectorColumn, FileColumn};
 use crate::snapshot::Snapshot;
 
 /// A scan of a snapshot's rows.
+///
+/// ```
+/// use deltalog::{Snapshot, TableScan, col, lit};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let snapshot = Snapshot::open(&storage, None)?;
+/// let mut rows = 0;
+/// for batch in TableScan::new(&snapshot).predicate(col("id").gt(lit(1))).read()? {
+///     rows += batch?.num_rows();
+/// }
+/// assert_eq!(rows, 2);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone)]
 pub struct TableScan {
     snapshot: Snapshot,

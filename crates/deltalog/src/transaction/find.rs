@@ -15,6 +15,17 @@ const COMMITS_AT_ONCE: usize = 8;
 /// [`transaction_id`](crate::Error::transaction_id) to find out whether the commit succeeded. `None` is final
 /// as soon as no request of the writer can still be in flight. Commits that were cleaned up are not found.
 ///
+/// ```
+/// use deltalog::find_commit;
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// assert_eq!(find_commit(&storage, "the id of another transaction")?, None);
+/// # Ok(())
+/// # }
+/// ```
+///
 /// # Errors
 /// `CorruptLog` for a commit that cannot be read, if no newer commit has the id; also errors of the store.
 pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64>> {

@@ -7,8 +7,7 @@ use deltalog::engine::deletion_vector::DeletionVectors;
 use deltalog::engine::log::{CommitTimes, InCommitTimestamps};
 use deltalog::engine::predicate::{ParseMode, filter_mask, parse, prune};
 use deltalog::engine::protocol::{
-    Action, DeletionVectorDescriptor, DeletionVectorStorage, PartitionColumnBuilder, PathResolver,
-    PrimitiveType, StructType,
+    Action, DeletionVectorDescriptor, PartitionColumnBuilder, PathResolver, PrimitiveType, StructType,
 };
 use deltalog::engine::scan::{Answers, DataFiles, FileListing, RowScan, TableScan};
 use deltalog::engine::stats::{
@@ -232,13 +231,14 @@ fn deletion_vector_blob() {
         for cardinality in [0, 2, 10] {
             let size =
                 input.get(1..5).map_or(0, |size| i32::from_be_bytes([size[0], size[1], size[2], size[3]]));
-            let descriptor = DeletionVectorDescriptor {
-                storage_type: DeletionVectorStorage::AbsolutePath,
-                path_or_inline_dv: "memory:///t/x.bin".to_owned(),
-                offset: Some(1),
-                size_in_bytes: size,
-                cardinality,
-            };
+            let descriptor: DeletionVectorDescriptor = serde_json::from_value(serde_json::json!({
+                "storageType": "p",
+                "pathOrInlineDv": "memory:///t/x.bin",
+                "offset": 1,
+                "sizeInBytes": size,
+                "cardinality": cardinality,
+            }))
+            .unwrap();
             if let Ok(vector) = vectors.read(&descriptor, Some(1000)) {
                 assert_eq!(
                     (vector.cardinality(), cardinality as u64),

@@ -178,11 +178,7 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
 #[test]
 fn an_application_that_created_the_table_does_not_append_the_same_version_again() {
     let (_, storage) = empty();
-    let progress = || {
-        let mut progress = SetTransaction::default();
-        (progress.app_id, progress.version) = ("a".to_owned(), 1);
-        vec![progress]
-    };
+    let progress = || vec![SetTransaction::new("a", 1)];
     let begin = || begin(&storage, SaveMode::Append).with_app_transactions(progress()).unwrap();
     let (first, again) = (begin(), begin());
     assert_eq!(write_row(first).unwrap(), 0);

@@ -7,6 +7,7 @@ use super::{DeletionVectorDescriptor, PartitionValues, Tags};
 /// A logical file: a data file together with the deletion vector that hides some of its rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Add {
     /// The data file's URI as spelled in the log: relative to the table's root or absolute; percent-encoded.
     pub path: String,

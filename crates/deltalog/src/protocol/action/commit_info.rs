@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 /// The provenance of a commit: who made it, when and how.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", from = "Value")]
+#[non_exhaustive]
 pub struct CommitInfo {
     /// When the writer committed, by its own clock, in milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]

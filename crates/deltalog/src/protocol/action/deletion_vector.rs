@@ -40,6 +40,7 @@ impl DeletionVectorStorage {
 /// A reference to the bitmap of a data file's deleted rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct DeletionVectorDescriptor {
     /// How to interpret `path_or_inline_dv`.
     pub storage_type: DeletionVectorStorage,

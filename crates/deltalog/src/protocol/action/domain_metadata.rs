@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The configuration of a named domain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct DomainMetadata {
     /// The name of the domain.
     pub domain: String,

@@ -11,6 +11,7 @@ use crate::protocol::schema::StructType;
 /// The table's identity, schema, partitioning and configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Metadata {
     /// The unique id of the table.
     pub id: String,
@@ -69,6 +70,7 @@ impl Metadata {
 
 /// The encoding of the data files. (PROTOCOL, "Format Specification".)
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Format {
     /// The name of the encoding; `parquet` for all current tables.
     pub provider: String,

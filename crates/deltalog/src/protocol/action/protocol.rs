@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The requirements for clients that read or write the table.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct Protocol {
     /// The version of the reader protocol.
     pub min_reader_version: i32,

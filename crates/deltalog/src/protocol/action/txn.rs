@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 /// The progress of an application, recorded together with its changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct SetTransaction {
     /// The unique id of the application.
     pub app_id: String,
@@ -13,4 +14,11 @@ pub struct SetTransaction {
     /// When this action was created, in milliseconds since the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_updated: Option<i64>,
+}
+
+impl SetTransaction {
+    /// Creates the progress `version` of the application `app_id`, without a time.
+    pub fn new(app_id: impl Into<String>, version: i64) -> Self {
+        Self { app_id: app_id.into(), version, last_updated: None }
+    }
 }

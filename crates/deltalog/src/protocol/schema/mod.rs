@@ -53,6 +53,18 @@ impl From<PrimitiveType> for DataType {
     }
 }
 
+impl From<ArrayType> for DataType {
+    fn from(array: ArrayType) -> Self {
+        Self::Array(Box::new(array))
+    }
+}
+
+impl From<MapType> for DataType {
+    fn from(map: MapType) -> Self {
+        Self::Map(Box::new(map))
+    }
+}
+
 impl From<StructType> for DataType {
     fn from(fields: StructType) -> Self {
         Self::Struct(fields)
@@ -61,6 +73,7 @@ impl From<StructType> for DataType {
 
 /// A list of values of one type.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ArrayType {
     /// Type of the elements.
     pub element_type: DataType,
@@ -68,8 +81,16 @@ pub struct ArrayType {
     pub contains_null: bool,
 }
 
+impl ArrayType {
+    /// Creates the type of lists of `element_type`.
+    pub fn new(element_type: impl Into<DataType>, contains_null: bool) -> Self {
+        Self { element_type: element_type.into(), contains_null }
+    }
+}
+
 /// A map from keys to values; keys are never null.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct MapType {
     /// Type of the keys.
     pub key_type: DataType,
@@ -79,8 +100,20 @@ pub struct MapType {
     pub value_contains_null: bool,
 }
 
+impl MapType {
+    /// Creates the type of maps from `key_type` to `value_type`.
+    pub fn new(
+        key_type: impl Into<DataType>,
+        value_type: impl Into<DataType>,
+        value_contains_null: bool,
+    ) -> Self {
+        Self { key_type: key_type.into(), value_type: value_type.into(), value_contains_null }
+    }
+}
+
 /// A column or a nested field.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StructField {
     /// Logical name.
     pub name: String,

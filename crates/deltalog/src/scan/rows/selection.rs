@@ -28,6 +28,8 @@ use crate::protocol::DeletionVectorDescriptor;
 const BITS_OF_A_RUN: u64 = 256;
 
 /// The rows of a data file to read.
+///
+/// The variants are exhaustive: a reader that ignored a new one would return wrong rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum FileRows {
     /// Every row.

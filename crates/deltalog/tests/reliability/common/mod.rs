@@ -53,7 +53,9 @@ fn schema_json() -> String {
 
 /// Returns an action for a file that does not exist.
 pub fn add(path: &str) -> Add {
-    Add { path: path.to_owned(), size: 1, modification_time: NOW_MS, data_change: true, ..Add::default() }
+    let mut add = Add::default();
+    (add.path, add.size, add.modification_time, add.data_change) = (path.to_owned(), 1, NOW_MS, true);
+    add
 }
 
 /// Returns a transaction that creates the table.
