@@ -1,7 +1,8 @@
 """The server through which the JVM calls Python.
 
 This package starts its own server, because the one that PySpark starts accepts calls from every user of the
-machine. Here each connection starts with a token. `PythonCalls.java` is the client.
+machine. Here each connection starts with a token. The server also has its own pool of objects, so that PySpark's
+server, which `foreachBatch` starts for example, cannot find them. `PythonCalls.java` is the client.
 """
 
 import secrets
@@ -32,17 +33,17 @@ def check_pinned(gateway: Any) -> None:
 def serve(jvm: Jvm, bridge: Any) -> None:
     """Starts the server, which passes all calls of the JVM to `bridge.call(operation, *arguments)`."""
     from py4j.clientserver import PythonParameters, PythonServer
-    from py4j.java_gateway import JavaObject
+    from py4j.java_gateway import GatewayProperty, JavaObject, PythonProxyPool
 
     gateway = jvm.gateway
+    shared = gateway.gateway_property
+    properties = GatewayProperty(shared.auto_field, PythonProxyPool(), shared.enable_memory_management)
+    properties.pool.put(bridge, force_id=_TARGET)
     token = secrets.token_hex(32)
     parameters = PythonParameters(
         port=0, daemonize=True, daemonize_connections=True, eager_load=True, auth_token=token
     )
-    server = PythonServer(
-        gateway._gateway_client, gateway.java_parameters, parameters, gateway.gateway_property
-    )
-    gateway.gateway_property.pool.put(bridge, force_id=_TARGET)
+    server = PythonServer(gateway._gateway_client, gateway.java_parameters, parameters, properties)
     server.start()
     java_server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
     calls = jvm.new("PythonCalls", java_server, server.get_listening_port(), token, _TARGET)
