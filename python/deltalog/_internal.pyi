@@ -74,7 +74,9 @@ class Snapshot:
         storage_options: Mapping[str, str] | None = None,
         staged_commits: Sequence[str | tuple[int, bytes]] | None = None,
         allowed_roots: Sequence[str] | None = None,
-    ) -> Snapshot: ...
+        table_id: str | None = None,
+    ) -> Snapshot:
+        """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, that of the table opened before."""
     @property
     def uri(self) -> str:
         """The table's location as a URL without trailing slash, such as `file:///data/my%20table`."""

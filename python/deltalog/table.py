@@ -27,7 +27,6 @@ from deltalog.errors import (
     InvalidArgumentError,
     NotATableError,
     UnsupportedFeatureError,
-    VersionNotFoundError,
 )
 from deltalog.filters import Filter, filter_argument
 from deltalog.schema import Schema
@@ -567,12 +566,9 @@ class DeltaTable:
 
 def _reopen(table_uri: str, version: int, allowed_roots: list[str], table_id: str) -> DeltaTable:
     """Opens a table that was pickled."""
-    table = DeltaTable(table_uri, version=version, allowed_roots=allowed_roots)
-    if table.metadata().id != table_id:
-        error = VersionNotFoundError(
-            f"the table that was pickled, with the id {table_id}, was replaced by one with the id "
-            f"{table.metadata().id} (table {table_uri})"
-        )
-        error.table, error.version = table_uri, version
-        raise error
+    table = DeltaTable.__new__(DeltaTable)
+    table._snapshot = _internal.Snapshot.open(
+        table_uri, version=version, allowed_roots=allowed_roots, table_id=table_id
+    )
+    table._has_catalog = False
     return table

@@ -106,12 +106,20 @@ def test_a_pickled_table_is_at_its_version(tmp_path: Path) -> None:
 
 
 def test_a_table_that_was_replaced_is_not_the_pickled_one(tmp_path: Path) -> None:
-    append(tmp_path / "table", 0)
-    pickled = pickle.dumps(DeltaTable(tmp_path / "table"))
-    shutil.rmtree(tmp_path / "table")
-    append(tmp_path / "table", 7)
-    with pytest.raises(deltalog.VersionNotFoundError, match="was replaced"):
-        pickle.loads(pickled)  # noqa: S301
+    """Whether the other table has as many versions or fewer."""
+    path = tmp_path / "table"
+    append(path, 0)
+    append(path, 1)
+    first, second = (pickle.dumps(DeltaTable(path, version=version)) for version in (0, 1))
+    shutil.rmtree(path)
+    append(path, 7)
+    for version, pickled in enumerate((first, second)):
+        with pytest.raises(deltalog.TableReplacedError, match="was dropped") as caught:
+            pickle.loads(pickled)  # noqa: S301
+        assert (caught.value.table, caught.value.version) == (path.as_uri(), version)
+    shutil.rmtree(path)
+    with pytest.raises(deltalog.NotATableError):
+        pickle.loads(first)  # noqa: S301
 
 
 def test_a_table_with_staged_commits_is_not_pickled() -> None:

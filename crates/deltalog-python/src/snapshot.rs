@@ -120,7 +120,9 @@ impl Snapshot {
         storage_options = None,
         staged_commits = None,
         allowed_roots = None,
+        table_id = None,
     ))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn open(
         py: Python<'_>,
         uri: &str,
@@ -129,16 +131,21 @@ impl Snapshot {
         storage_options: Option<HashMap<String, String>>,
         staged_commits: Option<Vec<Staged>>,
         allowed_roots: Option<Vec<String>>,
+        table_id: Option<&str>,
     ) -> PyResult<Self> {
         call(py, || {
             let options = storage_options.unwrap_or_default();
             let storage = open_storage(uri, Some(options.clone()))?;
-            let is_newest = version.is_none() && timestamp_ms.is_none() && staged_commits.is_none();
+            let is_newest = version.is_none()
+                && timestamp_ms.is_none()
+                && staged_commits.is_none()
+                && table_id.is_none();
             let key =
                 is_newest.then(|| Key::new(&storage, &options, allowed_roots.as_deref().unwrap_or_default()));
             let mut builder = CoreSnapshot::builder(&storage);
             builder = version.into_iter().fold(builder, SnapshotBuilder::version);
             builder = timestamp_ms.into_iter().fold(builder, SnapshotBuilder::timestamp_ms);
+            builder = table_id.into_iter().fold(builder, SnapshotBuilder::table_id);
             builder =
                 allowed_roots.iter().flatten().try_fold(builder, |builder, root| builder.allow_root(root))?;
             if let Some(staged) = staged_commits {

@@ -23,7 +23,7 @@ pub use segment::LogSegment;
 pub use staged::StagedCommit;
 pub use times::{CommitTimes, InCommitTimestamps};
 
-pub(crate) use segment::{Refreshed, SegmentSource};
+pub(crate) use segment::{Refreshed, SegmentSource, replaced};
 pub(crate) use times::read_commit_info;
 
 /// The directory of the log, relative to the table's root.

@@ -336,11 +336,7 @@ impl LogSegment {
 
     /// Returns the error for a log that was replaced by another one.
     pub(crate) fn replaced(&self, storage: &Storage) -> Error {
-        let message = "since the table was opened, it was dropped and another one was created in its place";
-        Error::new(ErrorKind::TableReplaced, message)
-            .in_table(storage.url())
-            .at_version(self.version)
-            .with_hint("open the table again")
+        replaced(storage, self.version)
     }
 
     /// Returns the files to read after the checkpoint, oldest first: the commits, or compactions in their place.
@@ -438,6 +434,15 @@ fn oldest_readable(listing: &Listing) -> Option<u64> {
         Some(commit) if commit.version == 0 => Some(0),
         _ => listing.checkpoints.oldest(),
     }
+}
+
+/// Returns the error for version `version` of a table that was replaced by another one.
+pub(crate) fn replaced(storage: &Storage, version: u64) -> Error {
+    let message = "since the table was opened, it was dropped and another one was created in its place";
+    Error::new(ErrorKind::TableReplaced, message)
+        .in_table(storage.url())
+        .at_version(version)
+        .with_hint("open the table again")
 }
 
 fn not_a_table(storage: &Storage) -> Error {

@@ -7,8 +7,8 @@ use url::Url;
 
 use super::checksum::{believable, understood};
 use super::{Facts, Inner, Snapshot};
-use crate::error::{Error, Result};
-use crate::log::{CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit};
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::{CommitTimes, InCommitTimestamps, LogSegment, SegmentSource, StagedCommit, replaced};
 use crate::protocol::{
     Action, ColumnMappingMode, MappedSchema, Metadata, PathResolver, Protocol, TableFeature, ensure_readable,
     ensure_readable_with_catalog,
@@ -24,11 +24,19 @@ pub struct SnapshotBuilder {
     timestamp_ms: Option<i64>,
     staged: Option<Vec<StagedCommit>>,
     roots: Vec<Url>,
+    table_id: Option<String>,
 }
 
 impl SnapshotBuilder {
     pub(super) fn new(storage: &Storage) -> Self {
-        Self { storage: storage.clone(), version: None, timestamp_ms: None, staged: None, roots: Vec::new() }
+        Self {
+            storage: storage.clone(),
+            version: None,
+            timestamp_ms: None,
+            staged: None,
+            roots: Vec::new(),
+            table_id: None,
+        }
     }
 
     /// This version.
@@ -64,12 +72,39 @@ impl SnapshotBuilder {
         Ok(self)
     }
 
+    /// Opens the table only if its id in the metadata is `id`: that of the table that was opened before.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn table_id(mut self, id: &str) -> Self {
+        self.table_id = Some(id.to_owned());
+        self
+    }
+
     /// Opens it.
     ///
     /// # Errors
     /// As [`Snapshot::open`] and [`Snapshot::open_at`]; `InvalidArgument` for a version and a time, for two
     /// staged commits of one version, and for staged commits of a table that no catalog manages.
-    pub fn open(self) -> Result<Snapshot> {
+    /// `TableReplaced` if a table with another id than the requested one is there.
+    pub fn open(mut self) -> Result<Snapshot> {
+        let id = self.table_id.take();
+        let newest = Self { version: None, timestamp_ms: None, ..self.clone() };
+        let wanted = self.version;
+        let found = self.open_any();
+        let Some(id) = id else { return found };
+        let other = match &found {
+            Ok(snapshot) => Some(snapshot.clone()),
+            // Another table in its place may not have the version.
+            Err(error) if error.kind() == ErrorKind::VersionNotFound => newest.open_any().ok(),
+            Err(_) => None,
+        };
+        match other.filter(|other| other.metadata().id != id) {
+            Some(other) => Err(replaced(other.storage(), wanted.unwrap_or_else(|| other.version()))),
+            None => found,
+        }
+    }
+
+    fn open_any(self) -> Result<Snapshot> {
         if self.version.is_some() && self.timestamp_ms.is_some() {
             return Err(Error::invalid_argument("a table is read at a version or at a time, not at both")
                 .in_table(self.storage.url()));
