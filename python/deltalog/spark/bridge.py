@@ -9,7 +9,7 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.jvm.callback import answer
 from deltalog.spark.location import uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.read.planner import planner_of
+from deltalog.spark.read.planner import answers_of, planner_of
 from deltalog.spark.read.relation import (
     changes_relation,
     check_expected_schema,
@@ -43,7 +43,7 @@ class Bridge:
         return planner_of(key).plan(filters, time_zone)
 
     def _answers(self, key: str, filters: str, time_zone: str, columns: Any) -> Any:
-        return planner_of(key).answers(filters, time_zone, columns)
+        return answers_of(key, filters, time_zone, columns)
 
     def _read(self, session: Any, scala_options: Any, schema: Any) -> Any:
         options = Options.of(self._jvm, scala_options)

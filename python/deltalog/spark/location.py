@@ -1,6 +1,7 @@
 """Conversion between paths in Spark and locations in the core."""
 
 from typing import Any
+from urllib.parse import unquote
 
 from deltalog.spark.jvm import Jvm
 
@@ -18,6 +19,17 @@ def uri_of(jvm: Jvm, session: Any, path: str) -> str:
     if separator and not rest.startswith("/"):
         return f"{scheme}:///{rest}"
     return qualified
+
+
+def unescaped(location: str) -> str:
+    """Returns a path or URL in a form that can be compared: without escapes and without an empty authority.
+
+    Hadoop, Java and Rust spell both in different ways.
+    """
+    scheme, separator, rest = location.partition(":/")
+    if not separator:
+        return unquote(location)
+    return f"{scheme}:/{unquote(rest.lstrip('/') if rest.startswith('//') else rest)}"
 
 
 def path_of(jvm: Jvm, uri: str) -> str:

@@ -1,19 +1,20 @@
 """Conversion of errors of Spark's tasks about files of a table to errors with table, version, file and a hint.
 
 Spark's error for a missing data file contains a path but no table. The Java classes of this package report faults
-of deletion vectors as `FileFault`. This module holds weak references to the planned snapshots. A file below a root
-of one of them belongs to its table. Errors about other paths are left unchanged.
+of deletion vectors as `FileFault`. This module remembers the versions of tables that were planned last. A file
+below a root of one of them belongs to its table. Errors about other paths are left unchanged.
 """
 
 import threading
-import weakref
+from collections import OrderedDict
 from itertools import chain
-from typing import Any, Protocol, TypeVar
-from urllib.parse import unquote
+from typing import Any, TypeVar
 
 from deltalog import errors
-from deltalog._internal import DeltaError, MissingFileError, Snapshot
+from deltalog._internal import DeltaError, MissingFileError
 from deltalog.spark.jvm.compile import PACKAGE
+from deltalog.spark.location import unescaped
+from deltalog.spark.read.table_version import TableVersion
 
 # The error condition in every release of Spark 4. The file is its only parameter.
 _CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
@@ -28,24 +29,20 @@ _HINT = (
 
 _Error = TypeVar("_Error", bound=DeltaError)
 
-
-class PlansFiles(Protocol):
-    """An object that lives as long as a relation in the JVM."""
-
-    @property
-    def snapshot(self) -> Snapshot: ...
-
+_KEPT = 256
 
 _lock = threading.Lock()
-# Ordered by their last plan.
-_planned: "weakref.WeakKeyDictionary[PlansFiles, None]" = weakref.WeakKeyDictionary()
+# The keys are ordered by their last plan.
+_planned: "OrderedDict[TableVersion, None]" = OrderedDict()
 
 
-def remember(planner: PlansFiles) -> None:
-    """Records that Spark may read files of `planner.snapshot`."""
+def remember(table: TableVersion) -> None:
+    """Records that Spark may read files of this version."""
     with _lock:
-        _planned.pop(planner, None)
-        _planned[planner] = None
+        _planned[table] = None
+        _planned.move_to_end(table)
+        while len(_planned) > _KEPT:
+            _planned.popitem(last=False)
 
 
 def error_of(java_exception: Any) -> DeltaError | None:
@@ -69,66 +66,55 @@ def error_of(java_exception: Any) -> DeltaError | None:
 
 
 def _missing(path: str) -> MissingFileError | None:
-    snapshot = _snapshot_of(_comparable(path))
-    return (
-        None
-        if snapshot is None
-        else _located(MissingFileError, "the file is not there", _HINT, snapshot, path)
-    )
+    table = _version_with(unescaped(path))
+    if table is None:
+        return None
+    return _located(MissingFileError, "the file is not there", _HINT, table, path)
 
 
 def _fault(fault: Any) -> DeltaError:
     """Returns the error for a `FileFault`. Its message is complete even if the table is unknown."""
     kind: type[DeltaError] = getattr(errors, fault.kind())
     hint, path = fault.hint(), fault.dataFile()
-    snapshot = _snapshot_of(_comparable(path))
-    if snapshot is None:
+    table = _version_with(unescaped(path))
+    if table is None:
         return kind(f"{fault.getMessage()} (file {path})")
-    return _located(kind, fault.getMessage(), hint, snapshot, path)
+    return _located(kind, fault.getMessage(), hint, table, path)
 
 
-def _located(kind: type[_Error], message: str, hint: str | None, snapshot: Snapshot, path: str) -> _Error:
-    file = _comparable(path).removeprefix(_comparable(snapshot.uri) + "/")
+def _located(kind: type[_Error], message: str, hint: str | None, table: TableVersion, path: str) -> _Error:
+    file = unescaped(path).removeprefix(unescaped(table.uri) + "/")
     error = kind(
-        f"{message} (table {snapshot.uri}, version {snapshot.version}, file {file})"
-        + (f"; {hint}" if hint else "")
+        f"{message} (table {table.uri}, version {table.version}, file {file})" + (f"; {hint}" if hint else "")
     )
-    error.table, error.version, error.path, error.hint = snapshot.uri, snapshot.version, file, hint
+    error.table, error.version, error.path, error.hint = table.uri, table.version, file, hint
     return error
 
 
-def _snapshot_of(path: str) -> Snapshot | None:
-    """Returns the planned snapshot to which `path` belongs, or None.
+def _version_with(path: str) -> TableVersion | None:
+    """Returns the planned version to which `path` belongs, or None.
 
     If several versions were planned, this is the latest one that lists the file.
     """
     with _lock:
-        planners = list(_planned)
-    below = [
-        planner
-        for planner in reversed(planners)
-        if any(path.startswith(root + "/") for root in _roots(planner.snapshot))
-    ]
-    inside = [planner for planner in below if path.startswith(_comparable(planner.snapshot.uri) + "/")]
-    listing = (p for p in below if below == inside == [p] or path in map(_comparable, p.snapshot.file_uris()))
-    planner = next(chain(listing, inside), None)
-    if planner is None:
-        return None
-    return planner.snapshot
+        planned = list(reversed(_planned))
+    below = [table for table in planned if any(_is_below(path, root) for root in _roots(table))]
+    inside = [table for table in below if _is_below(path, table.uri)]
+    listing = (table for table in below if below == inside == [table] or _lists(table, path))
+    return next(chain(listing, inside), None)
 
 
-def _roots(snapshot: Snapshot) -> list[str]:
-    return [_comparable(root) for root in (snapshot.uri, *snapshot.allowed_roots)]
+def _roots(table: TableVersion) -> tuple[str, ...]:
+    return (table.uri, *table.allowed_roots)
 
 
-def _comparable(location: str) -> str:
-    """Returns a location without escapes and without an empty authority.
+def _is_below(path: str, root: str) -> bool:
+    return path.startswith(unescaped(root) + "/")
 
-    Hadoop and URLs spell both in different ways.
-    """
-    scheme, separator, rest = location.partition(":/")
-    return (
-        f"{scheme}:/{unquote(rest.lstrip('/') if rest.startswith('//') else rest)}"
-        if separator
-        else unquote(location)
-    )
+
+def _lists(table: TableVersion, path: str) -> bool:
+    """Opens the version again and returns whether it lists the file."""
+    try:
+        return path in map(unescaped, table.open().file_uris())
+    except DeltaError:  # The version no longer exists.
+        return False

@@ -5,6 +5,7 @@ next garbage collection of the JVM. A limited number of planners is kept. A drop
 from its key, with the same version of the same table.
 """
 
+import contextlib
 import itertools
 import json
 import logging
@@ -12,12 +13,13 @@ import os
 import tempfile
 import threading
 from collections import OrderedDict
+from pathlib import Path
 from typing import Any
 
 from deltalog._internal import Snapshot, SparkChanges, SparkPlan
 from deltalog.arguments import ChangeRange
-from deltalog.spark.errors import VersionNotFoundError
 from deltalog.spark.read import file_errors
+from deltalog.spark.read.table_version import TableVersion
 
 # py4j sends bytes slowly, as one line of base64 text, so large listings are passed through a file.
 _INLINE = 1 << 20
@@ -41,32 +43,20 @@ class Planner:
         return json.dumps(self._parts())
 
     def _parts(self) -> dict[str, Any]:
-        return {
-            "uri": self.snapshot.uri,
-            "version": self.snapshot.version,
-            "table": self.snapshot.table_id,
-            "roots": self.snapshot.allowed_roots,
-        }
+        return TableVersion.of(self.snapshot)._asdict()
 
     def size(self) -> int:
         """Returns the total size of all files in bytes."""
         return self.snapshot.size_in_bytes()
 
-    def answers(self, filters: str, time_zone: str, columns: Any) -> Any:
-        """Returns the packed rows of the log for aggregates; None if the log does not contain all values exactly.
-
-        A failure does not fail the query, which can still read the data files. The first failure is logged.
-        """
-        try:
-            answers = self._answers(filters, time_zone, list(columns))
-            return None if answers is None else _packed(answers)
-        except Exception:  # noqa: BLE001 (the files can still be read)
-            _warn_once(self.snapshot)
-            return None
+    def answers(self, filters: str, time_zone: str, columns: list[str]) -> Any:
+        """Returns the packed rows of the log for aggregates; None if the log does not contain all values exactly."""
+        answers = self._answers(filters, time_zone, columns)
+        return None if answers is None else _packed(answers)
 
     def plan(self, filters: str, time_zone: str) -> Any:
         """Returns the packed list of files that may contain matching rows."""
-        file_errors.remember(self)
+        file_errors.remember(TableVersion.of(self.snapshot))
         return _packed(self._files(filters, time_zone))
 
     def _answers(self, filters: str, time_zone: str, columns: list[str]) -> bytes | None:
@@ -95,7 +85,7 @@ class ChangesPlanner(Planner):
         self._changes = changes
 
     def _parts(self) -> dict[str, Any]:
-        return {**super()._parts(), "changes": self._changes.versions or []}
+        return {**super()._parts(), "changes": self._changes.versions}
 
     def size(self) -> int:
         return self._changes.size_in_bytes()
@@ -116,15 +106,23 @@ class ChangesPlanner(Planner):
         return plan
 
 
-def _warn_once(snapshot: Snapshot) -> None:
-    """Logs the current exception with its traceback, unless one was logged before."""
-    if next(_failures) == 0:
-        _log.warning(
-            "%s v%d: the log cannot answer an aggregate, so the data files are read; this is logged once",
-            snapshot.uri,
-            snapshot.version,
-            exc_info=True,
-        )
+def answers_of(key: str, filters: str, time_zone: str, columns: Any) -> Any:
+    """Returns the answers of the planner with this key; see `Planner.answers`.
+
+    A failure does not fail the query, which can still read the data files. The first failure is logged.
+    """
+    try:
+        return planner_of(key).answers(filters, time_zone, list(columns))
+    except Exception:  # noqa: BLE001 (the files can still be read)
+        if next(_failures) == 0:
+            table, _ = parts_of(key)
+            _log.warning(
+                "%s v%d: the log cannot answer an aggregate, so the data files are read; this is logged once",
+                table.uri,
+                table.version,
+                exc_info=True,
+            )
+        return None
 
 
 def register(planner: Planner) -> str:
@@ -151,27 +149,27 @@ def planner_of(key: str) -> Planner:
         if planner is not None:
             _planners.move_to_end(key)
             return planner
-    planner = _opened(json.loads(key))
+    planner = _opened(*parts_of(key))
     register(planner)
     return planner
 
 
-def _opened(parts: dict[str, Any]) -> Planner:
-    uri, version = parts["uri"], parts["version"]
-    snapshot = Snapshot.open(uri, version=version, allowed_roots=parts["roots"])
-    if snapshot.table_id != parts["table"]:
-        raise VersionNotFoundError(
-            f"version {version} of the Delta table {uri} no longer exists: the table was dropped and created again "
-            "after it was read; read it again"
-        )
-    versions = parts.get("changes")
-    if versions is None:
+def parts_of(key: str) -> tuple[TableVersion, list[int] | None]:
+    """Returns the version that the planner with this key reads.
+
+    For a change data feed, this is the last version, and its first and last version are returned with it.
+    """
+    parts = json.loads(key)
+    changes = parts.pop("changes", None)
+    return TableVersion(**{**parts, "allowed_roots": tuple(parts["allowed_roots"])}), changes
+
+
+def _opened(table: TableVersion, changes: list[int] | None) -> Planner:
+    snapshot = table.open()
+    if changes is None:
         return Planner(snapshot)
-    if not versions:
-        raise VersionNotFoundError(
-            f"the changes of the Delta table {uri} were read too long ago; read them again"
-        )
-    return ChangesPlanner(snapshot.spark_changes(ChangeRange(versions[0], versions[1], None, None)))
+    first, last = changes
+    return ChangesPlanner(snapshot.spark_changes(ChangeRange(first, last)))
 
 
 def _packed(packed: SparkPlan | bytes) -> Any:
@@ -179,9 +177,14 @@ def _packed(packed: SparkPlan | bytes) -> Any:
     if len(packed) <= _INLINE:
         return bytearray(packed if isinstance(packed, bytes) else packed.to_bytes())
     handle, name = tempfile.mkstemp(prefix="deltalog-plan-")
-    with os.fdopen(handle, "wb") as file:
-        if isinstance(packed, bytes):
-            file.write(packed)
-    if not isinstance(packed, bytes):
-        packed.write(name)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if isinstance(packed, bytes):
+                file.write(packed)
+        if not isinstance(packed, bytes):
+            packed.write(name)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            Path(name).unlink()
+        raise
     return name

@@ -1,0 +1,24 @@
+"""References to versions of tables, for code that must not keep their snapshots, which may be large."""
+
+from typing import NamedTuple
+
+from deltalog._internal import Snapshot
+
+
+class TableVersion(NamedTuple):
+    """A version of a table, and how it is opened."""
+
+    uri: str
+    version: int
+    table_id: str
+    allowed_roots: tuple[str, ...]
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> "TableVersion":
+        return cls(snapshot.uri, snapshot.version, snapshot.table_id, tuple(snapshot.allowed_roots))
+
+    def open(self) -> Snapshot:
+        """Opens the version again; raises `TableReplacedError` if another table is in its place."""
+        return Snapshot.open(
+            self.uri, version=self.version, allowed_roots=self.allowed_roots, table_id=self.table_id
+        )
