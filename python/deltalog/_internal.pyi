@@ -361,4 +361,10 @@ class SparkWrite:
     def commit_fragments(
         self, fragments: Sequence[bytes], operation: str, parameters: Mapping[str, str], engine_info: str
     ) -> int:
-        """Commits what `write_fragment` returned, and returns the version."""
+        """Commits what `write_fragment` returned, and returns the version.
+
+        On any error but `CommitStateUnknownError`, the files are deleted.
+        """
+    @staticmethod
+    def delete_fragments(token: bytes, fragments: Sequence[bytes]) -> None:
+        """Deletes the files of what `write_fragment` returned, for a write that is not committed."""

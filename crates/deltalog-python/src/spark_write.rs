@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::engine::protocol::{Add, StructType};
+use deltalog::engine::protocol::{Add, StructType, path};
 use deltalog::engine::transaction::{Conflict, ConflictReason, Operation, SaveMode};
 use deltalog::engine::write::Written;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
@@ -149,6 +149,18 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
     operation
 }
 
+/// Reads what `write_fragment` returned.
+fn files_of(fragments: &[Vec<u8>]) -> Result<Vec<Add>> {
+    let mut files = Vec::new();
+    for fragment in fragments {
+        let adds: Vec<Add> = serde_json::from_slice(fragment).map_err(|error| {
+            Error::invalid_argument("the bytes are not a fragment of a write").with_source(error)
+        })?;
+        files.extend(adds);
+    }
+    Ok(files)
+}
+
 #[pymethods]
 impl SparkWrite {
     #[staticmethod]
@@ -257,14 +269,20 @@ impl SparkWrite {
         engine_info: &str,
     ) -> PyResult<u64> {
         call_that_commits(py, || {
-            let mut files: Vec<Add> = Vec::new();
-            for fragment in &fragments {
-                let adds: Vec<Add> = serde_json::from_slice(fragment).map_err(|error| {
-                    Error::invalid_argument("the bytes are not a fragment of a write").with_source(error)
-                })?;
-                files.extend(adds);
-            }
+            let files = files_of(&fragments)?;
             Ok(self.take()?.commit(files, self::operation(operation, parameters, engine_info))?.version)
+        })
+    }
+
+    #[staticmethod]
+    fn delete_fragments(py: Python<'_>, token: &[u8], fragments: Vec<Vec<u8>>) -> PyResult<()> {
+        call(py, || {
+            // The table may have been replaced, so its log is not read.
+            let storage = open_storage(&Token::read(token)?.uri, None)?;
+            let files = files_of(&fragments)?;
+            let deleted: Vec<Result<()>> =
+                files.iter().map(|file| storage.delete(&path::decode(&file.path)?)).collect();
+            deleted.into_iter().collect()
         })
     }
 }
