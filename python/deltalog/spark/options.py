@@ -22,6 +22,8 @@ _CLUSTERING = "__clustering_columns"
 _COMMAND = "deltalog.command"
 _WRITE_TARGET = "deltalog.write"
 _WRITER = ("compression", "maxrecordsperfile")
+BASE_VERSION = "baseVersion"
+_NEWEST = "newest"
 
 
 class Options:
@@ -134,6 +136,25 @@ class Options:
             for name, value in self.values.items()
             if name in _WRITER or name.startswith("parquet.")
         }
+
+    @property
+    def base_version(self) -> int | str | None:
+        """The version that an overwrite is based on, or `newest`; None if the option is not set."""
+        text = self.values.get(BASE_VERSION.lower())
+        if text is None:
+            return None
+        if text.strip().isdigit():
+            return int(text)
+        if text.strip().lower() != _NEWEST:
+            raise InvalidArgumentError(f"{BASE_VERSION} must be a version number or {_NEWEST}, not {text!r}")
+        return _NEWEST
+
+    def check_mode(self, mode: str) -> None:
+        """Raises an error for options that do not apply to writes with this mode."""
+        if mode != "overwrite" and self.base_version is not None:
+            raise InvalidArgumentError(
+                f"the option {BASE_VERSION} is for the mode overwrite, not for {mode}: other writes do not replace rows"
+            )
 
     def table_configuration(self) -> dict[str, str]:
         """Returns the table properties (`delta.…`) among the options of a write that creates the table.

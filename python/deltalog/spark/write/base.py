@@ -3,57 +3,78 @@
 A DataFrame stays on the version that it was read from. If an overwrite with its rows replaced a newer version, the
 commits between the two would be lost.
 
-- The version is known as long as the analyzed plan contains the table. This includes cached data, because Spark
-  uses a cache only for a plan of the same version.
+- The option `baseVersion` names the base: a version, or `newest` for the newest version when the write begins.
+- Without the option, the base is found in the analyzed plan of a classic session, as long as the plan contains the
+  table. This includes cached data, because Spark uses a cache only for a plan of the same version.
 - It is not known for rows that were taken out of the plan by `localCheckpoint`, `checkpoint`, `collect` or
   `toPandas` and `createDataFrame`. Then the base is the newest version when the write begins.
 - A version that the query requests explicitly (`versionAsOf`, `TIMESTAMP AS OF`) is not the base, because an
   overwrite with the rows of an old version restores a table.
+- A Python data source does not see the plan, so there an overwrite of an existing table requires the option.
 """
 
 import os
 from typing import Any
-from urllib.parse import unquote, urlsplit
 
-from deltalog._internal import Snapshot
-from deltalog.spark.errors import CommitConflictError, NotATableError, VersionNotFoundError
+from deltalog._internal import Snapshot, SparkWrite, TableReplacedError
+from deltalog.spark.errors import (
+    CommitConflictError,
+    InvalidArgumentError,
+    NotATableError,
+    VersionNotFoundError,
+)
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.location import unescaped
+from deltalog.spark.options import BASE_VERSION, Options
+from deltalog.spark.read.planner import parts_of
+
+
+def requested_base(options: Options, uri: str, allowed_roots: list[str]) -> Snapshot | None:
+    """Returns the version of the table `uri` that the option requests; None for the newest."""
+    version = options.base_version
+    if not isinstance(version, int):
+        return None
+    return Snapshot.open(uri, version=version, allowed_roots=allowed_roots)
+
+
+def check_base_requested(pending: SparkWrite, uri: str, options: Options) -> None:
+    """Raises an error for an overwrite of an existing table without the option, if the plan is unknown."""
+    if pending.table_schema_json is not None and options.base_version is None:
+        raise InvalidArgumentError(
+            f"it is unknown which version of the table {uri} the data was read from, because Spark does not pass the "
+            f"plan to Python data sources: set the option {BASE_VERSION} to that version, so that the overwrite fails "
+            "if other commits followed it, or to newest to replace the newest version"
+        )
 
 
 def base_of(jvm: Jvm, data: Any, uri: str, allowed_roots: list[str]) -> Snapshot | None:
     """Returns the oldest version of the table `uri` in the plan of `data`; None if the plan has none."""
-    identities = jvm.static("SourceVersions", "of", data.queryExecution().analyzed())
-    versions = [found for found in map(_version_of, identities) if found is not None]
-    read = [(version, table_id) for location, version, table_id in versions if location == _comparable(uri)]
+    sources = map(parts_of, jvm.static("SourceVersions", "of", data.queryExecution().analyzed()))
+    read = [table for table, changes in sources if changes is None and _place(table.uri) == _place(uri)]
     if not read:
         return None
-    oldest = min(version for version, _ in read)
+    oldest = min(read, key=lambda table: table.version)
+    replaced = "but the table has since been dropped, or dropped and created again", "table_replaced"
+    if any(table.table_id != oldest.table_id for table in read):
+        raise _conflict(uri, oldest.version, *replaced)
     try:
-        base = Snapshot.open(uri, version=oldest, allowed_roots=allowed_roots)
-    except (NotATableError, VersionNotFoundError) as error:
-        raise _conflict(uri, oldest, "which no longer exists") from error
-    if any(table_id != base.table_id for _, table_id in read):
-        raise _conflict(uri, oldest, "but the table has since been dropped and created again")
-    return base
+        return oldest._replace(uri=uri, allowed_roots=tuple(allowed_roots)).open()
+    except VersionNotFoundError as error:
+        raise _conflict(uri, oldest.version, "which no longer exists", "log_cleaned_up") from error
+    except (NotATableError, TableReplacedError) as error:
+        raise _conflict(uri, oldest.version, *replaced) from error
 
 
-def _conflict(uri: str, version: int, what: str) -> CommitConflictError:
+def _conflict(uri: str, version: int, what: str, reason: str) -> CommitConflictError:
+    hint = "nothing was committed; read the table again and repeat the overwrite"
     error = CommitConflictError(
-        f"the data was read from version {version} of the table {uri}, {what}: nothing was committed; "
-        "read the table again and repeat the overwrite"
+        f"the data was read from version {version} of the table {uri}, {what}; {hint}"
     )
-    error.table, error.version = uri, version
+    error.table, error.reason, error.hint = uri, reason, hint
     return error
 
 
-def _version_of(identity: str) -> tuple[str, int, str] | None:
-    """Parses location@version#id; returns None for a change data feed."""
-    location, _, table_id = identity.rpartition("#")
-    uri, _, version = location.rpartition("@")
-    return (_comparable(uri), int(version), table_id) if version.isdigit() else None
-
-
-def _comparable(uri: str) -> str:
+def _place(uri: str) -> str:
     """Returns a location in a form that can be compared, with links of the local file system resolved."""
-    parts = urlsplit(uri)
-    return os.path.realpath(unquote(parts.path)) if parts.scheme == "file" else uri.rstrip("/")
+    place = unescaped(uri).rstrip("/")
+    return os.path.realpath(place.removeprefix("file:")) if place.startswith("file:/") else place

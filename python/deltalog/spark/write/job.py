@@ -5,11 +5,12 @@
 - The files are committed only if they contain as many rows and partitions as Spark reports to have written.
 """
 
+import contextlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
-from deltalog._internal import SparkWrite, __version__
+from deltalog._internal import DeltaError, SparkWrite, __version__
 from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError
@@ -17,11 +18,9 @@ from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write import fit
-from deltalog.spark.write.base import base_of
+from deltalog.spark.write.base import base_of, requested_base
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import check_overwrite
-
-_MODES = {"Append": "append", "Overwrite": "overwrite", "Ignore": "ignore", "ErrorIfExists": "errorifexists"}
 
 
 def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int | None:
@@ -33,7 +32,7 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int 
     partition_by = options.partition_by()
     uri = uri_of(jvm, session, options.path)
     table = TableOptions(partition_by, options.table_configuration())
-    pending = begin(jvm, session, data, uri, _MODES[mode], table, options)
+    pending = begin(jvm, session, data, uri, mode, table, options)
     if pending is None:
         return None
     parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
@@ -48,7 +47,7 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
         raise InvalidArgumentError("a change data feed cannot be written")
     uri = uri_of(jvm, session, options.path)
     mode = "Overwrite" if overwrite else "Append"
-    pending = begin(jvm, session, data, uri, _MODES[mode], TableOptions(), options)
+    pending = begin(jvm, session, data, uri, mode, TableOptions(), options)
     if pending is not None:
         run(jvm, session, data, pending, uri, options, "WRITE", {"mode": mode, "partitionBy": "[]"})
 
@@ -56,15 +55,23 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
 def begin(
     jvm: Jvm, session: Any, data: Any, uri: str, mode: str, table: TableOptions, options: Options
 ) -> SparkWrite | None:
-    """Checks a write of `data` against the table; returns None if the mode is `ignore` and the table exists.
+    """Checks a write of `data` against the table; `mode` is the name of Spark's `SaveMode`.
 
-    If the data of an overwrite was read from the same table, the overwrite is based on the version that was read.
+    Returns None if the mode is `Ignore` and the table exists. If the data of an overwrite was read from the same
+    table, the overwrite is based on the version that was read.
     """
+    save_mode = mode.lower()
+    options.check_mode(save_mode)
+    is_overwrite = save_mode == "overwrite"
     base = None
-    if mode == "overwrite":
-        base = base_of(jvm, data, uri, [uri_of(jvm, session, root) for root in options.allowed_roots])
-    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), mode, table, base=base)
-    if pending is not None and mode == "overwrite":
+    if is_overwrite:
+        roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
+        if options.base_version is None:
+            base = base_of(jvm, data, uri, roots)
+        else:
+            base = requested_base(options, uri, roots)
+    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), save_mode, table, base=base)
+    if pending is not None and is_overwrite:
         session_mode = session.sessionState().conf().partitionOverwriteMode().toString()
         check_overwrite(pending, uri, options, session_mode)
     return pending
@@ -90,7 +97,8 @@ def run(
             written = _write_files(jvm, session, data, pending, uri, options, running)
             running.begin_commit()
         except BaseException:
-            pending.abort()
+            with contextlib.suppress(DeltaError):  # The first error is the one to raise.
+                pending.abort()
             raise
     return pending.commit(operation, parameters, engine_info(session), written)
 

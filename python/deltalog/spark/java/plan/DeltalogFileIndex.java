@@ -52,9 +52,9 @@ public class DeltalogFileIndex implements FileIndex {
     return label;
   }
 
-  /** Returns the table's location, version and id as location@version#id; a change data feed has no version. */
-  public String identity() {
-    return identity;
+  /** Returns the key by which Python finds the planner. */
+  public String planner() {
+    return planner;
   }
 
   private PackedListing list(Seq partitionFilters, Seq dataFilters) {

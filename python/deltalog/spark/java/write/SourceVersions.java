@@ -22,7 +22,7 @@ public class SourceVersions {
   private static final List TIME_TRAVEL =
       Arrays.asList(new String[] {"versionasof", "timestampasof", "timestampasofmicros"});
 
-  /** Returns the identity of each DeltalogFileIndex in the plan. */
+  /** Returns the planner's key of each DeltalogFileIndex in the plan. */
   public static String[] of(TreeNode plan) {
     Set found = new LinkedHashSet();
     collect(plan, found);
@@ -33,7 +33,7 @@ public class SourceVersions {
     if (node instanceof LogicalRelation && ((LogicalRelation) node).relation() instanceof HadoopFsRelation) {
       HadoopFsRelation relation = (HadoopFsRelation) ((LogicalRelation) node).relation();
       if (relation.location() instanceof DeltalogFileIndex && !travels(relation)) {
-        found.add(((DeltalogFileIndex) relation.location()).identity());
+        found.add(((DeltalogFileIndex) relation.location()).planner());
       }
     }
     collectAll(node.children(), found);
