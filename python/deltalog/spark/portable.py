@@ -9,11 +9,13 @@ exchange tokens and fragments: bytes in a form private to the core, without cred
 because Spark does not tell the source which ones are needed.
 """
 
+import contextlib
 import inspect
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -28,12 +30,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 from deltalog._internal import Snapshot, SparkChanges, SparkWrite, __version__, read_fragment, write_fragment
 from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
-from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.errors import DeltaError, InvalidArgumentError
 from deltalog.spark.options import Options
-from deltalog.spark.read.commands import ANSWER, ARGUMENTS, answer_text
+from deltalog.spark.read.commands import ANSWER, ARGUMENTS, COMMAND, answer_text
 from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
+from deltalog.spark.write.base import check_base_requested, requested_base
 from deltalog.spark.write.overwrite import check_overwrite
 
 # Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
@@ -48,10 +51,31 @@ def enable(spark: SparkSession, alias_delta: bool = False) -> None:
 
     Files are pruned by filters if the session allows it (Spark 4.1 and newer).
     """
+    if alias_delta:
+        _check_alias(spark)
     pushes = str(spark.conf.get(_PUSHDOWN, "false")).lower() == "true"
     spark.dataSource.register(PruningDataSource if pushes else DeltalogDataSource)
     if alias_delta:
         spark.dataSource.register(PruningAlias if pushes else Alias)
+
+
+def _check_alias(spark: SparkSession) -> None:
+    """Raises an error if another source has the name `delta`.
+
+    A client cannot list the sources of a server, so it plans a read with an option that only this source knows.
+    """
+    from deltalog.spark.jvm.alias import NAME, taken
+
+    try:
+        columns = spark.read.format(NAME).option(COMMAND, "version").load("/").columns
+    except Exception as error:
+        if "DATA_SOURCE_NOT_FOUND" in str(error):  # An error of different classes.
+            return
+        if not isinstance(error, AnalysisException):
+            raise
+        raise taken("is already known to this session, from") from error
+    if columns != [ANSWER]:
+        raise taken("is already known to this session, from")
 
 
 class DeltalogDataSource(DataSource):
@@ -110,17 +134,22 @@ class DeltalogDataSource(DataSource):
         return DeltalogReader
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        self._options.check_write()
         mode = "overwrite" if overwrite else "append"
+        self._options.check_write()
+        self._options.check_mode(mode)
         partition_by = self._options.partition_by()
         table = TableOptions(partition_by, self._options.table_configuration())
-        pending = SparkWrite.begin(
-            connect_uri(self._options.path), schemas.of_data(schema.json()), mode, table
-        )
+        uri = connect_uri(self._options.path)
+        base = None
+        if overwrite:
+            roots = [connect_uri(root) for root in self._options.allowed_roots]
+            base = requested_base(self._options, uri, roots)
+        pending = SparkWrite.begin(uri, schemas.of_data(schema.json()), mode, table, base=base)
         if pending is None:
             raise InvalidArgumentError(f"a write with the mode {mode} was not started")
         if overwrite:
-            check_overwrite(pending, connect_uri(self._options.path), self._options, session_mode=None)
+            check_base_requested(pending, uri, self._options)
+            check_overwrite(pending, uri, self._options, session_mode=None)
         return DeltalogWriter(
             pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
         )
@@ -307,13 +336,31 @@ class DeltalogWriter(DataSourceArrowWriter):
         return FragmentMessage(write_fragment(self._token, reader))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        fragments = [message.fragment for message in messages if isinstance(message, FragmentMessage)]
-        SparkWrite.resume(self._token).commit_fragments(
-            fragments, "WRITE", self._parameters, f"Apache-Spark-Python deltalog/{__version__}"
+        try:
+            write = SparkWrite.resume(self._token)
+        except DeltaError:
+            self._delete(messages)
+            raise
+        write.commit_fragments(
+            _fragments(messages), "WRITE", self._parameters, f"Apache-Spark-Python deltalog/{__version__}"
         )
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        SparkWrite.resume(self._token).abort()
+        """Deletes the files of a job that failed; then the message of at least one task is missing.
+
+        Spark also calls this method after a failed commit, in another process. The commit has already deleted the
+        files then, unless it is unknown whether it was made.
+        """
+        if None in messages:
+            self._delete(messages)
+
+    def _delete(self, messages: list[WriterCommitMessage | None]) -> None:
+        with contextlib.suppress(DeltaError):  # The first error is the one to raise.
+            SparkWrite.delete_fragments(self._token, _fragments(messages))
+
+
+def _fragments(messages: list[WriterCommitMessage | None]) -> list[bytes]:
+    return [message.fragment for message in messages if isinstance(message, FragmentMessage)]
 
 
 def _wanted(options: Options) -> tuple[int | None, int | None]:
