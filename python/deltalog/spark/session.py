@@ -31,12 +31,14 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
 
     With `alias_delta=True` the format is also called `delta`, so that existing notebooks and catalogs work:
     `format("delta")`, `USING delta`, ``delta.`/path` `` and tables whose provider is `delta`. The alias applies to
-    all sessions of the application.
+    all sessions of the application. Under Spark Connect, and where the Python Data Source is used instead of the
+    native path, it is only the name of the format, `format("delta")`, and applies only to `spark`.
 
     Raises:
         UnsupportedFeatureError: the JVM has classes of another version of deltalog, or
             `PYSPARK_PIN_THREAD=false` is set.
-        InvalidArgumentError: `alias_delta` is set, but the JVM connector is present.
+        InvalidArgumentError: `alias_delta` is set, but another format is called `delta`, such as that of the JVM
+            connector. Nothing is enabled then.
         PySparkRequiredError: the session's server is older than Spark 4.
     """
     require_server(spark.version)
@@ -51,10 +53,12 @@ def enable(spark: SparkSession, *, alias_delta: bool = False) -> SparkSession:
                 f"deltalog cannot use the native path of Spark {spark.version} ({problem}); the slower Python Data "
                 "Source is used instead",
                 RuntimeWarning,
-                stacklevel=2,
+                stacklevel=3,  # The caller of `enable`, which has a decorator.
             )
             return _enable_portable(spark, alias_delta)
         jvm = Jvm(gateway)
+        if alias_delta:
+            alias.check(jvm, spark._jsparkSession)
         _bridge(jvm)
         _plan_statements(jvm, spark)
         _answer_from_log(jvm, spark)
@@ -123,7 +127,7 @@ def _install_catalog(spark: SparkSession, alias_delta: bool) -> None:
             "session, and a table read by name stays at the version that was read first until REFRESH TABLE. "
             "spark.read.format('deltalog').load(path) always reads the newest version",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,  # The caller of `enable`.
         )
         return
     spark.conf.set(_CATALOG, ours)

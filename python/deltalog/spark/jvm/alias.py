@@ -17,18 +17,23 @@ CONNECTORS_CATALOG = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _ALIAS = f"{PACKAGE}.DeltaAlias"
 
 
-def add(jvm: Jvm, session: Any) -> None:
-    """Makes `delta` another name of the format `deltalog`. Further calls have no effect.
-
-    Raises `InvalidArgumentError` if another source has the name.
-    """
+def check(jvm: Jvm, session: Any) -> None:
+    """Raises an error if another source has the name."""
     registered = _registered(jvm, session)
-    if registered is not None and registered != _ALIAS:
-        raise InvalidArgumentError(
-            f"alias_delta=True is not possible: the format delta is {registered} in this session, from the JVM "
-            "connector or another package; omit alias_delta, or remove the jar of that package"
-        )
-    if registered is None:
+    if registered not in (None, _ALIAS):
+        raise taken(f"is {registered} in this session, from")
+
+
+def taken(owner: str) -> InvalidArgumentError:
+    return InvalidArgumentError(
+        f"alias_delta=True is not possible: the format delta {owner} the JVM connector or another package; "
+        "omit alias_delta, or remove the jar of that package"
+    )
+
+
+def add(jvm: Jvm, session: Any) -> None:
+    """Makes `delta` another name of the format `deltalog`, after `check`. Further calls have no effect."""
+    if _registered(jvm, session) is None:
         directory = Path(tempfile.mkdtemp(prefix="deltalog-"))
         jar = directory / "deltalog-alias.jar"
         for created in (directory, jar):  # The JVM deletes them in reverse order when it exits.
