@@ -18,6 +18,7 @@ EVERY_SPARK = {
     "test_column_mapping",
     "test_connect",
     "test_deleted_rows",
+    "test_job_output",
     "test_log_answers",
     "test_read",
     "test_row_tracking",
@@ -25,10 +26,14 @@ EVERY_SPARK = {
     "test_sql",
     "test_type_widening",
     "test_write",
+    "test_write_base",
 }
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    missing = EVERY_SPARK - {module.stem for module in Path(__file__).parent.glob("test_*.py")}
+    if missing:
+        raise pytest.UsageError(f"EVERY_SPARK names modules that do not exist: {', '.join(sorted(missing))}")
     for item in items:
         if item.path.stem in EVERY_SPARK:
             item.add_marker(pytest.mark.every_spark)

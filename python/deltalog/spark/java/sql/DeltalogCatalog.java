@@ -88,7 +88,10 @@ public class DeltalogCatalog extends DelegatingCatalogExtension {
   public Table alterTable(Identifier name, TableChange[] changes) throws NoSuchTableException {
     Table found = loadTable(name);
     if (found instanceof V1Table && TableDefinition.isOurs(((V1Table) found).v1Table())) {
-      throw new UnsupportedOperationException("ALTER TABLE is not supported yet by deltalog");
+      if (changes.length > 0) {
+        Bridge.call("refuseStatement", new Object[] {org.apache.spark.sql.SparkSession.active(), changes[0]});
+      }
+      return found;
     }
     return super.alterTable(name, changes);
   }
