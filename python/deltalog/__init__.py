@@ -14,6 +14,7 @@ from deltalog._internal import __version__
 from deltalog.commit import CommitProperties, Transaction
 from deltalog.errors import (
     AccessDeniedError,
+    AfterCommitError,
     CommitConflictError,
     CommitStateUnknownError,
     CorruptDataError,
@@ -36,6 +37,7 @@ from deltalog.writer import write_deltalake
 
 __all__ = [
     "AccessDeniedError",
+    "AfterCommitError",
     "ArrayType",
     "CommitConflictError",
     "CommitProperties",

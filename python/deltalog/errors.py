@@ -6,6 +6,7 @@ The message of an error says what happened. Its attributes are what is known of 
 
 __all__ = [
     "AccessDeniedError",
+    "AfterCommitError",
     "CommitConflictError",
     "CommitStateUnknownError",
     "CorruptDataError",
@@ -104,6 +105,13 @@ class CommitStateUnknownError(DeltaError):
 
     transaction_id: str | None = None
     """The id that the commit carries as `commitInfo.txnId`."""
+
+
+class AfterCommitError(DeltaError):
+    """The write was committed as `version`, and a later step failed. Do not repeat the write.
+
+    Only Spark raises it: `hint` tells how to do what failed.
+    """
 
 
 class UnavailableError(DeltaError, OSError):

@@ -19,10 +19,10 @@ from deltalog._internal import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
+from deltalog.errors import AfterCommitError
 from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.read import file_errors
-from deltalog.spark.write.outcome import AfterCommitError
 
 __all__ = [
     "AfterCommitError",

@@ -12,7 +12,7 @@ from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
-from deltalog.spark.location import uri_of
+from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write import fit, job
 from deltalog.spark.write.outcome import after_commit
@@ -34,8 +34,11 @@ _STATEMENTS = {
 
 def describe(statement: Any) -> str:
     """Returns the SQL name of an unsupported statement."""
-    name = statement.getClass().getSimpleName()
-    return _STATEMENTS.get(name, f"ALTER TABLE ({name})" if name.startswith("AlterTable") else name)
+    kind = statement.getClass()
+    name = kind.getSimpleName()
+    if name.startswith("AlterTable") or ".TableChange$" in kind.getName():
+        return f"ALTER TABLE ({name})"
+    return _STATEMENTS.get(name, name)
 
 
 def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
@@ -50,7 +53,7 @@ def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
     if existing is not None and table.schema().fields():
         _check_same(jvm, table, existing)
     version = _create_empty(jvm, session, table, uri) if existing is None else None
-    with _registering(table, uri, version):
+    with _registering(jvm, table, uri, version):
         _register(jvm, catalog, table, existing or Snapshot.open(uri), location)
 
 
@@ -73,24 +76,24 @@ def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
     table_options = TableOptions(partition_by or None, configuration, None, _comment(table))
-    pending = job.begin(jvm, session, data, uri, mode.lower(), table_options, options)
+    pending = job.begin(jvm, session, data, uri, mode, table_options, options)
     version = None
     if pending is not None:
         operation = "WRITE" if exists else "CREATE TABLE AS SELECT"
         parameters = _parameters(table, partition_by, configuration, mode)
         version = job.run(jvm, session, data, pending, uri, options, operation, parameters)
     if not exists:
-        with _registering(table, uri, version):
+        with _registering(jvm, table, uri, version):
             _register(jvm, catalog, table, Snapshot.open(uri), location)
 
 
-def _registering(table: Any, uri: str, version: int | None) -> AbstractContextManager[None]:
+def _registering(jvm: Jvm, table: Any, uri: str, version: int | None) -> AbstractContextManager[None]:
     """Makes the error of a failure to create the catalog entry state that `version` was committed."""
-    name = table.identifier().unquotedString()
-    step = f"registering the table {name} in the session catalog"
-    return after_commit(
-        uri, version, step, f"register it with CREATE TABLE {name} USING deltalog LOCATION '{uri}'"
-    )
+    name = table.identifier()
+    step = f"registering the table {name.unquotedString()} in the session catalog"
+    location = path_of(jvm, uri).replace("\\", "\\\\").replace("'", "\\'")
+    hint = f"register it with CREATE TABLE {name.quotedString()} USING deltalog LOCATION '{location}'"
+    return after_commit(uri, version, step, hint)
 
 
 def _check_provider(jvm: Jvm, definition: Any) -> None:

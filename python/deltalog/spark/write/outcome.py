@@ -3,11 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from deltalog._internal import DeltaError
-
-
-class AfterCommitError(DeltaError):
-    """The write was committed as `version`, and a step after the commit failed. Do not repeat the write."""
+from deltalog.errors import AfterCommitError
 
 
 @contextmanager
