@@ -126,10 +126,14 @@ def test_the_alias_is_refused_if_the_name_is_taken(tmp_path: Path) -> None:
         loader.addURL(jvm.java.io.File(str(directory)).toURI().toURL())
         import deltalog.errors
         import deltalog.spark
-        try:
-            deltalog.spark.enable(spark, alias_delta=True)
-        except deltalog.errors.InvalidArgumentError as error:
-            print(error)
+        from deltalog.spark import portable
+        for enable in (deltalog.spark.enable, portable.enable):
+            try:
+                enable(spark, alias_delta=True)
+            except deltalog.errors.InvalidArgumentError as error:
+                print(error)
+        methods = spark._jsparkSession.experimental()
+        print(methods.extraStrategies().size(), methods.extraOptimizations().size())
         deltalog.spark.enable(spark).range(2).write.format("deltalog").save(str(directory / "t"))
         print(len(spark.read.format("deltalog").load(str(directory / "t")).collect()))
     """
@@ -140,6 +144,8 @@ def test_the_alias_is_refused_if_the_name_is_taken(tmp_path: Path) -> None:
         timeout=500,
         check=False,
     )
-    refusal, *rest = done.stdout.splitlines() or [done.stderr]
-    assert "the format delta is Connector in this session" in refusal
-    assert rest == ["2"], done.stderr
+    assert len(done.stdout.splitlines()) == 4, done.stderr
+    native, portable, *rest = done.stdout.splitlines()
+    assert "the format delta is Connector in this session" in native
+    assert "the format delta is already known to this session" in portable
+    assert rest == ["0 0", "2"], done.stderr

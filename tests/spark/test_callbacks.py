@@ -1,6 +1,7 @@
 """Calls from the JVM to Python: their resources, their authentication, and their nesting."""
 
 import contextlib
+import gc
 import re
 import socket
 import threading
@@ -9,12 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+import deltalog
 from deltalog.spark import errors
 from deltalog.spark.errors import DeltaError
+from deltalog.spark.jvm import callback
+from deltalog.spark.read import planner
 
 
 def descriptors(process: int | str) -> int:
@@ -47,30 +52,50 @@ def joined(spark: SparkSession, path: str, number: int) -> list[Any]:
     return frame.join(sf.broadcast(frame.where("p = 1")), "id").select("id").collect()
 
 
-def test_planning_leaks_no_threads_and_descriptors(spark: SparkSession, table: str) -> None:
-    """The numbers of threads, of descriptors in both processes, and of objects kept for the JVM do not grow."""
+def resources(spark: SparkSession) -> dict[str, int]:
+    """Returns what plans could leak, in this process and in the JVM."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark.sparkContext._jvm
-    java = jvm.java.lang.ProcessHandle.current().pid()
+    gc.collect()
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    heap = []
+    for _ in range(3):
+        runtime.gc()
+        heap.append(runtime.totalMemory() - runtime.freeMemory())
+    [resident] = re.findall(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return {
+        "threads": threading.active_count(),
+        "descriptors": descriptors("self"),
+        "descriptors of the JVM": descriptors(jvm.java.lang.ProcessHandle.current().pid()),
+        "objects kept for the JVM": len(gateway.gateway_property.pool),
+        "planners": sum(isinstance(found, planner.Planner) for found in gc.get_objects()),
+        "MiB": int(resident) // 1024,
+        "MiB of heap": min(heap) >> 20,
+    }
 
-    def burst(size: int) -> None:
-        with ThreadPoolExecutor(size) as pool:
-            list(pool.map(lambda number: joined(spark, table, number), range(size)))
 
-    burst(2)
-    before = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
-    java_before = descriptors(java)
-    burst(10)
-    for number in range(60):
-        spark.read.format("deltalog").load(table).where(
-            f"id = {number}"
-        )._jdf.queryExecution().executedPlan().toString()
-    after = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
-    assert after[2] == before[2], "objects that Python keeps for the JVM"
-    idle = 4  # The number of connections that are kept.
-    assert after[0] <= before[0] + idle
-    assert after[1] <= before[1] + 2 * idle
-    assert descriptors(java) <= java_before + 2 * idle + 8  # Spark may have opened files of jars.
+def test_planning_leaks_nothing(spark: SparkSession, path: str) -> None:
+    """Thousands of plans of more versions than are kept, most of them from one thread."""
+    versions = planner._KEPT + 22
+    for number in range(versions):
+        deltalog.write_deltalake(path, pa.table({"id": [number], "p": [number % 2]}), mode="append")
+
+    def plan(number: int) -> None:
+        frame = spark.read.format("deltalog").option("versionAsOf", number % versions).load(path)
+        frame.where(f"id = {number}")._jdf.queryExecution().executedPlan().toString()
+
+    def plans(count: int) -> None:
+        with ThreadPoolExecutor(10) as pool:
+            list(pool.map(lambda number: joined(spark, path, number), range(10)))
+        for number in range(count):
+            plan(number)
+
+    plans(500)
+    before = resources(spark)
+    plans(2000)
+    after = resources(spark)
+    print(before, after)
+    assert after == before
 
 
 def test_the_text_of_a_plan_makes_no_call_to_python(
@@ -119,18 +144,24 @@ def test_errors_that_pyspark_raised_in_a_callback_keep_their_condition(
 def test_connections_without_a_token_are_not_served(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The port is open to every user of the machine, so a connection must send the token."""
+    """The port is open to every user of the machine, so a connection must send the token.
+
+    PySpark's own server, which it starts for `foreachBatch` for example, requires none.
+    """
+    from pyspark.java_gateway import ensure_callback_server_started
+
     from deltalog.spark.bridge import Bridge
 
-    assert len(spark.read.format("deltalog").load(table).collect()) == 8
     gateway: Any = spark.sparkContext._gateway
+    ensure_callback_server_started(gateway)
+    assert len(spark.read.format("deltalog").load(table).collect()) == 8
     called: list[Any] = []
     monkeypatch.setattr(Bridge, "call", lambda *request: called.append(request), raising=False)
     monkeypatch.setattr(Bridge, "apply", lambda *request: called.append(request), raising=False)
     ports = listening_ports()
-    assert ports
+    assert {gateway._callback_server.get_listening_port()} < ports
     for port in ports:
-        for target in list(gateway.gateway_property.pool.dict):
+        for target in {callback._TARGET, *gateway.gateway_property.pool.dict}:
             for method in ("call", "apply"):
                 with socket.create_connection(("127.0.0.1", port), timeout=5) as client:
                     client.sendall(f"c\n{target}\n{method}\nsexists\ne\n".encode())

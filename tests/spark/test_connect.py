@@ -86,6 +86,8 @@ def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path]
             configuration={"delta.enableChangeDataFeed": "true"},
         )
     code = f"""
+        import pathlib
+        import time
         from pyspark.sql import SparkSession
         spark = SparkSession.builder.remote({address!r}).getOrCreate()
         import deltalog.spark
@@ -101,8 +103,34 @@ def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path]
         new = path + " 2"
         spark.range(5).write.format("deltalog").mode("append").save(new)
         print("new", spark.read.format("deltalog").load(new).count())
-        spark.range(2).write.format("deltalog").mode("overwrite").save(new)
-        print("over", spark.read.format("deltalog").load(new).count())
+        try:
+            spark.range(2).write.format("deltalog").mode("overwrite").save(new)
+        except Exception as error:
+            print("without base", "baseVersion" in str(error))
+        old = load(new)
+        columns = old.columns  # The server may keep the analyzed plan.
+        spark.range(5, 6).write.format("deltalog").mode("append").save(new)
+        try:
+            old.where("id > 0").write.format("deltalog").mode("overwrite").option("baseVersion", 0).save(new)
+        except Exception as error:
+            print("conflict", "version 1 added or removed files" in str(error))
+        print("rows", load(new).count())
+        spark.range(2).write.format("deltalog").mode("overwrite").option("baseVersion", 1).save(new)
+        print("over", load(new).count())
+        before = set(pathlib.Path(new).rglob("*.parquet"))
+        def second_task_fails(batches):
+            for batch in batches:
+                if batch["id"][0].as_py() == 1:
+                    while set(pathlib.Path(new).rglob("*.parquet")) == before:
+                        time.sleep(0.1)
+                    time.sleep(3)
+                    raise ValueError("boom")
+                yield batch
+        failing = spark.range(0, 2, numPartitions=2).mapInArrow(second_task_fails, "id long")
+        try:
+            failing.write.format("deltalog").mode("append").save(new)
+        except Exception as error:
+            print("failed", "boom" in str(error), set(pathlib.Path(new).rglob("*.parquet")) == before)
         noon = "2024-02-29 12:00:00"
         times = spark.sql(f"select timestamp '{{noon}}+00:00' t, array(timestamp_ntz '{{noon}}') n")
         times.write.format("deltalog").mode("overwrite").save(path + " 4")
@@ -125,7 +153,11 @@ def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path]
         "appended [(1, 'x'), (2, 'y'), (3, 'z')]",
         "old [(1, 'x'), (2, 'y')]",
         "new 5",
+        "without base True",
+        "conflict True",
+        "rows 6",
         "over 2",
+        "failed True True",
         "times (1709208000, '2024-02-29 12:00:00')",
         "empty []",
         "changes (3, 'insert', 1) (4, 'insert', 2)",

@@ -14,9 +14,11 @@ import deltalake
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from deltalog import MissingFileError, UnsupportedFeatureError
+from deltalog import DeltaError, MissingFileError, UnsupportedFeatureError
+from deltalog.spark.write import job
 
 
 def rows(path: str) -> list[tuple[Any, ...]]:
@@ -54,6 +56,25 @@ def then(data: DataFrame, path: str, sabotage: Callable[[Path], None]) -> DataFr
     schema = pa.schema([("a", pa.int32()), ("p", pa.string())])
     two_tasks = data.sparkSession.range(0, 2, numPartitions=2)
     return two_tasks.mapInArrow(work, data.schema)
+
+
+def test_a_failed_job_is_reported_even_if_its_files_cannot_be_deleted(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Pending:
+        def __init__(self, pending: Any) -> None:
+            self._pending = pending
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._pending, name)
+
+        def abort(self) -> None:
+            raise DeltaError("the store went away")
+
+    begin = job.begin
+    monkeypatch.setattr(job, "begin", lambda *arguments: Pending(begin(*arguments)))
+    with pytest.raises(PySparkException, match="boom"):
+        spark.sql("SELECT raise_error('boom') AS a").write.format("deltalog").save(path)
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

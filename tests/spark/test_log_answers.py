@@ -315,6 +315,21 @@ def test_a_failure_in_python_keeps_the_scan_and_is_logged_once(
     assert [record.levelname for record in caplog.records if record.exc_info] == ["WARNING"]
 
 
+def test_a_version_that_cannot_be_opened_again_does_not_fail_the_optimizer(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The rows may still be cached, or their listing kept."""
+    values(spark, path)
+    counted = spark.table("numbers").selectExpr("count(*)", "max(n)")
+    Path(path).rename(f"{path} moved away")
+    planner._planners.clear()
+    monkeypatch.setattr(planner, "_failures", itertools.count())
+    assert "LocalRelation" not in counted._jdf.queryExecution().optimizedPlan().toString()
+    assert [record.levelname for record in caplog.records if record.exc_info] == ["WARNING"]
+    with pytest.raises(deltalog.NotATableError):
+        counted.collect()
+
+
 BROKEN_CALLS = f"""
 public class BrokenCalls extends {PACKAGE}.PythonCalls {{
   private final {PACKAGE}.PythonCalls calls;

@@ -11,6 +11,7 @@ import pytest
 from pyspark.errors import AnalysisException, SparkRuntimeException
 from pyspark.sql import DataFrame, SparkSession
 
+import deltalog
 from deltalog.spark import bridge
 from deltalog.spark.errors import AfterCommitError, DeltaError, InvalidArgumentError, UnsupportedFeatureError
 from deltalog.spark.sql import statements
@@ -204,3 +205,20 @@ def test_errors_after_a_commit_state_that_it_succeeded(
                 spark.sql(statement)
             assert caught.value.version == 0
         assert log_of(f"{path} 2") == log_of(f"{path} 3") == ["00000000000000000000.json"]
+
+
+@pytest.mark.parametrize("name", ["plain", "it's", "back\\slash"])
+def test_the_hint_registers_the_committed_table(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    writer = (
+        spark.createDataFrame([(1, "x")], SCHEMA).write.format("deltalog").option("path", f"{path} {name}")
+    )
+    with dropped(spark, "`unregistered table`"):
+        with monkeypatch.context() as failing:
+            failing.setattr(statements, "_register", lambda *_: 1 / 0)
+            with pytest.raises(deltalog.errors.AfterCommitError, match="division by zero") as caught:
+                writer.saveAsTable("`unregistered table`")
+        statement = str(caught.value.hint).removeprefix("register it with ")
+        spark.sql(statement)
+        assert [tuple(row) for row in spark.table("`unregistered table`").collect()] == [(1, "x")]

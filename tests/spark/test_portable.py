@@ -8,13 +8,17 @@ import decimal
 import json
 import pickle
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql.types import StructType
 
 import deltalog
-from deltalog.spark.portable import DeltalogDataSource
+from deltalog._internal import SparkWrite
+from deltalog.spark import portable
+from deltalog.spark.portable import DeltalogDataSource, DeltalogWriter
 from deltalog.spark.read import commands
 from tests.conftest import missing
 from tests.golden import canonical
@@ -156,3 +160,113 @@ def test_a_timestamp_without_a_zone_is_refused(tmp_path: Path, moment: str) -> N
         }
         with pytest.raises(deltalog.InvalidArgumentError, match=f"{option} .* has no time zone"):
             DeltalogDataSource(options).schema()
+
+
+def writer(path: str, overwrite: bool = False, **options: Any) -> DeltalogWriter:
+    source = DeltalogDataSource({"path": path, **{name: str(value) for name, value in options.items()}})
+    made = source.writer(StructType().add("id", "long").add("p", "string"), overwrite)
+    assert isinstance(made, DeltalogWriter)
+    return made
+
+
+def task(write: DeltalogWriter, *ids: int) -> Any:
+    """Writes the rows of one task with a pickled copy of the writer, as if in another process."""
+    batch = pa.RecordBatch.from_pydict({"id": list(ids), "p": [f"p {number % 2}" for number in ids]})
+    return pickle.loads(pickle.dumps(write)).write(iter([batch]))  # noqa: S301
+
+
+def save(path: str, *ids: int, overwrite: bool = False, **options: Any) -> None:
+    write = writer(path, overwrite, **options)
+    write.commit([task(write, *ids)])
+
+
+def ids(path: str) -> list[int]:
+    return sorted(pa.table(deltalog.DeltaTable(path).to_arrow())["id"].to_pylist())
+
+
+def test_overwrites_require_their_base(tmp_path: Path) -> None:
+    """Spark does not pass the plan here, so the version that was read is unknown."""
+    path = str(tmp_path / "t")
+    save(path, 0, 1, 2, overwrite=True)
+    save(path, 100)
+    with pytest.raises(
+        deltalog.InvalidArgumentError, match=r"unknown which version .* set the option baseVersion"
+    ):
+        save(path, 1, 2, overwrite=True)
+    with pytest.raises(deltalog.CommitConflictError) as caught:
+        save(path, 1, 2, overwrite=True, baseVersion=0)
+    assert (caught.value.reason, caught.value.version) == ("files_changed", 1)
+    with pytest.raises(deltalog.VersionNotFoundError):
+        save(path, 1, 2, overwrite=True, baseVersion=2)
+    with pytest.raises(deltalog.InvalidArgumentError, match="baseVersion must be a version number or newest"):
+        save(path, 1, 2, overwrite=True, baseVersion="")
+    with pytest.raises(deltalog.InvalidArgumentError, match="baseVersion is for the mode overwrite"):
+        save(path, 7, baseVersion=1)
+    assert ids(path) == [0, 1, 2, 100]
+    save(path, 1, 100, overwrite=True, baseVersion=1)
+    assert ids(path) == [1, 100]
+    save(path, 5, overwrite=True, baseVersion="newest")
+    assert ids(path) == [5]
+
+
+def data_files(path: str) -> set[Path]:
+    return set(Path(path).rglob("*.parquet"))
+
+
+def test_a_failed_job_leaves_no_files(tmp_path: Path) -> None:
+    """The message of a failed task is None."""
+    path = str(tmp_path / "a table")
+    deltalog.write_deltalake(path, pa.table({"id": [0], "p": ["p 0"]}), partition_by=["p"])
+    before = data_files(path)
+    write = writer(path)
+    messages = [task(write, 1, 2), task(write, 3), None]
+    assert len(data_files(path) - before) == 3
+    pickle.loads(pickle.dumps(write)).abort(messages)  # noqa: S301
+    assert data_files(path) == before
+    write = writer(path)
+    message = task(write, 1)
+    Path(path).rename(tmp_path / "moved away")
+    write.abort([message, None])  # An error would hide why the job failed.
+
+
+def test_a_failed_commit_leaves_no_files(tmp_path: Path) -> None:
+    """Spark aborts a write after a failed commit, too."""
+    path = str(tmp_path / "t")
+    save(path, 0)
+    write = writer(path, overwrite=True, baseVersion=0)
+    messages = [task(write, 1)]
+    save(path, 100)
+    with pytest.raises(deltalog.CommitConflictError):
+        write.commit(messages)
+    write.abort(messages)
+    assert data_files(path) == {Path(path, name) for name in deltalog.DeltaTable(path).file_uris()}
+    write = writer(path)
+    messages = [task(write, 1)]
+    for file in Path(path, "_delta_log").iterdir():
+        file.unlink()
+    deltalog.write_deltalake(path, pa.table({"id": [7], "p": ["p 1"]}))
+    before = data_files(path)
+    with pytest.raises(deltalog.CommitConflictError):
+        write.commit(messages)
+    write.abort(messages)
+    assert len(before - data_files(path)) == 1
+    assert ids(path) == [7]
+
+
+def test_the_files_of_a_commit_in_doubt_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = str(tmp_path / "t")
+    save(path, 0)
+    write = writer(path)
+    messages = [task(write, 1)]
+    before = data_files(path)
+
+    def in_doubt(*_: Any) -> int:
+        raise deltalog.CommitStateUnknownError("the store's answer was lost")
+
+    resumed = SimpleNamespace(commit_fragments=in_doubt)
+    fake = SimpleNamespace(resume=lambda _: resumed, delete_fragments=SparkWrite.delete_fragments)
+    monkeypatch.setattr(portable, "SparkWrite", fake)
+    with pytest.raises(deltalog.CommitStateUnknownError):
+        write.commit(messages)
+    write.abort(messages)
+    assert data_files(path) == before

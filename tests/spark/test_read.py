@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+import gc
 import json
 import logging
 import re
@@ -19,7 +20,8 @@ from pyspark.sql import functions as sf
 
 import deltalog
 import deltalog.spark
-from deltalog import MissingFileError, VersionNotFoundError
+from deltalog import MissingFileError, NotATableError, TableReplacedError, VersionNotFoundError
+from deltalog.spark.read import planner
 
 
 def rows(frame: DataFrame) -> list[tuple[Any, ...]]:
@@ -266,6 +268,58 @@ def test_every_action_reports_a_missing_file(spark: SparkSession, table: str, tm
         assert "restore the file" in str(error.hint)
     assert not Path(tmp_path / "copy" / "_delta_log").exists()
     assert spark.read.format("deltalog").option("versionAsOf", 0).load(table).count() == 2
+
+
+def test_a_missing_file_is_reported_after_its_table_was_read_again(spark: SparkSession, table: str) -> None:
+    """Other reads of the version, and of more tables than are kept open, do not change the error."""
+    frame = spark.read.format("deltalog").load(table).where("a > 0")
+    frame._jdf.queryExecution().executedPlan()
+    spark.read.format("deltalog").load(table)
+    planner._planners.clear()
+    gc.collect()
+    for lost in Path(table).rglob("*.parquet"):
+        lost.unlink()
+    with pytest.raises(MissingFileError, match="the file is not there") as caught:
+        frame.collect()
+    assert caught.value.version == 1
+
+
+def test_a_dropped_planner_is_created_again_from_the_same_table_only(
+    spark: SparkSession, table: str, tmp_path: Path
+) -> None:
+    frames = [spark.read.format("deltalog").load(table).where(f"a > {number}") for number in range(3)]
+    planner._planners.clear()
+    assert len(rows(frames[0])) == 3
+    Path(table).rename(tmp_path / "moved away")
+    planner._planners.clear()
+    with pytest.raises(NotATableError):
+        frames[1].collect()
+    spark.range(1).selectExpr("cast(id AS int) a", "'x' p", "1.5D v").write.format("deltalog").save(table)
+    for _ in range(2):
+        with pytest.raises(TableReplacedError, match="was dropped") as caught:
+            frames[2].collect()
+        assert caught.value.version == 1
+        spark.sql(f"INSERT INTO deltalog.`{table}` SELECT 1, 'x', 2.5D")
+
+
+def test_a_listing_that_cannot_be_written_leaves_no_file(
+    spark: SparkSession, table: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full:
+        def __len__(self) -> int:
+            return 1 << 30
+
+        def write(self, name: str) -> None:
+            Path(name).write_bytes(b"the first part")
+            raise OSError("no space left on device")
+
+    directory = tmp_path / "temporary"
+    directory.mkdir()
+    monkeypatch.setattr(planner.tempfile, "tempdir", str(directory))
+    monkeypatch.setattr(planner.Planner, "_files", lambda *_: Full())
+    with pytest.raises(OSError, match="no space left"):
+        spark.read.format("deltalog").load(table).collect()
+    assert list(directory.iterdir()) == []
 
 
 OLD_CALENDAR = {

@@ -74,8 +74,9 @@ def test_the_users_catalog_is_kept(spark: SparkSession, path: str, tmp_path: Pat
     name = "spark.sql.catalog.spark_catalog"
     theirs = compiled_catalog(spark, tmp_path)
     session.conf.set(name, theirs)
-    with pytest.warns(RuntimeWarning, match="spark_catalog is set to"):
+    with pytest.warns(RuntimeWarning, match="spark_catalog is set to") as caught:
         deltalog.spark.enable(session)
+    assert [warning.filename for warning in caught] == [__file__]
     assert session.conf.get(name) == theirs
     session.range(2).write.format("deltalog").save(path)
     assert ids(session.read.format("deltalog").load(path)) == [0, 1]
@@ -129,15 +130,19 @@ def test_the_portable_source_is_used_if_spark_lacks_a_class(path: str) -> None:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             deltalog.spark.enable(spark)
-        print("warned", [w.category.__name__ for w in caught if "org.apache.spark.Gone is missing" in str(w.message)])
+        gone = [w for w in caught if "org.apache.spark.Gone is missing" in str(w.message)]
+        print("warned", [(w.category.__name__, w.filename) for w in gone])
+        warnings.simplefilter("ignore")
+        for _ in range(2):
+            deltalog.spark.enable(spark, alias_delta=True)
         spark.range(3).write.format("deltalog").mode("append").save({path!r})
-        print("rows", sorted(row.id for row in spark.read.format("deltalog").load({path!r}).collect()))
+        for name in ("deltalog", "delta"):
+            print("rows", sorted(row.id for row in spark.read.format(name).load({path!r}).collect()))
         """
     )
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines() == ["own error True", "warned ['RuntimeWarning']", "rows [0, 1, 2]"], (
-        done.stderr
-    )
+    wanted = ["own error True", "warned [('RuntimeWarning', '<string>')]", "rows [0, 1, 2]", "rows [0, 1, 2]"]
+    assert done.stdout.splitlines() == wanted, done.stderr
     assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
 
 

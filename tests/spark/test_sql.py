@@ -186,6 +186,20 @@ def test_refusals_name_deltalog_and_the_statement(spark: SparkSession, sql_table
             spark.sql(statement)
 
 
+def test_the_catalog_refuses_to_alter_a_table(spark: SparkSession, sql_table: str) -> None:
+    """Spark's statements do not arrive there, but those of extensions may."""
+    jvm: Any = spark.sparkContext._jvm
+    gateway: Any = spark.sparkContext._gateway
+    connector = jvm.org.apache.spark.sql.connector.catalog
+    changes = gateway.new_array(connector.TableChange, 1)
+    changes[0] = connector.TableChange.removeProperty("x")
+    namespace = gateway.new_array(jvm.String, 1)
+    namespace[0] = "default"
+    catalog = spark._jsparkSession.sessionState().catalogManager().catalog("spark_catalog")
+    with pytest.raises(UnsupportedFeatureError, match=r"ALTER TABLE \(RemoveProperty\) is not supported yet"):
+        catalog.alterTable(connector.Identifier.of(namespace, "t"), changes)
+
+
 PAST_THE_LOG = [
     "INSERT INTO t VALUES (9, 'x', NULL)",
     "INSERT OVERWRITE t VALUES (9, 'x', NULL)",

@@ -6,11 +6,12 @@ from pathlib import Path
 from threading import Barrier
 
 import deltalake
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 import deltalog
-from deltalog.spark.errors import CommitConflictError
+from deltalog.spark.errors import CommitConflictError, InvalidArgumentError, VersionNotFoundError
 
 
 def ids(path: str) -> list[int]:
@@ -151,9 +152,59 @@ def test_overwrites_conflict_with_a_recreated_table(spark: SparkSession, table: 
     old = read(spark, table)
     Path(table).rename(tmp_path / "moved away")
     spark.range(50, 52).write.format("deltalog").save(table)
-    with pytest.raises(CommitConflictError, match="created again"):
+    with pytest.raises(CommitConflictError, match="created again") as caught:
         overwrite(old, table)
+    assert (caught.value.reason, caught.value.version) == ("table_replaced", None)
     assert ids(table) == [50, 51]
+    Path(table).rename(tmp_path / "moved away, too")
+    with pytest.raises(CommitConflictError, match="dropped") as caught:
+        overwrite(old, table)
+    assert (caught.value.reason, caught.value.version) == ("table_replaced", None)
+
+
+def test_overwrites_conflict_if_their_version_was_cleaned_up(spark: SparkSession, table: str) -> None:
+    old = read(spark, table)
+    spark.range(100, 101).write.format("deltalog").mode("append").save(table)
+    deltalake.DeltaTable(table).create_checkpoint()
+    Path(table, "_delta_log", f"{0:020}.json").unlink()
+    with pytest.raises(CommitConflictError, match=r"version 0 .* no longer exists") as caught:
+        overwrite(old, table)
+    assert (caught.value.reason, caught.value.version) == ("log_cleaned_up", None)
+    assert ids(table) == [0, 1, 2, 100]
+
+
+def test_the_id_of_a_table_may_be_any_text(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "a#table@7#x")
+    deltalake.write_deltalake(path, pa.table({"id": [0, 1]}))
+    log = Path(path, "_delta_log", f"{0:020}.json")
+    log.write_text(log.read_text().replace(str(deltalake.DeltaTable(path).metadata().id), 'a@1#b\\"@2'))
+    old = read(spark, path).where("id > 0")
+    deltalake.write_deltalake(path, pa.table({"id": [100]}), mode="append")
+    with pytest.raises(CommitConflictError):
+        overwrite(old, path)
+    overwrite(read(spark, path).where("id > 0"), path)
+    assert ids(path) == [1, 100]
+
+
+def test_the_option_names_the_base(spark: SparkSession, table: str) -> None:
+    """It takes precedence over the version in the plan, and is not ignored where it means nothing."""
+    old = read(spark, table).where("id > 0")
+    spark.range(100, 101).write.format("deltalog").mode("append").save(table)
+    new = spark.range(7, 8).write.format("deltalog").mode("overwrite")
+    with pytest.raises(CommitConflictError) as caught:
+        new.option("baseVersion", 0).save(table)
+    assert (caught.value.reason, caught.value.version) == ("files_changed", 1)
+    with pytest.raises(VersionNotFoundError):
+        new.option("baseVersion", 2).save(table)
+    with pytest.raises(InvalidArgumentError, match="baseVersion must be"):
+        new.option("baseVersion", "oldest").save(table)
+    with pytest.raises(InvalidArgumentError, match="baseVersion is for the mode overwrite"):
+        old.write.format("deltalog").mode("append").option("baseVersion", 1).save(table)
+    assert ids(table) == [0, 1, 2, 100]
+    new.option("baseVersion", 1).save(table)
+    assert ids(table) == [7]
+    old.write.format("deltalog").mode("overwrite").option("baseVersion", "Newest").save(table)
+    assert ids(table) == [1, 2]
 
 
 def test_concurrent_appends_survive_overwrites(spark: SparkSession, table: str) -> None:

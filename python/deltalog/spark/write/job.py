@@ -66,10 +66,8 @@ def begin(
     base = None
     if is_overwrite:
         roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
-        if options.base_version is None:
-            base = base_of(jvm, data, uri, roots)
-        else:
-            base = requested_base(options, uri, roots)
+        requested = options.base_version is not None
+        base = requested_base(options, uri, roots) if requested else base_of(jvm, data, uri, roots)
     pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), save_mode, table, base=base)
     if pending is not None and is_overwrite:
         session_mode = session.sessionState().conf().partitionOverwriteMode().toString()
