@@ -207,6 +207,19 @@ def test_the_option_names_the_base(spark: SparkSession, table: str) -> None:
     assert ids(table) == [1, 2]
 
 
+def test_the_option_is_not_kept_for_later_writes(spark: SparkSession, table: str) -> None:
+    spark.sql("DROP TABLE based")
+    writer = spark.range(3).write.format("deltalog").mode("overwrite").option("path", table)
+    writer.option("baseVersion", "newest").saveAsTable("based")
+    old = spark.table("based").where("id > 0")
+    spark.sql("INSERT INTO based VALUES (100)")
+    with pytest.raises(CommitConflictError):
+        old.write.insertInto("based", overwrite=True)
+    assert ids(table) == [0, 1, 2, 100]
+    with pytest.raises(InvalidArgumentError, match="baseVersion is for the mode overwrite"):
+        spark.sql("CREATE TABLE other (id BIGINT) USING deltalog OPTIONS (baseVersion 'newest')")
+
+
 def test_concurrent_appends_survive_overwrites(spark: SparkSession, table: str) -> None:
     """Each write is either in the table or fails with an error."""
     start = Barrier(3)

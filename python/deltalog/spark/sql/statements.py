@@ -13,7 +13,7 @@ from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
-from deltalog.spark.options import Options
+from deltalog.spark.options import BASE_VERSION, Options
 from deltalog.spark.write import fit, job
 from deltalog.spark.write.outcome import after_commit
 
@@ -49,6 +49,7 @@ def create_table(jvm: Jvm, session: Any, statement: Any) -> None:
         return
     location, uri = _location(jvm, session, catalog, table)
     _check(jvm, table)
+    Options.of(jvm, table.storage().properties()).check_mode("errorifexists")
     existing = _existing(uri)
     if existing is not None and table.schema().fields():
         _check_same(jvm, table, existing)
@@ -190,7 +191,11 @@ def _register(jvm: Jvm, catalog: Any, table: Any, snapshot: Snapshot, location: 
     names = schema.field_names(snapshot.schema_json)
     if names[len(names) - len(partitions) :] != partitions:
         partitions = []  # Spark's catalog requires partition columns to come last.
-    storage = jvm.static("CaseClass", "with", table.storage(), {"locationUri": jvm.some(location)})
+    # The base belongs to this write, but Spark passes the options in the catalog to later ones.
+    options = jvm.dictionary(table.storage().properties())
+    kept = {name: value for name, value in options.items() if name.lower() != BASE_VERSION.lower()}
+    changed = {"locationUri": jvm.some(location), "properties": jvm.scala_map(kept)}
+    storage = jvm.static("CaseClass", "with", table.storage(), changed)
     changes = {
         "storage": storage,
         "schema": jvm.struct(snapshot.schema_json),
