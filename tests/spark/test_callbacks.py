@@ -74,27 +74,34 @@ def resources(spark: SparkSession) -> dict[str, int]:
     }
 
 
-def test_planning_leaks_nothing(spark: SparkSession, path: str) -> None:
-    """Thousands of plans of more versions than are kept, most of them from one thread."""
-    versions = planner._KEPT + 22
-    for number in range(versions):
-        deltalog.write_deltalake(path, pa.table({"id": [number], "p": [number % 2]}), mode="append")
+TABLES, VERSIONS = 13, 11  # More versions than planners are kept.
+
+
+@pytest.mark.timeout(900)
+def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """2,000 plans, most of them from one thread, after a warm-up that reaches all limits."""
+    paths = [str(tmp_path / f"table {number}") for number in range(TABLES)]
+    for number in range(TABLES * VERSIONS):
+        rows = pa.table({"id": [number], "p": [number % 2]})
+        deltalog.write_deltalake(paths[number % TABLES], rows, mode="append")
+    assert TABLES * VERSIONS > planner._KEPT
 
     def plan(number: int) -> None:
-        frame = spark.read.format("deltalog").option("versionAsOf", number % versions).load(path)
+        version, table = divmod(number % (TABLES * VERSIONS), TABLES)
+        frame = spark.read.format("deltalog").option("versionAsOf", version).load(paths[table])
         frame.where(f"id = {number}")._jdf.queryExecution().executedPlan().toString()
 
-    def plans(count: int) -> None:
+    def rounds(count: int) -> dict[str, int]:
         with ThreadPoolExecutor(10) as pool:
-            list(pool.map(lambda number: joined(spark, path, number), range(10)))
-        for number in range(count):
+            list(pool.map(lambda number: joined(spark, paths[0], number), range(10)))
+        for number in range(count * TABLES * VERSIONS):
             plan(number)
+        return resources(spark)
 
-    plans(500)
-    before = resources(spark)
-    plans(2000)
-    after = resources(spark)
-    print(before, after)
+    before = rounds(3)
+    after = rounds(14)
+    for name, tolerance in {"MiB": 8, "MiB of heap": 16, "descriptors of the JVM": 4}.items():
+        assert after.pop(name) <= before.pop(name) + tolerance, name
     assert after == before
 
 

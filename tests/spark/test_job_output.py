@@ -74,7 +74,7 @@ def test_a_failed_job_is_reported_even_if_its_files_cannot_be_deleted(
     begin = job.begin
     monkeypatch.setattr(job, "begin", lambda *arguments: Pending(begin(*arguments)))
     with pytest.raises(PySparkException, match="boom"):
-        spark.sql("SELECT raise_error('boom') AS a").write.format("deltalog").save(path)
+        spark.sql("SELECT CAST(raise_error('boom') AS INT) AS a").write.format("deltalog").save(path)
 
 
 @pytest.mark.parametrize("mode", ["append", "overwrite"])

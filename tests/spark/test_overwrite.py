@@ -214,11 +214,11 @@ def test_the_hint_registers_the_committed_table(
     writer = (
         spark.createDataFrame([(1, "x")], SCHEMA).write.format("deltalog").option("path", f"{path} {name}")
     )
-    with dropped(spark, "`unregistered table`"):
+    with dropped(spark, "unregistered"):
         with monkeypatch.context() as failing:
             failing.setattr(statements, "_register", lambda *_: 1 / 0)
             with pytest.raises(deltalog.errors.AfterCommitError, match="division by zero") as caught:
-                writer.saveAsTable("`unregistered table`")
+                writer.saveAsTable("unregistered")
         statement = str(caught.value.hint).removeprefix("register it with ")
         spark.sql(statement)
-        assert [tuple(row) for row in spark.table("`unregistered table`").collect()] == [(1, "x")]
+        assert [tuple(row) for row in spark.table("unregistered").collect()] == [(1, "x")]
