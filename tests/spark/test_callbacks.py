@@ -160,7 +160,7 @@ def test_connections_without_a_token_are_not_served(
     from deltalog.spark.bridge import Bridge
 
     gateway: Any = spark.sparkContext._gateway
-    ensure_callback_server_started(gateway)
+    ensure_callback_server_started(gateway)  # type: ignore[no-untyped-call]
     assert len(spark.read.format("deltalog").load(table).collect()) == 8
     called: list[Any] = []
     monkeypatch.setattr(Bridge, "call", lambda *request: called.append(request), raising=False)

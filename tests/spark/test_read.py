@@ -6,6 +6,7 @@ import gc
 import json
 import logging
 import re
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -315,7 +316,7 @@ def test_a_listing_that_cannot_be_written_leaves_no_file(
 
     directory = tmp_path / "temporary"
     directory.mkdir()
-    monkeypatch.setattr(planner.tempfile, "tempdir", str(directory))
+    monkeypatch.setattr(tempfile, "tempdir", str(directory))
     monkeypatch.setattr(planner.Planner, "_files", lambda *_: Full())
     with pytest.raises(OSError, match="no space left"):
         spark.read.format("deltalog").load(table).collect()

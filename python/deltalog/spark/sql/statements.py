@@ -35,7 +35,7 @@ _STATEMENTS = {
 def describe(statement: Any) -> str:
     """Returns the SQL name of an unsupported statement."""
     kind = statement.getClass()
-    name = kind.getSimpleName()
+    name = str(kind.getSimpleName())
     if name.startswith("AlterTable") or ".TableChange$" in kind.getName():
         return f"ALTER TABLE ({name})"
     return _STATEMENTS.get(name, name)
