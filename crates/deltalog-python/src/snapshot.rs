@@ -136,10 +136,8 @@ impl Snapshot {
         call(py, || {
             let options = storage_options.unwrap_or_default();
             let storage = open_storage(uri, Some(options.clone()))?;
-            let is_newest = version.is_none()
-                && timestamp_ms.is_none()
-                && staged_commits.is_none()
-                && table_id.is_none();
+            let is_newest =
+                version.is_none() && timestamp_ms.is_none() && staged_commits.is_none() && table_id.is_none();
             let key =
                 is_newest.then(|| Key::new(&storage, &options, allowed_roots.as_deref().unwrap_or_default()));
             let mut builder = CoreSnapshot::builder(&storage);
