@@ -1,13 +1,11 @@
 //! Writing checkpoints. Protocol: "Checkpoints", "V1 Spec", "V2 Spec", "Classic checkpoint".
 //!
-//! - Its name is the classic one, which all readers know. It follows the V1 spec, which is allowed for every
-//!   table, or where the table's policy asks for V2 checkpoints the V2 spec, with all actions in the one
-//!   file.
+//! - A checkpoint has the classic name, which all readers know. It follows the V1 spec, which every table allows,
+//!   or the V2 spec with all actions in one file if the table's policy asks for V2 checkpoints.
 //! - A checkpoint holds the protocol, the metadata, every application's newest progress, every live domain,
 //!   every live file, and the tombstones that have not expired.
-//! - It appears whole or not at all, and `_last_checkpoint` is written after it.
-//! - A checkpoint is a help for readers and never the business of a commit: when it cannot be written, that
-//!   is logged and the commit stands.
+//! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it.
+//! - Checkpoints are an optimization: failing to write one is logged and never fails the commit.
 
 use std::io::Cursor;
 use std::sync::Arc;
@@ -33,11 +31,10 @@ use crate::storage::Storage;
 const DEFAULT_INTERVAL: u64 = 10;
 const DEFAULT_RETENTION_MS: i64 = 7 * 24 * 3600 * 1000;
 
-/// Writes the checkpoint of `snapshot` and the hint at it.
+/// Writes the checkpoint of `snapshot`, and the hint that names it.
 ///
 /// # Errors
-/// `Unsupported` if the table wants checkpoints of a form that is not written yet; `CorruptLog`; the store's
-/// own. The table is as before in any case.
+/// `CorruptLog`, and errors of the store. They leave the table unchanged.
 pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
     write(snapshot, environment)
         .map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))
@@ -58,7 +55,7 @@ pub(crate) fn after_commit(
     }
     let write = || {
         let snapshot = match base {
-            // Only if nobody has committed since: a checkpoint must be of its own version.
+            // A checkpoint must be of its own version, even if other writers have committed since.
             Some(base) => base.refresh().and_then(|newest| {
                 if newest.version() == version { Ok(newest) } else { Snapshot::open(storage, Some(version)) }
             }),
@@ -198,7 +195,7 @@ fn table_actions(snapshot: &Snapshot, schema: &SchemaRef, is_v2: bool) -> Result
     actions.extend(snapshot.domain_metadata()?.into_iter().map(Action::DomainMetadata));
     if is_v2 {
         let version = i64::try_from(snapshot.version())
-            .map_err(|_| Error::corrupt_log("a version beyond all numbers"))?;
+            .map_err(|_| Error::corrupt_log("the version does not fit in an i64"))?;
         actions.push(Action::CheckpointMetadata(CheckpointMetadata { version, tags: None }));
     }
     let lines = actions.iter().map(Action::to_json_line).collect::<Result<Vec<_>>>()?.join("\n");

@@ -1,13 +1,12 @@
-//! A write in its three steps: checked against the table before any file is written, carried out by this
-//! crate or by an engine, committed.
+//! A write in three steps: it is checked against the table, its files are written by this crate or by an engine,
+//! and it is committed.
 //!
 //! ```text
 //!   begin ──► files: DataWriter, or an engine below `directory` ──► commit
 //! ```
 //!
-//! - Whatever can be refused is refused in `begin`.
-//! - Files that were written and not committed are nobody's: `abort` deletes them, and if that does not
-//!   happen a clean-up finds them.
+//! - Everything that can be refused before files are written is refused in `begin`.
+//! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +24,7 @@ use crate::storage::Storage;
 use crate::transaction::{Committed, ConflictReason, Operation, SaveMode, TableDefinition, Transaction};
 use crate::write::{AdoptOptions, DataWriter, WriteOptions, Written, adopt, indexed_columns};
 
-/// What somebody wants to write.
+/// A request to write data.
 ///
 /// ```
 /// use deltalog::{PrimitiveType, SaveMode, StructField, StructType, WriteRequest};
@@ -40,21 +39,20 @@ use crate::write::{AdoptOptions, DataWriter, WriteOptions, Written, adopt, index
 pub struct WriteRequest {
     /// The schema of the data; a new table gets it.
     pub schema: StructType,
-    /// What to do about what is there.
+    /// What to do if the table exists.
     pub mode: SaveMode,
-    /// The partition columns: of a new table, and if given, those that an existing table must have. `None`
-    /// leaves it to the table.
+    /// The partition columns of a new table; an existing table must have the same. `None` accepts those of the table.
     pub partition_by: Option<Vec<String>>,
-    /// Properties of a new table.
+    /// The properties of a new table.
     pub configuration: BTreeMap<String, String>,
-    /// Name of a new table.
+    /// The name of a new table.
     pub name: Option<String>,
-    /// Description of a new table.
+    /// The description of a new table.
     pub description: Option<String>,
 }
 
 impl WriteRequest {
-    /// Returns a request to write data of `schema`, which leaves everything else to the table.
+    /// Returns a request to write data of `schema`, with defaults for everything else.
     pub fn new(schema: StructType, mode: SaveMode) -> Self {
         Self {
             schema,
@@ -89,7 +87,7 @@ impl PendingWrite {
     ///
     /// # Errors
     /// `TableAlreadyExists`, `SchemaMismatch`, `Unsupported` for a table that cannot be written,
-    /// `InvalidArgument`, and the store's own.
+    /// `InvalidArgument`, and errors of the store.
     pub fn begin(
         storage: &Storage,
         request: WriteRequest,
@@ -213,32 +211,32 @@ impl PendingWrite {
         Ok(self)
     }
 
-    /// The table's schema: what the data must be fitted to.
+    /// Returns the table's schema, which the data must be fitted to.
     pub fn table_schema(&self) -> &StructType {
         &self.definition.schema
     }
 
-    /// The same in Arrow's terms.
+    /// Returns the same schema with Arrow types.
     pub fn arrow_schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// The table's partition columns.
+    /// Returns the table's partition columns.
     pub fn partition_columns(&self) -> &[String] {
         &self.definition.partition_columns
     }
 
-    /// The table's properties.
+    /// Returns the table's properties.
     pub fn configuration(&self) -> &BTreeMap<String, String> {
         &self.definition.configuration
     }
 
-    /// The snapshot that the write is based on; `None` if the table is to be made.
+    /// Returns the snapshot that the write is based on; `None` if the table is to be created.
     pub fn base(&self) -> Option<&Snapshot> {
         self.base.as_ref()
     }
 
-    /// A writer of the data files of this write.
+    /// Returns a writer for the data files of this write.
     ///
     /// # Errors
     /// `InvalidArgument` if a partition column is not in the schema.
@@ -257,12 +255,11 @@ impl PendingWrite {
         )
     }
 
-    /// Takes the files that an engine wrote below `directory`, a path relative to the table's root, and makes
-    /// them durable. Files without rows are deleted. If the engine says what it wrote, the files must hold
-    /// exactly that.
+    /// Adopts the files that an engine wrote below `directory`, a path relative to the table's root, and makes them
+    /// durable. Files without rows are deleted. If `written` is given, the files must hold exactly that.
     ///
     /// # Errors
-    /// `CorruptData` for files that are not as they must be, those of [`Written::check`], and the store's own.
+    /// `CorruptData` for invalid files, errors of [`Written::check`], and errors of the store.
     #[doc(hidden)]
     pub fn adopt(&self, directory: &str, written: Option<Written>) -> Result<Vec<Add>> {
         let options = AdoptOptions {
@@ -280,18 +277,17 @@ impl PendingWrite {
         for path in &adopted.empty {
             self.storage.delete(path)?;
         }
-        // Engines leave it to the operating system when their files reach the disk; a commit must not be
-        // there before them.
+        // Engines leave it to the operating system when their files reach the disk, but a commit must not reach it
+        // before them.
         let paths = adopted.adds.iter().map(|add| path::decode(&add.path)).collect::<Result<Vec<_>>>()?;
         self.storage.sync(paths.iter().map(AsRef::as_ref))?;
         Ok(adopted.adds)
     }
 
-    /// Commits `files` as this write. If that is impossible, the files are deleted; while it is not known,
-    /// they stay.
+    /// Commits `files`. If the commit fails, the files are deleted; if its state is unknown, they are kept.
     ///
     /// # Errors
-    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and the store's own; all but
+    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
     /// `CommitStateUnknown` mean that nothing was committed.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
@@ -299,7 +295,7 @@ impl PendingWrite {
         let committed = self.try_commit(files, operation);
         if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
             for path in paths {
-                // Whatever stays is for clean-up: the error to tell is that of the commit.
+                // VACUUM removes files that cannot be deleted now: the error to report is that of the commit.
                 let _ = path::decode(&path).and_then(|path| storage.delete(&path));
             }
         }

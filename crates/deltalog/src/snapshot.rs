@@ -86,8 +86,8 @@ impl Snapshot {
     /// Opens `version`, or the newest.
     ///
     /// # Errors
-    /// `NotATable`, `VersionNotFound`, `CorruptLog`, `Unsupported` for a feature that readers must know, and
-    /// the store's own.
+    /// `NotATable`, `VersionNotFound`, `CorruptLog`, `Unsupported` for a feature that readers must support, and
+    /// errors of the store.
     pub fn open(storage: &Storage, version: Option<u64>) -> Result<Self> {
         let builder = SnapshotBuilder::new(storage);
         version.into_iter().fold(builder, SnapshotBuilder::version).open()
@@ -96,18 +96,19 @@ impl Snapshot {
     /// Opens the newest version that was committed at or before `timestamp_ms`, milliseconds since the epoch.
     ///
     /// # Errors
-    /// `VersionNotFound` outside of the times of the readable versions, which it lists; else as
+    /// `VersionNotFound` for a time outside the range of the readable versions, which the message gives; otherwise as
     /// [`Snapshot::open`].
     pub fn open_at(storage: &Storage, timestamp_ms: i64) -> Result<Self> {
         SnapshotBuilder::new(storage).timestamp_ms(timestamp_ms).open()
     }
 
-    /// What to open, for all that [`Snapshot::open`] does not ask.
+    /// Returns a builder for what [`Snapshot::open`] has no parameter for.
     pub fn builder(storage: &Storage) -> SnapshotBuilder {
         SnapshotBuilder::new(storage)
     }
 
-    /// Another version of the same table; of one that a catalog manages, with what the catalog said.
+    /// Opens another version of the same table. If a catalog manages the table, the commits that it named are
+    /// included.
     ///
     /// # Errors
     /// As [`Snapshot::open`].
@@ -119,8 +120,8 @@ impl Snapshot {
         }
     }
 
-    /// Returns the version that was the newest at `timestamp_ms`, milliseconds since the epoch, of the same
-    /// table; of one that a catalog manages, with what the catalog listed.
+    /// Opens the version of the same table that was the newest at `timestamp_ms`, in milliseconds since the epoch.
+    /// If a catalog manages the table, the commits that it named are included.
     ///
     /// # Errors
     /// As [`Snapshot::open_at`].
@@ -128,21 +129,19 @@ impl Snapshot {
         Self::load_at(&self.0.source, timestamp_ms)
     }
 
-    /// Returns the newest version, for the price of one listing and the new commits; a clone of `self` if there
-    /// is nothing new.
+    /// Returns the newest version, or a clone of `self` if it is the newest. Costs one listing and reading the new
+    /// commits.
     ///
-    /// Of a table that a catalog manages, these are the versions that are published, and those that the
-    /// catalog named before.
+    /// If a catalog manages the table, these are the published versions and those that the catalog named before.
     ///
     /// # Errors
-    /// `TableReplaced` if the table was dropped and another one was created in its place; else as
+    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
     /// [`Snapshot::open`].
     pub fn refresh(&self) -> Result<Self> {
         self.refresh_from(&self.0.source)
     }
 
-    /// As [`Snapshot::refresh`], with the commits that the table's catalog has accepted and not published by
-    /// now.
+    /// Refreshes the snapshot with the commits that the table's catalog has accepted and not yet published.
     ///
     /// # Errors
     /// As [`SnapshotBuilder::open`].
@@ -168,8 +167,8 @@ impl Snapshot {
         }
     }
 
-    /// Opens the newest version of what is in this place by now, and reuses what was read for this version if the
-    /// files of the log are still the same: name, size and time of each commit and of the checkpoint.
+    /// Opens the newest version of the table that is now at this location. Reuses what was read for this version if
+    /// each commit and checkpoint file still has the same name, size and time.
     ///
     /// Costs one listing, and reading the commits that are new. Unlike [`Snapshot::refresh`], it opens a table that
     /// was dropped and created again.
@@ -190,7 +189,7 @@ impl Snapshot {
         Self::load(source, found, Some((&self.0.state, Some(self))))
     }
 
-    /// Returns a copy that has no open files. It shares what else was read, but opens files on its own.
+    /// Returns a copy without open files. It shares everything else that was read, and opens files on its own.
     #[doc(hidden)]
     #[must_use]
     pub fn without_open_files(&self) -> Self {
@@ -202,15 +201,14 @@ impl Snapshot {
         }))
     }
 
-    /// Returns about how many bytes of memory a snapshot without open files keeps.
+    /// Estimates the memory in bytes that a snapshot without open files keeps.
     #[doc(hidden)]
     pub fn memory(&self) -> u64 {
         let checksum = self.segment().checksum.as_ref().map_or(0, |file| file.size);
         *self.0.facts.memory.get_or_init(|| self.0.state.memory() + checksum)
     }
 
-    /// Returns the newest version of the same table without reading the new commits, for the price of one
-    /// listing.
+    /// Returns the number of the newest version of the same table. Costs one listing; new commits are not read.
     ///
     /// # Errors
     /// As [`Snapshot::refresh`].
@@ -221,94 +219,92 @@ impl Snapshot {
         }
     }
 
-    /// Where the table lies.
+    /// Returns the storage of the table.
     pub fn storage(&self) -> &Storage {
         &self.0.source.storage
     }
 
-    /// This version.
+    /// Returns the version.
     pub fn version(&self) -> u64 {
         self.segment().version
     }
 
-    /// The files of the log that make this version.
+    /// Returns the files of the log that make up this version.
     #[doc(hidden)]
     pub fn segment(&self) -> &LogSegment {
         self.0.state.segment()
     }
 
-    /// What readers and writers must support.
+    /// Returns what readers and writers must support.
     pub fn protocol(&self) -> &Protocol {
         &self.0.facts.protocol
     }
 
-    /// Name, partitioning, configuration.
+    /// Returns the name, the partitioning and the configuration.
     pub fn metadata(&self) -> &Metadata {
         &self.0.facts.metadata
     }
 
-    /// The schema in the protocol's terms.
+    /// Returns the schema with the types of the protocol.
     pub fn schema(&self) -> &StructType {
         self.0.facts.schema.logical()
     }
 
-    /// The schema with the names that files, partition values and statistics have for the columns.
+    /// Returns the schema with the column names of files, partition values and statistics.
     #[doc(hidden)]
     pub fn mapped_schema(&self) -> &MappedSchema {
         &self.0.facts.schema
     }
 
-    /// The schema in Arrow's terms, partition columns included, in the table's order.
+    /// Returns the Arrow schema, including partition columns, in the order of the table.
     pub fn arrow_schema(&self) -> &SchemaRef {
         self.0.facts.schema.arrow()
     }
 
-    /// Decodes the paths of this table's log.
+    /// Returns the resolver for paths in this table's log.
     #[doc(hidden)]
     pub fn resolver(&self) -> &PathResolver {
         self.0.source.resolver()
     }
 
-    /// When this version was committed, milliseconds since the epoch.
+    /// Returns when this version was committed, in milliseconds since the epoch.
     ///
     /// # Errors
-    /// The store's own.
+    /// Errors of the store.
     pub fn timestamp_ms(&self) -> Result<i64> {
         self.commit_times(Some(self.version()))?.of(self.version())
     }
 
-    /// The times of the commits up to `end`, or of all that there are by now, as this version's properties
-    /// say where they are.
+    /// Returns the times of the commits up to `end`, or of all commits. This version's properties tell where the times
+    /// are recorded.
     ///
     /// # Errors
-    /// `CorruptLog` for properties that cannot be, and the store's own.
+    /// `CorruptLog` for invalid properties, and errors of the store.
     #[doc(hidden)]
     pub fn commit_times(&self, end: Option<u64>) -> Result<CommitTimes> {
         open::commit_times(&self.0.source, &self.0.state, &self.0.facts.protocol, &self.0.facts.metadata, end)
     }
 
-    /// The commits up to this version, newest first, at most `limit`; those that were cleaned up are left
-    /// out.
+    /// Returns up to `limit` commits up to this version, newest first, without those that were cleaned up.
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`, and errors of the store.
     pub fn history(&self, limit: Option<usize>) -> Result<Vec<HistoryEntry>> {
         history(self, &self.commit_times(Some(self.version()))?, limit)
     }
 
-    /// The actions of versions `start` to `end`, or to this version, as the log has them.
+    /// Returns the actions of the versions `start` to `end`, or to this version, as the log has them.
     ///
     /// # Errors
-    /// `VersionNotFound` for commits that were cleaned up or are not there yet, `CorruptLog` for one that is
-    /// missing among others, `InvalidArgument` if `end` is before `start`. What goes wrong while reading
-    /// comes with the batches.
+    /// `VersionNotFound` for commits that were cleaned up or do not exist yet, `CorruptLog` for a commit that is
+    /// missing between others, `InvalidArgument` if `end` is before `start`. Errors of reading come with the batches.
     pub fn commit_actions(&self, start: u64, end: Option<u64>) -> Result<CommitActions> {
         let end = end.unwrap_or_else(|| self.version());
         let times = self.commit_times(Some(self.version()))?;
         CommitActions::new(self.storage(), self.resolver(), times, start, end)
     }
 
-    /// What the writer of this version said, if its commit is still there.
+    /// Returns the provenance of this version, if its commit still exists.
     pub(crate) fn commit_info(&self) -> Result<Option<CommitInfo>> {
         if let Some(info) = self.known_commit_info(self.version()) {
             return Ok(Some(info));
@@ -322,7 +318,7 @@ impl Snapshot {
         }
     }
 
-    /// What the writer of `version` said, if its commit was read; empty if it said nothing.
+    /// Returns the provenance of `version` if its commit was read; it is empty if the writer recorded none.
     pub(crate) fn known_commit_info(&self, version: u64) -> Option<CommitInfo> {
         let commit = self.0.state.single_commits().find(|commit| commit.version == version)?;
         Some(commit.commit_info.clone().unwrap_or_default())
@@ -411,7 +407,7 @@ impl Snapshot {
     /// The progress of an application, if it ever recorded one. Protocol: "Transaction Identifiers".
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`, and errors of the store.
     pub fn app_transaction(&self, app_id: &str) -> Result<Option<SetTransaction>> {
         Ok(self.app_transactions()?.into_iter().find(|transaction| transaction.app_id == app_id))
     }
@@ -419,7 +415,7 @@ impl Snapshot {
     /// The newest progress of each application.
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`, and errors of the store.
     pub fn app_transactions(&self) -> Result<Vec<SetTransaction>> {
         let mut newest: Vec<SetTransaction> = Vec::new();
         let mut seen = HashSet::new();
@@ -441,7 +437,7 @@ impl Snapshot {
     /// The configuration of each metadata domain that is not removed. Protocol: "Domain Metadata".
     ///
     /// # Errors
-    /// `CorruptLog`, and the store's own.
+    /// `CorruptLog`, and errors of the store.
     pub fn domain_metadata(&self) -> Result<Vec<DomainMetadata>> {
         let mut newest: Vec<DomainMetadata> = Vec::new();
         let mut seen = HashSet::new();
