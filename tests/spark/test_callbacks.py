@@ -1,6 +1,7 @@
 """Calls from the JVM to Python: their resources, their authentication, and their nesting."""
 
 import contextlib
+import gc
 import re
 import socket
 import threading
@@ -9,13 +10,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
+import deltalog
 from deltalog.spark import errors
 from deltalog.spark.errors import DeltaError
 from deltalog.spark.jvm import callback
+from deltalog.spark.read import planner
 
 
 def descriptors(process: int | str) -> int:
@@ -48,30 +52,57 @@ def joined(spark: SparkSession, path: str, number: int) -> list[Any]:
     return frame.join(sf.broadcast(frame.where("p = 1")), "id").select("id").collect()
 
 
-def test_planning_leaks_no_threads_and_descriptors(spark: SparkSession, table: str) -> None:
-    """The numbers of threads, of descriptors in both processes, and of objects kept for the JVM do not grow."""
+def resources(spark: SparkSession) -> dict[str, int]:
+    """Returns what plans could leak, in this process and in the JVM."""
     gateway: Any = spark.sparkContext._gateway
     jvm: Any = spark.sparkContext._jvm
-    java = jvm.java.lang.ProcessHandle.current().pid()
+    gc.collect()
+    runtime = jvm.java.lang.Runtime.getRuntime()
+    heap = []
+    for _ in range(3):
+        runtime.gc()
+        heap.append(runtime.totalMemory() - runtime.freeMemory())
+    [resident] = re.findall(r"VmRSS:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return {
+        "threads": threading.active_count(),
+        "descriptors": descriptors("self"),
+        "descriptors of the JVM": descriptors(jvm.java.lang.ProcessHandle.current().pid()),
+        "objects kept for the JVM": len(gateway.gateway_property.pool),
+        "planners": sum(isinstance(found, planner.Planner) for found in gc.get_objects()),
+        "MiB": int(resident) // 1024,
+        "MiB of heap": min(heap) >> 20,
+    }
 
-    def burst(size: int) -> None:
-        with ThreadPoolExecutor(size) as pool:
-            list(pool.map(lambda number: joined(spark, table, number), range(size)))
 
-    burst(2)
-    before = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
-    java_before = descriptors(java)
-    burst(10)
-    for number in range(60):
-        spark.read.format("deltalog").load(table).where(
-            f"id = {number}"
-        )._jdf.queryExecution().executedPlan().toString()
-    after = threading.active_count(), descriptors("self"), len(gateway.gateway_property.pool)
-    assert after[2] == before[2], "objects that Python keeps for the JVM"
-    idle = 4  # The number of connections that are kept.
-    assert after[0] <= before[0] + idle
-    assert after[1] <= before[1] + 2 * idle
-    assert descriptors(java) <= java_before + 2 * idle + 8  # Spark may have opened files of jars.
+TABLES, VERSIONS = 13, 11  # More versions than planners are kept.
+
+
+@pytest.mark.timeout(900)
+def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    """2,000 plans, most of them from one thread, after a warm-up that reaches all limits."""
+    paths = [str(tmp_path / f"table {number}") for number in range(TABLES)]
+    for number in range(TABLES * VERSIONS):
+        rows = pa.table({"id": [number], "p": [number % 2]})
+        deltalog.write_deltalake(paths[number % TABLES], rows, mode="append")
+    assert TABLES * VERSIONS > planner._KEPT
+
+    def plan(number: int) -> None:
+        version, table = divmod(number % (TABLES * VERSIONS), TABLES)
+        frame = spark.read.format("deltalog").option("versionAsOf", version).load(paths[table])
+        frame.where(f"id = {number}")._jdf.queryExecution().executedPlan().toString()
+
+    def rounds(count: int) -> dict[str, int]:
+        with ThreadPoolExecutor(10) as pool:
+            list(pool.map(lambda number: joined(spark, paths[0], number), range(10)))
+        for number in range(count * TABLES * VERSIONS):
+            plan(number)
+        return resources(spark)
+
+    before = rounds(3)
+    after = rounds(14)
+    for name, tolerance in {"MiB": 8, "MiB of heap": 16, "descriptors of the JVM": 4}.items():
+        assert after.pop(name) <= before.pop(name) + tolerance, name
+    assert after == before
 
 
 def test_the_text_of_a_plan_makes_no_call_to_python(
