@@ -95,6 +95,12 @@ FUZZ_SECONDS ?= 60
 fuzz: ## read damaged files with every parser of bytes, all at once, a minute each
 	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test -p deltalog --locked --test hostile -- --test-threads 32
 
+LEAK_ROUNDS ?= 14
+
+.PHONY: soak
+soak: .venv/.wheel ## plan 2,000 scans in Spark and look for leaks
+	DELTALOG_LEAK_ROUNDS=$(LEAK_ROUNDS) $(bin)/python -m pytest tests/spark/test_callbacks.py -k leaks $(PYTEST_ARGS)
+
 .PHONY: test-python
 test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## test API, golden tables, interop, README
 	$(bin)/python -m pytest tests --ignore tests/spark $(PYTEST_ARGS)
