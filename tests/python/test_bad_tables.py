@@ -238,7 +238,7 @@ def test_every_error_is_a_delta_error() -> None:
         for name, kind in vars(deltalog).items()
         if isinstance(kind, type) and issubclass(kind, Exception)
     }
-    assert len(kinds) == 15
+    assert len(kinds) == 16
     parents = {
         "NotATableError": FileNotFoundError,
         "TableAlreadyExistsError": FileExistsError,
