@@ -93,7 +93,7 @@ FUZZ_SECONDS ?= 60
 
 .PHONY: fuzz
 fuzz: ## read damaged files with every parser of bytes, all at once, a minute each
-	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test -p deltalog --locked --test hostile -- --test-threads 32
+	DELTALOG_HOSTILE_SECONDS=$(FUZZ_SECONDS) cargo test --workspace --locked --test hostile -- --test-threads 32
 
 LEAK_ROUNDS ?= 14
 

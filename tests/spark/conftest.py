@@ -12,7 +12,7 @@ EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
 # The modules that depend on the internals of a Spark release. The oldest and the newest Spark run all modules, and
-# those between run only these (`make test-matrix`).
+# those between run only these (`make test-matrix`), without the tests that are marked as slow.
 EVERY_SPARK = {
     "test_alias",
     "test_column_mapping",
@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if missing:
         raise pytest.UsageError(f"EVERY_SPARK names modules that do not exist: {', '.join(sorted(missing))}")
     for item in items:
-        if item.path.stem in EVERY_SPARK:
+        if item.path.stem in EVERY_SPARK and item.get_closest_marker("slow") is None:
             item.add_marker(pytest.mark.every_spark)
 
 

@@ -115,7 +115,7 @@ def test_partitions_that_share_a_directory_are_refused(
     data.write.format("deltalog").partitionBy("p").save(path)
     assert rows(path) == [(1, "A"), (2, "a")]
     before = files(path)
-    reason = "wrote 2 rows.* hold 1" if same_names else "2 partitions into 1 directories"
+    reason = "wrote 2 rows.* hold 1" if same_names else "2 partitions to 1 directories"
     with pytest.raises((MissingFileError, UnsupportedFeatureError), match=reason):
         then(data, path, fold).write.format("deltalog").mode("overwrite").save(path)
     assert rows(path) == [(1, "A"), (2, "a")]
@@ -202,6 +202,7 @@ RETRIES = """
 """
 
 
+@pytest.mark.slow
 def test_failed_attempts_are_not_committed_with_any_commit_algorithm(tmp_path: Path) -> None:
     """With the second algorithm, a task's files are at their final location before the job is committed."""
     done = subprocess.run(

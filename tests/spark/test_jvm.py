@@ -37,7 +37,7 @@ def vector_table(tmp_path: Path) -> str:
     return str(table)
 
 
-@pytest.mark.every_spark
+@pytest.mark.slow
 def test_executors_receive_the_classes_after_add_jar_and_in_new_contexts(
     vector_table: str, tmp_path: Path
 ) -> None:

@@ -114,6 +114,7 @@ def test_invalid_options_are_refused(spark: SparkSession, path: str) -> None:
         spark.read.schema("z int").format("deltalog").load(path)
 
 
+@pytest.mark.slow
 def test_the_portable_source_is_used_if_spark_lacks_a_class(path: str) -> None:
     done = run_python(
         f"""
@@ -146,6 +147,7 @@ def test_the_portable_source_is_used_if_spark_lacks_a_class(path: str) -> None:
     assert len(deltalake.DeltaTable(path).to_pyarrow_table()) == 3
 
 
+@pytest.mark.slow
 def test_a_cluster_reads_and_an_interrupted_write_is_not_committed(path: str) -> None:
     done = run_python(
         f"""
