@@ -7,6 +7,7 @@ SHELL := /bin/bash
 PYTHON ?= python3
 PYTEST_ARGS ?=
 SPARKS := 4.0 4.1 4.2 4.3
+ENDS := $(firstword $(SPARKS)) $(lastword $(SPARKS))
 # The Spark minor that the JVM connector of scripts/jvm_connector.py is built for.
 JVM_SPARK := 4.2
 
@@ -114,13 +115,14 @@ MATRIX_JOBS ?= 2
 
 .PHONY: test-matrix
 test-matrix: spark-environments ## test the Spark layer on the newest patch of every minor
-	$(MAKE) --no-print-directory -j$(MATRIX_JOBS) --output-sync=target $(SPARKS:%=test-spark-%)
+	$(MAKE) --no-print-directory -j$(MATRIX_JOBS) --output-sync=target \
+		$(patsubst %,test-spark-%,$(ENDS) $(filter-out $(ENDS),$(SPARKS)))
 
 .PHONY: spark-environments
 spark-environments: $(SPARKS:%=.venvs/%/.wheel)
 
 # The oldest and the newest Spark run everything, those between only what depends on Spark's internals.
-SPARK_TESTS = $(if $(filter $*,$(firstword $(SPARKS)) $(lastword $(SPARKS))),,-m every_spark)
+SPARK_TESTS = $(if $(filter $*,$(ENDS)),,-m every_spark)
 
 .PHONY: $(SPARKS:%=test-spark-%)
 $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel

@@ -16,7 +16,6 @@ ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 EVERY_SPARK = {
     "test_alias",
     "test_column_mapping",
-    "test_connect",
     "test_deleted_rows",
     "test_job_output",
     "test_log_answers",

@@ -134,7 +134,7 @@ def dropped(spark: SparkSession, *names: str) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("mode", "message"),
     [
-        ("overwrite", "is of the format parquet, which deltalog does not overwrite"),
+        ("overwrite", "has the format parquet, which deltalog does not overwrite"),
         ("append", r"The format of the existing table \S+ is `Parquet\w*`"),
     ],
 )
