@@ -1,39 +1,76 @@
-//! Time and randomness, which come in from outside so that a test can hold them still.
+//! Time, sleep and randomness, which come in from outside so that tests can control them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
-/// Where the time and new ids come from. Cheap to clone.
+/// The source of the time, of pauses, of new ids and of randomness. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     uuids: Arc<dyn Fn() -> Uuid + Send + Sync>,
+    sleep: Arc<dyn Fn(Duration) + Send + Sync>,
+    random: Arc<dyn Fn() -> u64 + Send + Sync>,
 }
 
 impl Environment {
-    /// The system's clock and random ids.
+    /// Returns an environment with the system's clock, pauses and randomness.
     pub fn system() -> Self {
-        Self { clock: Arc::new(|| chrono::Utc::now().timestamp_millis()), uuids: Arc::new(Uuid::new_v4) }
+        Self::new(|| chrono::Utc::now().timestamp_millis(), Uuid::new_v4)
     }
 
-    /// A clock and a source of ids of the caller's.
+    /// Returns an environment with this clock, in milliseconds since the epoch, and this source of ids. Pauses and
+    /// randomness are those of the system.
     pub fn new(
         clock: impl Fn() -> i64 + Send + Sync + 'static,
         uuids: impl Fn() -> Uuid + Send + Sync + 'static,
     ) -> Self {
-        Self { clock: Arc::new(clock), uuids: Arc::new(uuids) }
+        Self {
+            clock: Arc::new(clock),
+            uuids: Arc::new(uuids),
+            sleep: Arc::new(std::thread::sleep),
+            random: Arc::new(random),
+        }
     }
 
-    /// Milliseconds since the epoch.
+    /// Replaces the function that pauses the calling thread.
+    #[must_use]
+    pub fn with_sleep(self, sleep: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        Self { sleep: Arc::new(sleep), ..self }
+    }
+
+    /// Replaces the source of random numbers.
+    #[must_use]
+    pub fn with_random(self, random: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { random: Arc::new(random), ..self }
+    }
+
+    /// Returns the time in milliseconds since the epoch.
     pub fn now_ms(&self) -> i64 {
         (self.clock)()
     }
 
-    /// A new id.
+    /// Returns a new id.
     pub fn uuid(&self) -> Uuid {
         (self.uuids)()
     }
+
+    /// Pauses the calling thread.
+    pub fn sleep(&self, duration: Duration) {
+        (self.sleep)(duration);
+    }
+
+    /// Returns a random number.
+    pub fn random(&self) -> u64 {
+        (self.random)()
+    }
+}
+
+/// Returns a random number from the system. Both halves of a random id have fixed bits, so they are combined.
+fn random() -> u64 {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    high.rotate_left(32) ^ low
 }
 
 impl Default for Environment {
