@@ -116,7 +116,7 @@ impl PendingWrite {
         environment: &Environment,
     ) -> Result<Option<Self>> {
         let base = if request.mode == SaveMode::Overwrite {
-            if let Some(conflict) = Transaction::conflict_since(read)? {
+            if let Some(conflict) = Transaction::conflict_since(read, environment)? {
                 return Err(conflict.into_error(ErrorKind::CommitConflict, read.storage().url()));
             }
             read.clone()

@@ -8,6 +8,7 @@ use super::Transaction;
 use super::conflict::{Conflict, ReadSet, conflict};
 use super::standing::next_version;
 use crate::checkpoint;
+use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::protocol::Action;
@@ -65,10 +66,11 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
         text.push_str(&action.to_json_line()?);
         text.push('\n');
     }
-    let attempt = Attempt { storage: &storage, bytes: text.into(), txn_id: &txn_id };
+    let attempt =
+        Attempt { storage: &storage, bytes: text.into(), txn_id: &txn_id, environment: &environment };
     let mut version = match &base {
         None => 0,
-        Some(base) => match next_version(base, read, &actions)? {
+        Some(base) => match next_version(base, read, &actions, &environment)? {
             Ok(version) => version,
             Err(conflict) => return Ok(Outcome::Conflict(conflict)),
         },
@@ -88,7 +90,7 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
         version += 1;
         // Without a pause, all writers that lost this version would put the next one at the same moment, and
         // all but one would lose again.
-        std::thread::sleep(pause(&txn_id, losses));
+        environment.sleep(pause(environment.random(), losses));
         losses += 1;
         // Reading is cheaper than a put that loses, so skip the versions that already exist.
         while let Found::Foreign(winner) = attempt.read_back(version)? {
@@ -104,6 +106,7 @@ struct Attempt<'a> {
     storage: &'a Storage,
     bytes: Bytes,
     txn_id: &'a str,
+    environment: &'a Environment,
 }
 
 impl Attempt<'_> {
@@ -150,7 +153,7 @@ impl Attempt<'_> {
                     }
                 }
             }
-            std::thread::sleep(backoff(attempt));
+            self.environment.sleep(backoff(attempt));
         }
         let cause = last.unwrap_or_else(|| {
             Error::new(
@@ -173,7 +176,9 @@ impl Attempt<'_> {
 
     /// Reads `version` and returns whose commit it is.
     fn read_back(&self, version: u64) -> Result<Found> {
-        let Some(bytes) = read_bytes(self.storage, version)? else { return Ok(Found::Nothing) };
+        let Some(bytes) = read_bytes(self.storage, version, self.environment)? else {
+            return Ok(Found::Nothing);
+        };
         if bytes == self.bytes {
             return Ok(Found::Own);
         }
@@ -206,12 +211,16 @@ impl Attempt<'_> {
 }
 
 /// Reads the commit of `version`; returns `None` if it does not exist.
-pub(super) fn read_commit(storage: &Storage, version: u64) -> Result<Option<Commit>> {
-    read_bytes(storage, version)?.map(|bytes| parse(storage, version, &bytes)).transpose()
+pub(super) fn read_commit(
+    storage: &Storage,
+    version: u64,
+    environment: &Environment,
+) -> Result<Option<Commit>> {
+    read_bytes(storage, version, environment)?.map(|bytes| parse(storage, version, &bytes)).transpose()
 }
 
 /// Reads the bytes of a commit; retries for a while if the store gives no answer.
-fn read_bytes(storage: &Storage, version: u64) -> Result<Option<Bytes>> {
+fn read_bytes(storage: &Storage, version: u64, environment: &Environment) -> Result<Option<Bytes>> {
     let path = LogFileName::Commit(version).path();
     let mut attempt = 0;
     loop {
@@ -220,7 +229,7 @@ fn read_bytes(storage: &Storage, version: u64) -> Result<Option<Bytes>> {
             Err(error) if attempt + 1 >= MAX_READS || error.kind() == ErrorKind::PermissionDenied => {
                 return Err(error.at_version(version));
             }
-            Err(_) => std::thread::sleep(backoff(attempt)),
+            Err(_) => environment.sleep(backoff(attempt)),
         }
         attempt += 1;
     }
@@ -236,13 +245,9 @@ fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(20 << attempt.min(6))
 }
 
-/// Returns the pause after a loss. It is pseudo-random, up to a maximum that grows with `losses`. It differs
-/// between writers because their transaction ids differ.
-fn pause(txn_id: &str, losses: u32) -> Duration {
-    use std::hash::{DefaultHasher, Hash, Hasher};
-    let mut hasher = DefaultHasher::new();
-    (txn_id, losses).hash(&mut hasher);
-    Duration::from_micros(hasher.finish() % (MAX_FIRST_PAUSE_MICROS << losses.min(MAX_DOUBLINGS)))
+/// Returns the pause after a loss: from `random`, up to a maximum that grows with `losses`.
+fn pause(random: u64, losses: u32) -> Duration {
+    Duration::from_micros(random % (MAX_FIRST_PAUSE_MICROS << losses.min(MAX_DOUBLINGS)))
 }
 
 #[cfg(test)]
@@ -251,11 +256,10 @@ mod tests {
 
     #[test]
     fn pauses_differ_grow_and_are_bounded() {
-        let longest =
-            |losses| (0..1000).map(|writer| pause(&format!("{writer}"), losses)).max().unwrap_or_default();
-        assert!(longest(0) <= Duration::from_micros(MAX_FIRST_PAUSE_MICROS));
+        let longest = |losses| pause((MAX_FIRST_PAUSE_MICROS << losses) - 1, losses);
+        assert!(longest(0) < Duration::from_micros(MAX_FIRST_PAUSE_MICROS));
         assert!(longest(3) > longest(0));
-        assert!(longest(u32::MAX) <= Duration::from_micros(MAX_FIRST_PAUSE_MICROS << MAX_DOUBLINGS));
-        assert_ne!(pause("a", 1), pause("b", 1));
+        assert!(pause(u64::MAX, u32::MAX) < Duration::from_micros(MAX_FIRST_PAUSE_MICROS << MAX_DOUBLINGS));
+        assert_ne!(pause(1, 1), pause(2, 1));
     }
 }

@@ -120,8 +120,8 @@ impl Transaction {
     ///
     /// # Errors
     /// `CorruptLog`; also errors of the store.
-    pub(crate) fn conflict_since(base: &Snapshot) -> Result<Option<Conflict>> {
-        Ok(standing::next_version(base, ReadSet::WholeTable, &[])?.err())
+    pub(crate) fn conflict_since(base: &Snapshot, environment: &Environment) -> Result<Option<Conflict>> {
+        Ok(standing::next_version(base, ReadSet::WholeTable, &[], environment)?.err())
     }
 
     /// Adds data files.

@@ -12,6 +12,7 @@
 
 use super::commit::read_commit;
 use super::conflict::{Conflict, ConflictReason, ReadSet, conflict};
+use crate::environment::Environment;
 use crate::error::{ErrorKind, Result};
 use crate::protocol::Action;
 use crate::snapshot::Snapshot;
@@ -25,6 +26,7 @@ pub(super) fn next_version(
     base: &Snapshot,
     read: ReadSet,
     actions: &[Action],
+    environment: &Environment,
 ) -> Result<std::result::Result<u64, Conflict>> {
     let newest = match base.newest_version() {
         Ok(newest) => newest,
@@ -34,7 +36,7 @@ pub(super) fn next_version(
         Err(error) => return Err(error),
     };
     for version in base.version() + 1..=newest {
-        let Some(winner) = read_commit(base.storage(), version)? else {
+        let Some(winner) = read_commit(base.storage(), version, environment)? else {
             return next_version_after_gap(base, version, read, actions);
         };
         if let Some(conflict) = conflict(read, actions, false, &winner) {
