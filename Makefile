@@ -76,7 +76,7 @@ develop: .venv/.deps ## make a quick debug build in .venv; the Python files are 
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
 	rm -f .venv/.wheel
 
-TESTS := test-rust test-python test-matrix
+TESTS := test-rust test-planted test-python test-matrix
 
 .PHONY: test
 test: ## run all tests: Rust, Python, every Spark; ends with what ran and how long it took
@@ -89,6 +89,16 @@ stages: # the targets in STAGES, with the same closing summary
 .PHONY: test-rust
 test-rust: .venv/.deps ## run cargo test
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
+
+.PHONY: test-planted
+test-planted: .venv/.deps ## plant known defects into a copy of the crate; the tests must catch each
+	PYO3_PYTHON=$(CURDIR)/$(bin)/python $(bin)/python scripts/planted_bugs.py
+
+SEEDS ?= 100000
+
+.PHONY: simulate
+simulate: ## play 100,000 runs of simulated processes on a store that fails
+	DELTALOG_SEEDS=$(SEEDS) cargo test --release --locked -p deltalog --test simulation the_promises -- --nocapture
 
 FUZZ_SECONDS ?= 60
 

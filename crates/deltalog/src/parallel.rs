@@ -1,10 +1,24 @@
 //! Parallel work on the items of a slice.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+thread_local! {
+    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes the calling thread do all its work itself from now on, as if the machine had a single core. Its requests to a
+/// store then have one order, which a simulation can repeat.
+pub fn stay_alone() {
+    IS_ALONE.set(true);
+}
+
 /// Returns the number of threads that can compute at the same time.
 pub(crate) fn cores() -> usize {
+    if IS_ALONE.get() {
+        return 1;
+    }
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
 }
 
@@ -18,7 +32,7 @@ pub(crate) fn each<T: Sync, R: Send, E: Send>(
     threads: usize,
     work: impl Fn(&T) -> Result<R, E> + Sync,
 ) -> Result<Vec<R>, E> {
-    if threads <= 1 || items.len() <= 1 {
+    if threads <= 1 || items.len() <= 1 || IS_ALONE.get() {
         return items.iter().map(work).collect();
     }
     let next = AtomicUsize::new(0);
@@ -61,6 +75,16 @@ mod tests {
             let work = |item: &u8| if *item < 48 { Ok(u16::from(*item) + 1) } else { Err(*item) };
             prop_assert_eq!(each(&items, threads, work), items.iter().map(work).collect::<Result<Vec<_>, _>>());
         }
+    }
+
+    #[test]
+    fn a_thread_that_stays_alone_starts_no_others() {
+        let own = std::thread::spawn(|| {
+            stay_alone();
+            let threads = each(&[0; 20], 8, |_| Ok::<_, ()>(std::thread::current().id())).unwrap();
+            threads.iter().all(|thread| *thread == std::thread::current().id()) && cores() == 1
+        });
+        assert!(own.join().unwrap());
     }
 
     #[test]

@@ -1,5 +1,19 @@
-//! Measuring tools for tests.
+//! Tools for tests: they measure memory, make a store fail, simulate many processes, and judge what these have done.
+//!
+//! | module | what |
+//! | --- | --- |
+//! | [`meter`] | an allocator that measures the peak memory of a piece of code |
+//! | [`random`] | random numbers that depend on a seed alone |
+//! | [`store`] | a store in memory, and the ways in which its requests fail |
+//! | [`simulation`] | processes that share a store, take turns, and fail or crash as a seed says |
+//! | [`judge`] | a naive replay of a log, and checks of what processes were told |
+//!
+//! Nothing in here uses deltalog: what judges the crate does not share its mistakes.
 
-mod meter;
+pub mod judge;
+pub mod meter;
+pub mod random;
+pub mod simulation;
+pub mod store;
 
 pub use meter::{Meter, measure};

@@ -175,6 +175,19 @@ impl Listing {
         self.first.as_ref().and_then(of).or_else(|| self.last.as_ref().and_then(of))
     }
 
+    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which may lag
+    /// behind, shows only its checkpoint: without it, a later refresh could not tell this log from another one.
+    fn published_commit(&self, storage: &Storage, newest: u64) -> Result<Option<FileMeta>> {
+        match self.commit_of(newest) {
+            None if self.commits.last().is_none_or(|last| last.version < newest) => {
+                let path = LogFileName::Commit(newest).path();
+                let name = path.trim_start_matches(LOG_DIRECTORY).trim_start_matches('/').to_owned();
+                Ok(storage.head(&path)?.map(|file| FileMeta { name, ..file }))
+            }
+            found => Ok(found),
+        }
+    }
+
     fn checksum_of(&self, wanted: u64) -> Option<FileMeta> {
         self.checksum.as_ref().filter(|(version, _)| *version == wanted).map(|(_, file)| file.clone())
     }
@@ -237,7 +250,8 @@ impl LogSegment {
         let Some(version) = newest.filter(|version| *version > self.version) else {
             return Ok(Refreshed::Unchanged);
         };
-        let (checksum, commit) = (listing.checksum_of(version), listing.commit_of(version));
+        let (checksum, commit) =
+            (listing.checksum_of(version), listing.published_commit(source.storage, version)?);
         let checkpoint = newer.or_else(|| self.checkpoint.clone());
         let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
         let mut commits = self.commits.clone();
@@ -371,7 +385,7 @@ impl LogSegment {
             return Err(Self::no_such_version(source, wanted));
         }
         let compactions = useful_compactions(&commits, &listing.compactions);
-        let commit = listing.commit_of(newest);
+        let commit = listing.published_commit(storage, newest)?;
         Ok(Self { version: newest, checkpoint, commits, compactions, commit, checksum: checksum(newest) })
     }
 

@@ -30,25 +30,30 @@ const COMMITS_AT_ONCE: usize = 8;
 /// `CorruptLog` for a commit that cannot be read, if no newer commit has the id; also errors of the store.
 pub fn find_commit(storage: &Storage, transaction_id: &str) -> Result<Option<u64>> {
     let listed = storage.list_directory_after(LOG_DIRECTORY, "")?;
-    let mut versions: Vec<u64> = listed
+    let listed: Vec<u64> = listed
         .iter()
         .filter_map(|file| match LogFileName::parse(&file.name) {
             Some(LogFileName::Commit(version)) => Some(version),
             _ => None,
         })
         .collect();
-    // The listing may lag behind, so look for later commits by name.
-    let mut next = versions.last().map_or(0, |version| version + 1);
-    while storage.head(&LogFileName::Commit(next).path())?.is_some() {
-        versions.push(next);
-        next += 1;
+    // A listing may lag behind and show a commit without those before or after it. So commits at both ends are looked
+    // for by name, and those in between are read whether they were listed or not.
+    let exists = |version| Ok::<_, Error>(storage.head(&LogFileName::Commit(version).path())?.is_some());
+    let mut first = listed.first().copied().unwrap_or_default();
+    while first > 0 && exists(first - 1)? {
+        first -= 1;
     }
-    versions.reverse();
+    let mut end = listed.last().map_or(0, |version| version + 1);
+    while exists(end)? {
+        end += 1;
+    }
+    let versions: Vec<u64> = (first..end).rev().collect();
     let has_id = |version: &u64| -> Result<bool> {
         let file = CommitFile { version: *version, size: 0, modified_ms: 0, kind: CommitKind::Published };
         match read_commit_info(storage, file) {
             Ok(info) => Ok(info.and_then(|info| info.txn_id).as_deref() == Some(transaction_id)),
-            // The commit was cleaned up after the listing.
+            // The commit was cleaned up.
             Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(false),
             Err(error) => Err(error),
         }

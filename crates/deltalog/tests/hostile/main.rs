@@ -20,9 +20,6 @@
 mod bytes;
 mod corpus;
 mod fuzz;
-#[allow(dead_code, reason = "shared with the tests of reliability")]
-#[path = "../reliability/common/store.rs"]
-mod store;
 mod tables;
 
 #[global_allocator]

@@ -2,9 +2,8 @@
 //!
 //! Protocol: "Add File and Remove File", "Deletion Vector Descriptor Schema", "Sidecar Files".
 
-use std::sync::Arc;
-
 use deltalog::{ErrorKind, Snapshot, Storage};
+use deltalog_testkit::store::FaultyStore;
 use futures::executor::block_on;
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
@@ -12,7 +11,6 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::bytes::read_all;
-use crate::store::FaultyStore;
 
 /// Paths that lead out of the table at `/secret/t`, or to another system.
 const PATHS: [&str; 22] = [
@@ -54,15 +52,16 @@ fn table(actions: &[Value]) -> (FaultyStore, Storage) {
     ];
     lines.extend_from_slice(actions);
     let store = FaultyStore::default();
+    let connection = store.connect();
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    let put =
-        |path: &str, bytes: Vec<u8>| block_on(store.put(&Path::parse(path).unwrap(), bytes.into())).unwrap();
+    let put = |path: &str, bytes: Vec<u8>| {
+        block_on(connection.put(&Path::parse(path).unwrap(), bytes.into())).unwrap()
+    };
     put("secret/t/_delta_log/00000000000000000000.json", text.into_bytes());
     for secret in ["secret/x.parquet", "x.parquet", "secret/tt/x.parquet", "secret/deletion_vector_x.bin"] {
         put(secret, b"PAR1 secret PAR1".to_vec());
     }
-    let storage =
-        Storage::with_store(Url::parse("memory:///secret/t").unwrap(), Arc::new(store.clone())).unwrap();
+    let storage = Storage::with_store(Url::parse("memory:///secret/t").unwrap(), connection).unwrap();
     store.take_calls();
     (store, storage)
 }

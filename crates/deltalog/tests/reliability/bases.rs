@@ -205,3 +205,17 @@ fn an_append_reads_the_commits_after_its_base() {
     let calls: Vec<Op> = store.take_calls().into_iter().map(|call| call.op).collect();
     assert_eq!(calls, [Op::List, Op::Get, Op::Get, Op::Create]);
 }
+
+/// A listing that lags may show the checkpoint of the newest version and not its commit, and later neither. That is
+/// no other table.
+#[test]
+fn a_listing_that_lags_is_not_taken_for_another_table() {
+    let (store, storage) = log();
+    write_checkpoint(&newest(&storage), &environment()).unwrap();
+    store.hide("11.json");
+    let handle = newest(&storage);
+    let new = append(&handle, "new", &environment());
+    store.hide("11.checkpoint.parquet");
+    assert_eq!(handle.refresh().unwrap().version(), 11);
+    assert_eq!(new.commit_or_fail().unwrap().version, 12);
+}

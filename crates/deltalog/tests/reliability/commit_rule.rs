@@ -301,3 +301,22 @@ fn a_commit_succeeds_even_if_its_checkpoint_panics() {
     assert!(logged.iter().any(|line| line.contains("the clock panics")), "{logged:?}");
     assert!(storage.get("_delta_log/00000000000000000010.checkpoint.parquet").unwrap().is_none());
 }
+
+/// A listing that lags may show a commit, but not those before and after it. Simulations found what must not happen:
+/// a commit that was acknowledged is said not to exist.
+#[test]
+fn commits_that_a_listing_does_not_show_are_found() {
+    for shown in 0..4 {
+        let (store, storage) = table(&[]);
+        let environment = environment();
+        let mut ids = Vec::new();
+        for file in ["a", "b", "c"] {
+            let base = Snapshot::open(&storage, None).unwrap();
+            ids.push(append(&base, file, &environment).commit_or_fail().unwrap().txn_id);
+        }
+        (0..4).filter(|version| *version != shown).for_each(|version| store.hide(&format!("{version}.json")));
+        for (version, id) in (1..).zip(&ids) {
+            assert_eq!(find_commit(&storage, id).unwrap(), Some(version), "only version {shown} is listed");
+        }
+    }
+}

@@ -1,13 +1,60 @@
-//! Every operation, with a failure at each of its requests: afterwards the table is in the old or in the new
-//! state.
+//! Every operation, with every fault at each of its requests: afterwards the table is in the old or in the new state,
+//! and can be written again.
+//!
+//! The faults of a request are those of its kind, once or for good, and the end of the process before and after its
+//! effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist.
+
+use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use deltalog::engine::checkpoint::write_checkpoint;
-use deltalog::{Error, ErrorKind, Snapshot, Storage};
+use deltalog::engine::parallel::stay_alone;
+use deltalog::engine::protocol::SetTransaction;
+use deltalog::{
+    Environment, Error, ErrorKind, Operation, PendingWrite, Result, SaveMode, Snapshot, Storage,
+    WriteRequest, find_commit,
+};
+use deltalog_testkit::judge::Log;
 
-use crate::common::store::Fault;
-use crate::common::{append, empty, environment, overwrite, paths, table, try_creation};
+use crate::common::store::{Call, Crash, Fault, FaultyStore};
+use crate::common::{add, append, empty, environment, live, overwrite, paths, schema, table, try_creation};
 
 type State = Option<(u64, Vec<String>)>;
+
+/// How a request fails, and whether all later ones fail too.
+#[derive(Debug, Clone, Copy)]
+struct Failure {
+    at: usize,
+    fault: Fault,
+    is_lasting: bool,
+}
+
+impl Failure {
+    /// Returns every failure of request `at` of `calls`.
+    fn all(at: usize, call: &Call) -> impl Iterator<Item = Self> {
+        let crashes =
+            [Fault::CrashBefore, Fault::CrashAfter].map(|fault| Self { at, fault, is_lasting: true });
+        let faults = Fault::of(call.op)
+            .iter()
+            .flat_map(move |fault| [false, true].map(|is_lasting| Self { at, fault: *fault, is_lasting }));
+        faults.chain(crashes)
+    }
+
+    /// Returns the fault of request `number`. After a crash no request takes effect.
+    fn of(self, number: usize) -> Option<Fault> {
+        let later = if self.fault.is_crash() { Fault::CrashBefore } else { Fault::Denied };
+        match number {
+            _ if number == self.at => Some(self.fault),
+            _ if number > self.at && self.is_lasting => Some(later),
+            _ => None,
+        }
+    }
+}
+
+/// Returns an environment whose pauses take no time.
+fn hasty() -> Environment {
+    environment().with_sleep(|_| {})
+}
 
 fn state(storage: &Storage) -> State {
     match Snapshot::open(storage, None) {
@@ -17,58 +64,135 @@ fn state(storage: &Storage) -> State {
     }
 }
 
-/// Runs `operation` once without faults, and then once for each of its requests and each fault. A fault
-/// affects one request, or also all later ones, as in a crash.
-fn fail_at_each_request(
-    prepare: impl Fn() -> (crate::common::store::FaultyStore, Storage),
-    operation: impl Fn(&Storage) -> Result<(), Error>,
-) {
-    let (store, storage) = prepare();
-    let before = state(&storage);
-    store.take_calls();
-    operation(&storage).unwrap();
-    let requests = store.take_calls().len();
-    let after = state(&storage);
-    assert!(requests > 2, "the operation made too few requests");
-    for at in 0..requests {
-        for fault in [Fault::LostBefore, Fault::LostAfter, Fault::Denied] {
-            for lasting in [false, true] {
-                let (store, storage) = prepare();
-                // After a crash, no request takes effect. The request during the crash may have taken effect.
-                store.fail(move |number, _| match number {
-                    _ if number == at => Some(fault),
-                    _ if number > at && lasting => Some(Fault::Denied),
-                    _ => None,
-                });
-                let result = operation(&storage);
-                store.heal();
-                let found = state(&storage);
-                let context = format!("{fault:?} at request {at}, lasting: {lasting}: {result:?}");
-                assert!(found == before || found == after, "{context}: {found:?}");
-                match result {
-                    Ok(()) => assert_eq!(found, after, "{context}"),
-                    Err(error) if error.kind() == ErrorKind::CommitStateUnknown => {}
-                    Err(_) => assert_eq!(found, before, "{context}"),
-                }
-            }
+/// Checks that every version is as a naive replay says, and that its data files exist if `files_exist`.
+fn check_versions(store: &FaultyStore, storage: &Storage, files_exist: bool) {
+    let log = Log::read(&store.objects(), "t").unwrap();
+    for (version, expected) in (0..).zip(&log.states) {
+        let found: BTreeSet<String> =
+            paths(&Snapshot::open(storage, Some(version)).unwrap()).into_iter().collect();
+        assert_eq!(found, expected.files, "version {version}");
+        for path in expected.files.iter().filter(|_| files_exist) {
+            assert!(
+                store.objects().get(&format!("t/{path}")).is_some(),
+                "{path} of version {version} was deleted"
+            );
         }
     }
 }
 
+/// Runs `operation` once without faults, and then once for each of its requests and each failure.
+fn fail_at_each_request(
+    prepare: impl Fn() -> (FaultyStore, Storage),
+    operation: impl Fn(&Storage) -> Result<(), Error>,
+    files_exist: bool,
+) {
+    // A crash is to unwind this thread.
+    stay_alone();
+    let (store, storage) = prepare();
+    let before = state(&storage);
+    store.take_calls();
+    operation(&storage).unwrap();
+    let calls = store.take_calls();
+    let after = state(&storage);
+    assert!(!calls.is_empty(), "the operation made no requests");
+    for failure in calls.iter().enumerate().flat_map(|(at, call)| Failure::all(at, call)) {
+        let (store, storage) = prepare();
+        store.fail(move |number, _| failure.of(number));
+        let result = catch_unwind(AssertUnwindSafe(|| operation(&storage)));
+        store.heal();
+        let found = state(&storage);
+        let context = format!("{failure:?} at {:?}: {result:?}", calls[failure.at]);
+        assert!(found == before || found == after, "{context}: {found:?}");
+        match result {
+            Err(panic) if !panic.is::<Crash>() => resume_unwind(panic),
+            // The process has told nobody, even if something has caught its end.
+            _ if failure.fault.is_crash() => {}
+            Err(_) => unreachable!("only a crash unwinds"),
+            Ok(Ok(())) => assert_eq!(found, after, "{context}"),
+            Ok(Err(error)) if error.kind() == ErrorKind::CommitStateUnknown => {}
+            Ok(Err(_)) => assert_eq!(found, before, "{context}"),
+        }
+        check_versions(&store, &storage, files_exist);
+        if let Some((version, _)) = found {
+            let next = append(&Snapshot::open(&storage, None).unwrap(), "afterwards", &other_ids());
+            assert_eq!(next.commit_or_fail().unwrap().version, version + 1, "{context}");
+        }
+    }
+}
+
+fn other_ids() -> Environment {
+    Environment::system()
+}
+
+/// Writes a data file and commits it, as users do.
+fn write(storage: &Storage, mode: SaveMode, progress: Option<SetTransaction>) -> Result<()> {
+    let environment = hasty();
+    let pending = PendingWrite::begin(storage, WriteRequest::new(schema(), mode), &environment)?.unwrap();
+    let pending = pending.with_app_transactions(progress.into_iter().collect())?;
+    storage.create_file("new")?.finish()?;
+    pending.commit(vec![add("new")], Operation::new("WRITE")).map(drop)
+}
+
+/// Creates a table by writes, whose data files exist.
+fn written_table(files: &[&str]) -> (FaultyStore, Storage) {
+    let (store, storage) = table(files);
+    for file in files {
+        storage.create_file(file).unwrap().finish().unwrap();
+    }
+    store.take_calls();
+    (store, storage)
+}
+
 #[test]
 fn creation_is_atomic() {
-    fail_at_each_request(empty, |storage| {
-        let created = Snapshot::open(storage, None).is_ok();
-        assert!(!created);
-        try_creation(storage, &environment())?.commit_or_fail().map(drop)
-    });
+    let create = |storage: &Storage| try_creation(storage, &hasty())?.commit_or_fail().map(drop);
+    fail_at_each_request(empty, create, false);
+}
+
+#[test]
+fn a_write_that_creates_the_table_is_atomic() {
+    fail_at_each_request(empty, |storage| write(storage, SaveMode::Append, None), true);
 }
 
 #[test]
 fn an_append_that_writes_a_checkpoint_is_atomic() {
     fail_at_each_request(
-        || table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
-        |storage| append(&Snapshot::open(storage, None)?, "new", &environment()).commit_or_fail().map(drop),
+        || written_table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
+        |storage| write(storage, SaveMode::Append, None),
+        true,
+    );
+}
+
+#[test]
+fn an_append_to_a_handle_is_atomic() {
+    let prepare = || {
+        let (store, storage) = table(&["a"]);
+        append(&Snapshot::open(&storage, None).unwrap(), "b", &other_ids()).commit_or_fail().unwrap();
+        store.take_calls();
+        (store, storage)
+    };
+    let on_old = |storage: &Storage| {
+        append(&Snapshot::open(storage, Some(1))?, "new", &hasty()).commit_or_fail().map(drop)
+    };
+    fail_at_each_request(prepare, on_old, false);
+}
+
+#[test]
+fn an_append_with_progress_is_atomic() {
+    let progress = || Some(SetTransaction::new("app", 1));
+    fail_at_each_request(
+        || written_table(&["a"]),
+        move |storage| write(storage, SaveMode::Append, progress()),
+        true,
+    );
+}
+
+#[test]
+fn an_overwrite_is_atomic() {
+    fail_at_each_request(
+        || written_table(&["a", "b"]),
+        |storage| write(storage, SaveMode::Overwrite, None),
+        true,
     );
 }
 
@@ -80,9 +204,8 @@ fn an_overwrite_after_a_checkpoint_is_atomic() {
             write_checkpoint(&Snapshot::open(&storage, Some(2)).unwrap(), &environment()).unwrap();
             (store, storage)
         },
-        |storage| {
-            overwrite(&Snapshot::open(storage, None)?, "new", &environment())?.commit_or_fail().map(drop)
-        },
+        |storage| overwrite(&Snapshot::open(storage, None)?, "new", &hasty())?.commit_or_fail().map(drop),
+        false,
     );
 }
 
@@ -90,6 +213,35 @@ fn an_overwrite_after_a_checkpoint_is_atomic() {
 fn a_checkpoint_is_atomic() {
     fail_at_each_request(
         || table(&["a", "b", "c"]),
-        |storage| write_checkpoint(&Snapshot::open(storage, None)?, &environment()),
+        |storage| write_checkpoint(&Snapshot::open(storage, None)?, &hasty()),
+        false,
     );
+}
+
+#[test]
+fn a_second_checkpoint_is_atomic() {
+    fail_at_each_request(
+        || {
+            let (store, storage) = table(&["a", "b", "c"]);
+            write_checkpoint(&Snapshot::open(&storage, Some(1)).unwrap(), &environment()).unwrap();
+            (store, storage)
+        },
+        |storage| write_checkpoint(&Snapshot::open(storage, None)?, &hasty()),
+        false,
+    );
+}
+
+#[test]
+fn looking_at_the_table_changes_nothing() {
+    let prepare = || {
+        let (store, storage) = table(&["a", "b", "c"]);
+        write_checkpoint(&Snapshot::open(&storage, Some(1)).unwrap(), &environment()).unwrap();
+        (store, storage)
+    };
+    let look = |storage: &Storage| {
+        let handle = Snapshot::open(storage, Some(2))?;
+        live(&handle.refresh()?.reopen()?)?;
+        find_commit(storage, "an id that nobody has").map(|found| assert_eq!(found, None))
+    };
+    fail_at_each_request(prepare, look, false);
 }

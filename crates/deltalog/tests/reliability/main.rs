@@ -22,6 +22,7 @@ mod conflicts;
 mod counts;
 mod crash_points;
 mod histories;
+mod killed;
 mod log_files;
 mod many_writers;
 mod pending_writes;

@@ -3,11 +3,9 @@
 
 pub mod forms;
 pub mod oracle;
-pub mod store;
 pub mod warnings;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, AsArray};
@@ -17,10 +15,10 @@ use deltalog::engine::protocol::{Add, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{Committed, Operation, TableDefinition, Transaction};
 use deltalog::{Environment, Result, Snapshot, Storage};
+pub use deltalog_testkit::store;
+use deltalog_testkit::store::FaultyStore;
 use url::Url;
 use uuid::Uuid;
-
-use self::store::FaultyStore;
 
 /// The time of the clock of [`environment`].
 pub const NOW_MS: i64 = 1_700_000_000_000;
@@ -38,7 +36,7 @@ fn counting_from(first: u64) -> Environment {
 /// Creates an empty store for a table.
 pub fn empty() -> (FaultyStore, Storage) {
     let store = FaultyStore::default();
-    let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store.clone())).unwrap();
+    let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), store.connect()).unwrap();
     (store, storage)
 }
 

@@ -1,0 +1,222 @@
+//! Processes that write to one local table and are killed at random: nothing that was acknowledged is lost or
+//! doubled, and the table can be read and written.
+//!
+//! Each process says on its standard output what it is about to commit, and what it was told. The lines outlive it.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write as _};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use deltalog::{
+    Environment, ErrorKind, Operation as CommitOperation, PendingWrite, SaveMode, Snapshot, Storage,
+    WriteRequest, write_checkpoint,
+};
+use deltalog_testkit::judge::{Case, Intent, Log, Operation, Outcome, Write, check};
+use deltalog_testkit::random::Random;
+
+use crate::common::{add, schema};
+
+/// How many processes are killed, unless `DELTALOG_KILLS` says otherwise.
+const KILLS: usize = 200;
+
+/// How many processes write at the same time.
+const AT_ONCE: u64 = 4;
+
+/// The longest that a process writes before it is killed, in microseconds.
+const LONGEST_MICROS: u64 = 40_000;
+
+/// The variables that tell a child process its table and its name.
+const TABLE: &str = "DELTALOG_KILLED_TABLE";
+const NAME: &str = "DELTALOG_KILLED_NAME";
+
+#[test]
+fn nothing_is_lost_or_doubled_when_processes_are_killed() {
+    let directory = tempfile::tempdir().unwrap();
+    let kills = std::env::var("DELTALOG_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let (next, started) = (AtomicUsize::new(0), AtomicU64::new(0));
+    let slot = |slot: u64| {
+        let mut random = Random::new(slot);
+        let mut operations = Vec::new();
+        while next.fetch_add(1, Ordering::Relaxed) < kills {
+            let name = format!("writer{}", started.fetch_add(1, Ordering::Relaxed));
+            operations.extend(operations_of(&name, &write_and_kill(directory.path(), &name, &mut random)));
+        }
+        operations
+    };
+    let operations: Vec<Operation> = std::thread::scope(|scope| {
+        let slots: Vec<_> = (0..AT_ONCE).map(|number| scope.spawn(move || slot(number))).collect();
+        slots.into_iter().flat_map(|slot| slot.join().unwrap()).collect()
+    });
+    let acknowledged = operations.iter().filter(|operation| operation.committed().is_some()).count();
+    let unheard = operations.iter().filter(|operation| operation.outcome.is_none()).count();
+
+    let log = log_of(directory.path());
+    let versions = log.commits.len() as u64;
+    let states = log.states.clone();
+    let broken =
+        check(&Case { log, operations, data_files: files_of(directory.path()), listings_are_strong: true });
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+    assert!(acknowledged >= kills / 2, "only {acknowledged} commits were acknowledged");
+    assert!(unheard > 0, "no process was killed during a commit");
+
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    let newest = Snapshot::open(&storage, None).unwrap();
+    assert_eq!(newest.version() + 1, versions);
+    let found: BTreeSet<String> = crate::common::paths(&newest).into_iter().collect();
+    assert_eq!(Some(&found), states.last().map(|state| &state.files));
+    let next = append(&storage, &Environment::system(), "afterwards").unwrap();
+    assert_eq!(next.0, versions);
+}
+
+/// Starts a process, kills it soon after its first write has begun, and returns what it has said.
+fn write_and_kill(table: &Path, name: &str, random: &mut Random) -> String {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "killed::write_until_killed", "--ignored", "--nocapture"])
+        .env(TABLE, table)
+        .env(NAME, name)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.contains("try ") {
+        let length = output.read_line(&mut said).unwrap();
+        assert!(length > 0, "{name} ended before it wrote: {said} {}", errors_of(&mut child));
+    }
+    std::thread::sleep(Duration::from_micros(random.below(LONGEST_MICROS)));
+    let has_ended = child.try_wait().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    output.read_to_string(&mut said).unwrap();
+    assert!(has_ended.is_none(), "{name} ended by itself: {said} {}", errors_of(&mut child));
+    said
+}
+
+fn errors_of(child: &mut Child) -> String {
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    text
+}
+
+/// Returns what a process wanted and was told, from the lines that it has said.
+fn operations_of(name: &str, said: &str) -> Vec<Operation> {
+    let mut operations: Vec<Operation> = Vec::new();
+    // A line that the kill has cut off was not said.
+    for line in said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
+        let words: Vec<&str> = line.split(' ').collect();
+        match words[..] {
+            ["try", time, file, base] => operations.push(Operation {
+                process: name.to_owned(),
+                verb: "write",
+                began: time.parse().unwrap(),
+                ended: None,
+                intent: Intent::Write(Write {
+                    files: [file.to_owned()].into(),
+                    replaces: base.parse().ok(),
+                    progress: None,
+                }),
+                outcome: None,
+                faults: 0,
+            }),
+            ["done", time, version, txn_id] => {
+                let version = version.parse().unwrap();
+                let last = operations.last_mut().unwrap();
+                last.outcome = Some(Outcome::Committed { version, txn_id: txn_id.to_owned() });
+                last.ended = time.parse().ok();
+            }
+            ["not", kind, version] => {
+                let (kind, version) = (kind.to_owned(), version.parse().ok());
+                let failed = Outcome::Failed { kind, version, message: line.to_owned() };
+                operations.last_mut().unwrap().outcome = Some(failed);
+            }
+            _ => {}
+        }
+    }
+    operations
+}
+
+fn log_of(table: &Path) -> Log {
+    let mut files: Vec<(String, Vec<u8>)> = std::fs::read_dir(table.join("_delta_log"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), std::fs::read(&path).unwrap()))
+        .collect();
+    files.sort();
+    Log::replay(files.iter().map(|(name, bytes)| (name.as_str(), bytes))).unwrap()
+}
+
+fn files_of(table: &Path) -> BTreeSet<String> {
+    let names = std::fs::read_dir(table).unwrap().map(|entry| entry.unwrap().file_name());
+    names.map(|name| name.to_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+#[ignore = "a child process of the test above"]
+fn write_until_killed() {
+    let storage = Storage::open(&std::env::var(TABLE).unwrap(), []).unwrap();
+    let (name, environment) = (std::env::var(NAME).unwrap(), Environment::system());
+    for number in 0.. {
+        let file = format!("{name}-{number}.parquet");
+        let outcome = match environment.random() % 8 {
+            0 => overwrite(&storage, &environment, &file),
+            1 if number > 0 => {
+                write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment).unwrap();
+                continue;
+            }
+            _ => append(&storage, &environment, &file),
+        };
+        match outcome {
+            Ok((version, txn_id)) => say(&format!("done {} {version} {txn_id}", nanos())),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+                say(&format!("not {:?} {}", error.kind(), error.version().unwrap()));
+            }
+        }
+    }
+}
+
+type Committed = deltalog::Result<(u64, String)>;
+
+fn append(storage: &Storage, environment: &Environment, file: &str) -> Committed {
+    say(&format!("try {} {file} -", nanos()));
+    let pending = PendingWrite::begin(storage, request(SaveMode::Append), environment)?.unwrap();
+    commit(storage, pending, file)
+}
+
+fn overwrite(storage: &Storage, environment: &Environment, file: &str) -> Committed {
+    let base = match Snapshot::open(storage, None) {
+        Err(error) if error.kind() == ErrorKind::NotATable => return append(storage, environment, file),
+        base => base?,
+    };
+    say(&format!("try {} {file} {}", nanos(), base.version()));
+    commit(storage, PendingWrite::begin_on(&base, request(SaveMode::Overwrite), environment)?.unwrap(), file)
+}
+
+fn commit(storage: &Storage, pending: PendingWrite, file: &str) -> Committed {
+    let mut writer = storage.create_file(file)?;
+    writer.write_all(b"rows").unwrap();
+    writer.finish()?;
+    let committed = pending.commit(vec![add(file)], CommitOperation::new("WRITE"))?;
+    Ok((committed.version, committed.txn_id))
+}
+
+fn request(mode: SaveMode) -> WriteRequest {
+    let mut request = WriteRequest::new(schema(), mode);
+    request.configuration.insert("delta.checkpointInterval".to_owned(), "5".to_owned());
+    request
+}
+
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    output.write_all(format!("{line}\n").as_bytes()).unwrap();
+}
+
+/// Returns the time, which all processes of a machine share.
+fn nanos() -> u128 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos()
+}

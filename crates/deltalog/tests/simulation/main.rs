@@ -1,0 +1,21 @@
+//! Simulated processes on a store that fails: whatever each was told agrees with the log in the end.
+//!
+//! One seed is one run: who does what, in which order, what fails, and what the clocks say. `DELTALOG_SEEDS` is the
+//! number of seeds to play, and `DELTALOG_SEED` is a single one.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    unreachable_pub,
+    missing_docs,
+    reason = "tests"
+)]
+
+mod cast;
+mod play;
+mod repeat;
+mod seeds;
+mod session;
+mod verbs;

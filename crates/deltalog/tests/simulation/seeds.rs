@@ -1,0 +1,58 @@
+//! Many seeds.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Instant;
+
+use crate::play::play;
+
+/// How many seeds are played unless `DELTALOG_SEEDS` says otherwise.
+const SEEDS: u64 = 1_000;
+
+/// After how many seeds a line about the progress is printed.
+const PROGRESS: u64 = 2_000;
+
+/// Returns the number in the environment variable `name`.
+fn number(name: &str) -> Option<u64> {
+    Some(std::env::var(name).ok()?.parse().unwrap_or_else(|_| panic!("{name} is not a number")))
+}
+
+/// P1 to P5 of the promises, for each seed.
+#[test]
+fn the_promises_hold_for_every_seed() {
+    let (first, count) = match number("DELTALOG_SEED") {
+        Some(seed) => (seed, 1),
+        // Other seeds for other trees, as in the property tests.
+        None => (number("PROPTEST_RNG_SEED").unwrap_or_default(), number("DELTALOG_SEEDS").unwrap_or(SEEDS)),
+    };
+    let (start, next, versions) = (Instant::now(), AtomicU64::new(0), AtomicUsize::new(0));
+    let worker = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return;
+            }
+            let seed = first.wrapping_add(index);
+            let verdict = play(seed);
+            versions.fetch_add(verdict.versions, Ordering::Relaxed);
+            if !verdict.broken.is_empty() {
+                next.store(count, Ordering::Relaxed);
+                panic!(
+                    "{}\nseed {seed} broke:\n{}\nrun it again with: DELTALOG_SEED={seed} \
+                     cargo test -p deltalog --test simulation the_promises",
+                    verdict.trace,
+                    verdict.broken.join("\n"),
+                );
+            }
+            if count > PROGRESS && index % PROGRESS == 0 {
+                eprintln!("{index} of {count} seeds in {:.0?}", start.elapsed());
+            }
+        }
+    };
+    std::thread::scope(|scope| {
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        (0..threads).for_each(|_| drop(scope.spawn(worker)));
+    });
+    let versions = versions.into_inner();
+    eprintln!("{count} seeds with {versions} versions in {:.1?}", start.elapsed());
+    assert!(versions as u64 > count, "the runs committed hardly anything");
+}

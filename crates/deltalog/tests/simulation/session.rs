@@ -1,0 +1,167 @@
+//! A process as deltalog sees it: a table, an environment, a handle, and the record of what it was told.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arrow::array::AsArray;
+use deltalog::engine::parallel::stay_alone;
+use deltalog::engine::protocol::Add;
+use deltalog::engine::replay::{FileColumn, FileColumns};
+use deltalog::{
+    Environment, Error, ErrorKind, PrimitiveType, Result, SaveMode, Snapshot, Storage, StructField,
+    StructType, WriteRequest, find_commit,
+};
+use deltalog_testkit::judge::{Found, History, Intent, Outcome, View};
+use deltalog_testkit::simulation::Process;
+use url::Url;
+use uuid::Uuid;
+
+/// The directory of the table in the store.
+pub const ROOT: &str = "t";
+
+/// How often a search for a commit is tried while it gets no answer.
+const MOST_SEARCHES: u32 = 6;
+
+/// A process from its start to its end. What it knows is gone when it crashes.
+pub struct Session<'a> {
+    pub process: &'a Process,
+    pub storage: Storage,
+    pub environment: Environment,
+    /// A snapshot that is refreshed now and then.
+    pub handle: Option<Snapshot>,
+    /// The commits of this process, with their ids.
+    pub commits: Vec<(String, u64)>,
+    history: &'a History,
+    checkpoint_interval: u64,
+    files: u32,
+}
+
+impl<'a> Session<'a> {
+    pub fn new(process: &'a Process, history: &'a History, checkpoint_interval: u64) -> Self {
+        stay_alone();
+        let url = Url::parse(&format!("memory:///{ROOT}")).unwrap();
+        let [clock, ids, pauses, luck] = [(); 4].map(|()| process.clone());
+        let environment =
+            Environment::new(move || clock.now_ms(), move || Uuid::from_u128(ids.wide_random()))
+                .with_sleep(move |duration| pauses.sleep(duration))
+                .with_random(move || luck.random());
+        Self {
+            process,
+            storage: Storage::with_store(url, process.store()).unwrap(),
+            environment,
+            handle: None,
+            commits: Vec::new(),
+            history,
+            checkpoint_interval,
+            files: 0,
+        }
+    }
+
+    /// Does something with the table, and records what it is and how it ends. Returns the outcome.
+    ///
+    /// `work` receives the number of the operation, to say more precisely what is intended.
+    pub fn operate(
+        &mut self,
+        verb: &'static str,
+        intent: Intent,
+        work: impl FnOnce(&mut Self, &dyn Fn(Intent)) -> Result<Outcome>,
+    ) -> Outcome {
+        let name = format!("{}.{}", self.process.name(), self.process.life());
+        let before = self.process.faults();
+        let (history, began) = (self.history, self.process.tick());
+        let number = history.begin(name, verb, began, intent);
+        self.process.note(format!("begins {verb}"));
+        let outcome =
+            work(self, &|intent| history.intend(number, intent)).unwrap_or_else(|error| outcome(&error));
+        // Unwinds if the process has crashed and something has caught that.
+        let ended = self.process.tick();
+        self.process.note(format!("ends {verb}: {outcome:?}"));
+        history.end(number, ended, outcome.clone(), self.process.faults() - before);
+        match &outcome {
+            Outcome::Committed { version, txn_id } => self.commits.push((txn_id.clone(), *version)),
+            Outcome::Unknown { txn_id, .. } => self.find_out(number, txn_id),
+            _ => {}
+        }
+        outcome
+    }
+
+    /// Looks for a commit whose fate is unknown, when no request can be under way any more.
+    fn find_out(&self, number: usize, txn_id: &str) {
+        self.process.sleep(Process::SETTLED);
+        for _ in 0..MOST_SEARCHES {
+            if let Ok(found) = find_commit(&self.storage, txn_id) {
+                let found = found.map_or(Found::Nowhere, Found::At);
+                self.process.note(format!("finds {txn_id}: {found:?}"));
+                return self.history.found(number, self.process.tick(), found);
+            }
+            self.process.sleep(Duration::from_secs(1));
+        }
+    }
+
+    /// Returns a request to write. A new table gets the checkpoint interval of the run.
+    pub fn request(&self, mode: SaveMode) -> WriteRequest {
+        let schema = StructType::try_new(vec![StructField::new("id", PrimitiveType::Long, true)]).unwrap();
+        let mut request = WriteRequest::new(schema, mode);
+        request
+            .configuration
+            .insert("delta.checkpointInterval".to_owned(), self.checkpoint_interval.to_string());
+        request
+    }
+
+    /// Returns the names of one to three data files that nobody else writes.
+    pub fn file_names(&mut self) -> BTreeSet<String> {
+        let count = 1 + self.process.below(3) as u32;
+        let (name, life, first) = (self.process.name(), self.process.life(), self.files);
+        self.files += count;
+        (first..self.files).map(|number| format!("{name}.{life}-{number}.parquet")).collect()
+    }
+
+    /// Writes data files, which nobody reads.
+    pub fn write_files(&self, names: &BTreeSet<String>) -> Result<Vec<Add>> {
+        let add = |name: &String| {
+            let mut file = self.storage.create_file(name)?;
+            file.write_all(name.as_bytes()).unwrap();
+            let mut add = Add::default();
+            (add.path, add.size) = (name.clone(), i64::try_from(file.finish()?).unwrap());
+            (add.modification_time, add.data_change) = (self.environment.now_ms(), true);
+            Ok(add)
+        };
+        names.iter().map(add).collect()
+    }
+}
+
+/// Returns what a snapshot shows. The handle had the version `before`.
+pub fn view(snapshot: &Snapshot, before: Option<u64>) -> Result<Outcome> {
+    let mut files = BTreeSet::new();
+    for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path]))? {
+        let batch = batch?;
+        let paths = batch.column_by_name("path").unwrap().as_string::<i32>();
+        for path in paths.iter().flatten() {
+            assert!(files.insert(path.to_owned()), "the file {path} is listed twice");
+        }
+    }
+    let progress = snapshot.app_transactions()?.into_iter().map(|own| (own.app_id, own.version)).collect();
+    Ok(Outcome::Saw(View { version: snapshot.version(), files, progress, before }))
+}
+
+fn outcome(error: &Error) -> Outcome {
+    match (error.kind(), error.transaction_id()) {
+        (ErrorKind::CommitStateUnknown, Some(txn_id)) => {
+            Outcome::Unknown { txn_id: txn_id.to_owned(), found: None }
+        }
+        (kind, _) => Outcome::Failed {
+            kind: format!("{kind:?}"),
+            version: error.version(),
+            message: format!("{error} (reason {:?})", error.reason()),
+        },
+    }
+}
+
+/// Returns the objects of a store that a table lies in, for [`deltalog_testkit::judge::Log::read`].
+pub fn data_files(objects: &Arc<std::sync::Mutex<deltalog_testkit::store::Objects>>) -> BTreeSet<String> {
+    let prefix = format!("{ROOT}/");
+    let entries = objects.lock().unwrap().list(ROOT, "");
+    entries.iter().filter_map(|entry| entry.path.strip_prefix(&prefix)).map(str::to_owned).collect()
+}

@@ -1,0 +1,26 @@
+//! Appends of applications that number their writes. Protocol: "Transaction Identifiers".
+
+use deltalog::engine::protocol::SetTransaction;
+use deltalog::{Operation, PendingWrite, SaveMode, Snapshot};
+use deltalog_testkit::judge::{Intent, Outcome, Write};
+
+use crate::session::Session;
+
+/// Appends the next write of one of two applications, both of which several processes may be.
+pub fn append_with_progress(session: &mut Session<'_>) {
+    let files = session.file_names();
+    let write = Write { files: files.clone(), ..Write::default() };
+    let app = format!("app-{}", session.process.below(2));
+    session.operate("append with progress", Intent::Write(write.clone()), |session, intend| {
+        let recorded = Snapshot::open(&session.storage, None)?.app_transaction(&app)?;
+        let next = recorded.map_or(1, |recorded| recorded.version + 1);
+        intend(Intent::Write(Write { progress: Some((app.clone(), next)), ..write }));
+        let request = session.request(SaveMode::Append);
+        let pending = PendingWrite::begin(&session.storage, request, &session.environment)?;
+        let pending = pending.expect("only the mode ignore gives nothing");
+        let pending = pending.with_app_transactions(vec![SetTransaction::new(app, next)])?;
+        let files = session.write_files(&files)?;
+        let committed = pending.commit(files, Operation::new("STREAMING UPDATE"))?;
+        Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
+    });
+}

@@ -1,0 +1,179 @@
+//! What processes asked for, when, and what they were told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A write.
+#[derive(Debug, Clone, Default)]
+pub struct Write {
+    /// The data files, whose names no other write has.
+    pub files: BTreeSet<String>,
+    /// The version whose files are all removed, for an overwrite.
+    pub replaces: Option<u64>,
+    /// The progress of an application.
+    pub progress: Option<(String, i64)>,
+}
+
+/// What a process wants.
+#[derive(Debug, Clone)]
+pub enum Intent {
+    /// To commit a write.
+    Write(Write),
+    /// To see the table: the newest version, or this one.
+    Read(Option<u64>),
+    /// To look for the commit with this id, which is known to be at this version.
+    Find(String, u64),
+    /// To do something that changes no version, such as a checkpoint.
+    Maintain,
+}
+
+/// What a process saw of a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// The version.
+    pub version: u64,
+    /// The live logical files.
+    pub files: BTreeSet<String>,
+    /// The newest progress of each application.
+    pub progress: BTreeMap<String, i64>,
+    /// The version that the same handle had before.
+    pub before: Option<u64>,
+}
+
+/// Where a commit was found whose fate was unknown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// At this version.
+    At(u64),
+    /// Nowhere, when no request was under way any more.
+    Nowhere,
+}
+
+/// What a process was told.
+#[derive(Debug, Clone)]
+pub enum Outcome {
+    /// The write is this version.
+    Committed {
+        /// The version.
+        version: u64,
+        /// The id of the transaction.
+        txn_id: String,
+    },
+    /// It is not known whether the write was committed.
+    Unknown {
+        /// The id of the transaction.
+        txn_id: String,
+        /// What a later search for the id found, if it got an answer.
+        found: Option<Found>,
+    },
+    /// Nothing was committed.
+    Failed {
+        /// The kind of the error.
+        kind: String,
+        /// The version that a conflict names.
+        version: Option<u64>,
+        /// The whole message.
+        message: String,
+    },
+    /// The process saw this.
+    Saw(View),
+    /// The search found this.
+    Found(Found),
+    /// It was done, or there was nothing to do.
+    Done,
+}
+
+/// Something that a process wanted.
+#[derive(Debug, Clone)]
+pub struct Operation {
+    /// The name of the process.
+    pub process: String,
+    /// What it did, for people.
+    pub verb: &'static str,
+    /// When it began.
+    pub began: u64,
+    /// When it was told the outcome; `None` if it crashed before.
+    pub ended: Option<u64>,
+    /// What it wants.
+    pub intent: Intent,
+    /// What it was told; `None` if it crashed before.
+    pub outcome: Option<Outcome>,
+    /// How many of its requests failed.
+    pub faults: u64,
+}
+
+/// All operations of a run, in the order in which they began.
+#[derive(Debug, Default)]
+pub struct History(Mutex<Vec<Operation>>);
+
+impl History {
+    /// Adds an operation that begins; returns its number.
+    pub fn begin(&self, process: String, verb: &'static str, began: u64, intent: Intent) -> usize {
+        let mut operations = self.lock();
+        operations.push(Operation { process, verb, began, ended: None, intent, outcome: None, faults: 0 });
+        operations.len() - 1
+    }
+
+    /// Records what the process of operation `number` was told.
+    pub fn end(&self, number: usize, ended: u64, outcome: Outcome, faults: u64) {
+        let operation = &mut self.lock()[number];
+        (operation.ended, operation.outcome, operation.faults) = (Some(ended), Some(outcome), faults);
+    }
+
+    /// Replaces the intent of operation `number`, when it has become known what it is based on.
+    pub fn intend(&self, number: usize, intent: Intent) {
+        self.lock()[number].intent = intent;
+    }
+
+    /// Records where the commit of operation `number` was found, whose fate was unknown until now.
+    pub fn found(&self, number: usize, now: u64, place: Found) {
+        let operation = &mut self.lock()[number];
+        if let Some(Outcome::Unknown { found, .. }) = &mut operation.outcome {
+            *found = Some(place);
+            operation.ended = Some(now);
+        }
+    }
+
+    /// Returns the operations.
+    pub fn operations(&self) -> Vec<Operation> {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Operation>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Operation {
+    /// Returns what it would write.
+    pub fn write(&self) -> Option<&Write> {
+        if let Intent::Write(write) = &self.intent { Some(write) } else { None }
+    }
+
+    /// Returns the version that its process knew to exist when it ended.
+    pub fn known(&self) -> Option<u64> {
+        match &self.outcome {
+            Some(Outcome::Saw(view)) => Some(view.version),
+            _ => self.committed().map(|(version, _)| version),
+        }
+    }
+
+    /// Returns the version that it is known to have committed.
+    pub fn committed(&self) -> Option<(u64, &str)> {
+        match self.outcome.as_ref()? {
+            Outcome::Committed { version, txn_id } => Some((*version, txn_id)),
+            Outcome::Unknown { txn_id, found: Some(Found::At(version)) } => Some((*version, txn_id)),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for Operation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {} ({:?}) -> ", self.process, self.verb, self.intent)?;
+        match &self.outcome {
+            Some(outcome) => write!(f, "{outcome:?}"),
+            None => f.write_str("crashed"),
+        }
+    }
+}

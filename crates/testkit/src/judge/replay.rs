@@ -1,0 +1,180 @@
+//! A naive replay: every line of every commit, oldest first. Protocol: "Action Reconciliation".
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use crate::store::Objects;
+
+/// One commit.
+#[derive(Debug, Clone, Default)]
+pub struct Commit {
+    /// `commitInfo.txnId`.
+    pub txn_id: Option<String>,
+    /// `commitInfo.readVersion`.
+    pub read_version: Option<u64>,
+    /// The logical files that are added: the path, and the deletion vector if there is one.
+    pub adds: BTreeSet<String>,
+    /// The logical files that are removed.
+    pub removes: BTreeSet<String>,
+    /// The paths of the data files that are added.
+    pub paths: BTreeSet<String>,
+    /// The progress of applications.
+    pub progress: BTreeMap<String, i64>,
+    /// Whether there is a `protocol` action.
+    pub has_protocol: bool,
+    /// Whether there is a `metaData` action.
+    pub has_metadata: bool,
+}
+
+/// The state of the table at one version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct State {
+    /// The live logical files.
+    pub files: BTreeSet<String>,
+    /// The newest progress of each application.
+    pub progress: BTreeMap<String, i64>,
+}
+
+/// A log, from version 0 on.
+#[derive(Debug, Clone, Default)]
+pub struct Log {
+    /// The commits, by version.
+    pub commits: Vec<Commit>,
+    /// The states, by version.
+    pub states: Vec<State>,
+}
+
+impl Log {
+    /// Reads the log below `root` in `objects`: every commit that was ever there, and the only content that it had.
+    ///
+    /// # Errors
+    /// What is wrong with the log: a commit that was replaced, and the errors of [`Log::replay`].
+    pub fn read(objects: &Objects, root: &str) -> Result<Self, String> {
+        let prefix = format!("{root}/_delta_log/");
+        let mut commits = Vec::new();
+        for (path, contents) in objects.contents(&prefix) {
+            let name = &path[prefix.len()..];
+            match contents {
+                [bytes] => commits.push((name, bytes)),
+                _ if version_of(name).is_none() => {}
+                _ => return Err(format!("{name} was written {} times", contents.len())),
+            }
+        }
+        Self::replay(commits)
+    }
+
+    /// Replays the commits among `files`, names with contents in the order of the names.
+    ///
+    /// # Errors
+    /// What is wrong with the log: a gap, a line that is not one action, a file that is added or removed twice.
+    pub fn replay<'a>(
+        files: impl IntoIterator<Item = (&'a str, impl AsRef<[u8]> + 'a)>,
+    ) -> Result<Self, String> {
+        let mut log = Self::default();
+        let mut state = State::default();
+        for (name, bytes) in files {
+            let Some(version) = version_of(name) else { continue };
+            if version != log.commits.len() as u64 {
+                return Err(format!("version {} is missing before version {version}", log.commits.len()));
+            }
+            let text =
+                std::str::from_utf8(bytes.as_ref()).map_err(|error| format!("version {version}: {error}"))?;
+            let commit = Commit::parse(text).map_err(|error| format!("version {version}: {error}"))?;
+            state.apply(&commit).map_err(|error| format!("version {version}: {error}"))?;
+            log.commits.push(commit);
+            log.states.push(state.clone());
+        }
+        match log.commits.first() {
+            Some(first) if !first.has_protocol || !first.has_metadata => {
+                Err("version 0 lacks protocol or metaData".to_owned())
+            }
+            _ => Ok(log),
+        }
+    }
+}
+
+impl Commit {
+    fn parse(text: &str) -> Result<Self, String> {
+        let mut commit = Self::default();
+        let mut infos = 0;
+        for line in text.lines() {
+            let value: Value = serde_json::from_str(line).map_err(|error| format!("{error} in '{line}'"))?;
+            let Some((action, fields)) =
+                value.as_object().filter(|object| object.len() == 1).and_then(|object| {
+                    let (name, fields) = object.iter().next()?;
+                    Some((name.as_str(), fields.as_object()?))
+                })
+            else {
+                return Err(format!("the line is not one action: '{line}'"));
+            };
+            let is_new = match action {
+                "add" => {
+                    commit.paths.insert(text_of(fields, "path")?);
+                    commit.adds.insert(file(fields)?)
+                }
+                "remove" => commit.removes.insert(file(fields)?),
+                "txn" => {
+                    let version =
+                        fields.get("version").and_then(Value::as_i64).ok_or("a txn has no version")?;
+                    commit.progress.insert(text_of(fields, "appId")?, version).is_none()
+                }
+                "protocol" => !std::mem::replace(&mut commit.has_protocol, true),
+                "metaData" => !std::mem::replace(&mut commit.has_metadata, true),
+                "commitInfo" => {
+                    infos += 1;
+                    commit.txn_id = fields.get("txnId").and_then(Value::as_str).map(str::to_owned);
+                    commit.read_version = fields.get("readVersion").and_then(Value::as_u64);
+                    infos == 1
+                }
+                _ => true,
+            };
+            if !is_new {
+                return Err(format!("two actions of one kind for one thing: '{line}'"));
+            }
+        }
+        if let Some(both) = commit.adds.intersection(&commit.removes).next() {
+            return Err(format!("'{both}' is added and removed"));
+        }
+        Ok(commit)
+    }
+}
+
+impl State {
+    fn apply(&mut self, commit: &Commit) -> Result<(), String> {
+        for file in &commit.removes {
+            if !self.files.remove(file) {
+                return Err(format!("'{file}' is removed, but it is not live"));
+            }
+        }
+        for file in &commit.adds {
+            if !self.files.insert(file.clone()) {
+                return Err(format!("'{file}' is added, but it is live"));
+            }
+        }
+        self.progress.extend(commit.progress.clone());
+        Ok(())
+    }
+}
+
+/// Returns the version of the commit with this file name.
+fn version_of(name: &str) -> Option<u64> {
+    let digits = name.strip_suffix(".json")?;
+    (digits.len() == 20).then(|| digits.parse().ok()).flatten()
+}
+
+/// Returns the logical file of an action. Protocol: "Derived Fields".
+fn file(fields: &Map<String, Value>) -> Result<String, String> {
+    let path = text_of(fields, "path")?;
+    let Some(vector) = fields.get("deletionVector").and_then(Value::as_object) else { return Ok(path) };
+    let offset = vector.get("offset").map(|offset| format!("@{offset}")).unwrap_or_default();
+    Ok(format!("{path}#{}{}{offset}", text_of(vector, "storageType")?, text_of(vector, "pathOrInlineDv")?))
+}
+
+fn text_of(fields: &Map<String, Value>, name: &str) -> Result<String, String> {
+    fields
+        .get(name)
+        .and_then(Value::as_str)
+        .map(str::to_owned)
+        .ok_or_else(|| format!("an action has no '{name}'"))
+}

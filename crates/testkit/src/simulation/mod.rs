@@ -1,0 +1,26 @@
+//! Processes that share a store, take turns, and fail or crash as a seed says.
+//!
+//! ```text
+//!   process A ──request──┐                  ┌──► A, B or C goes on
+//!   process B ──sleep────┼──► the schedule ─┤    with its request, and the fault that the seed gives it
+//!   process C ──request──┘                  └──► time passes, late requests take effect
+//! ```
+//!
+//! - A process is a thread that runs only while it has the turn. It gives the turn away at each request and each
+//!   pause, so that what it does in between is one step.
+//! - The clock, the pauses, the ids and the random numbers are those of the simulation. A run takes no time of its
+//!   own, and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
+//! - A process that crashes unwinds at a request. Nothing that it does afterwards has an effect. A new process takes
+//!   its place later.
+//! - Requests come from the threads of processes only. A process must not start threads that use the store.
+
+mod process;
+mod profile;
+mod run;
+mod trace;
+mod world;
+
+pub use process::Process;
+pub use profile::Profile;
+pub use run::{Body, Simulation};
+pub use trace::Trace;

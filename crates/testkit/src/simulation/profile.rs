@@ -1,0 +1,50 @@
+//! What goes wrong in a run, and how often.
+
+use crate::random::Random;
+use crate::store::{Fault, Op};
+
+/// How long after its request an effect may happen at most, in milliseconds.
+pub(super) const MOST_LATE_MS: u64 = 30_000;
+
+/// What goes wrong in a run, and how often.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// How many of 1,000 requests fail.
+    pub faults: u64,
+    /// How many of 1,000 faults are followed by others of the same process, as when a connection is down.
+    pub bursts: u64,
+    /// How many of 1,000 requests end their process.
+    pub crashes: u64,
+    /// How often the turn goes to another process, of 1,000 requests and pauses.
+    pub switches: u64,
+    /// For how long listings may leave out a new file, in milliseconds. With 0 they may leave out only files that
+    /// are created while they run, as those of a local directory may.
+    pub lag_ms: i64,
+}
+
+impl Profile {
+    /// Returns a profile in which nothing goes wrong.
+    pub fn calm() -> Self {
+        Self { faults: 0, bursts: 0, crashes: 0, switches: 500, lag_ms: 0 }
+    }
+
+    /// Draws a profile.
+    pub fn draw(random: &mut Random) -> Self {
+        Self {
+            faults: *random.pick(&[0, 10, 30, 80, 150]),
+            bursts: *random.pick(&[0, 100, 300]),
+            crashes: *random.pick(&[0, 0, 4, 12]),
+            switches: *random.pick(&[100, 300, 600, 1000]),
+            lag_ms: *random.pick(&[0, 0, 0, 5_000]),
+        }
+    }
+
+    /// Draws a fault of a request of kind `op`.
+    pub(super) fn fault(&self, op: Op, random: &mut Random) -> Fault {
+        let may_be_late = matches!(op, Op::Put | Op::Create | Op::Delete);
+        if may_be_late && random.chance(200) {
+            return Fault::Late(1 + random.below(MOST_LATE_MS) as i64);
+        }
+        *random.pick(Fault::of(op))
+    }
+}

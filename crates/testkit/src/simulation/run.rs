@@ -1,0 +1,102 @@
+//! Running processes to their ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use super::process::Process;
+use super::profile::Profile;
+use super::trace::{Trace, What};
+use super::world::{Shared, World};
+use crate::random::Random;
+use crate::store::{Crash, Objects};
+
+/// The most processes that follow each other in one place.
+const MOST_LIVES: u32 = 12;
+
+/// How long it takes at most until a process that crashed is replaced.
+const LONGEST_REPLACEMENT_MS: u64 = 5_000;
+
+/// What a process does, from its start to its end.
+pub type Body<'a> = Box<dyn Fn(&Process) + Send + Sync + 'a>;
+
+/// A store and the processes that use it, one group after the other.
+#[derive(Debug, Default)]
+pub struct Simulation {
+    /// The objects of the store.
+    pub objects: Arc<Mutex<Objects>>,
+    /// What happened so far.
+    pub trace: Trace,
+    /// What went wrong in the simulation itself, such as a panic.
+    pub failures: Vec<String>,
+    now_us: i64,
+    ticks: u64,
+}
+
+impl Simulation {
+    /// Runs processes with their names until all have ended, and all their requests have taken effect. A process that
+    /// crashes is replaced by one that begins anew.
+    pub fn run(&mut self, random: Random, profile: Profile, processes: Vec<(String, Body<'_>)>) {
+        let (names, bodies): (Vec<String>, Vec<Body<'_>>) = processes.into_iter().unzip();
+        let mut world = World::new(random, profile, &names, self.now_us, self.ticks);
+        world.trace = std::mem::take(&mut self.trace);
+        let shared = Arc::new(Shared::new(world, Arc::clone(&self.objects)));
+        std::thread::scope(|scope| {
+            for (id, body) in bodies.iter().enumerate() {
+                let process = Process { shared: Arc::clone(&shared), id };
+                scope.spawn(move || process.live(body));
+            }
+            shared.start();
+        });
+        let mut world = shared.world();
+        world.now_us += i64::try_from(Process::SETTLED.as_micros()).unwrap_or_default();
+        shared.land(&mut world);
+        (self.now_us, self.ticks) = (world.now_us, world.tick());
+        self.trace = std::mem::take(&mut world.trace);
+        self.failures.append(&mut world.failures);
+    }
+}
+
+impl Process {
+    /// Waits for the first turn, runs `body`, and again after each crash.
+    fn live(&self, body: &Body<'_>) {
+        let mut world = self.shared.wait(self.shared.world(), self.id);
+        world.members[self.id].thread = Some(std::thread::current().id());
+        drop(world);
+        while self.live_once(body) {}
+        self.shared.end(self.id);
+    }
+
+    /// Runs `body` once; returns whether the process crashed and is to be replaced.
+    fn live_once(&self, body: &Body<'_>) -> bool {
+        let lived = catch_unwind(AssertUnwindSafe(|| {
+            if self.life() > 0 {
+                self.sleep(Duration::from_millis(self.below(LONGEST_REPLACEMENT_MS)));
+            }
+            body(self);
+        }));
+        let mut world = self.shared.world();
+        let member = &mut world.members[self.id];
+        let has_crashed = std::mem::take(&mut member.is_dead);
+        if !has_crashed {
+            if let Err(panic) = lived
+                && !panic.is::<Crash>()
+            {
+                let failure = format!("{} panicked with '{}'", member.name, text(panic.as_ref()));
+                world.record(Some(self.id), What::Note(failure.clone()));
+                world.failures.push(failure);
+            }
+            return false;
+        }
+        world.record(Some(self.id), What::Note("crashes".to_owned()));
+        let member = &mut world.members[self.id];
+        member.life += 1;
+        let is_replaced = member.life < MOST_LIVES;
+        is_replaced && !world.is_stopped
+    }
+}
+
+fn text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message")
+}

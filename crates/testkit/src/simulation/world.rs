@@ -1,0 +1,228 @@
+//! What all processes of a run share: the time, the turn, the faults and the trace.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::ThreadId;
+
+use super::profile::Profile;
+use super::trace::{Event, Trace, What};
+use crate::random::Random;
+use crate::store::{Fault, Objects, Op};
+
+/// The most requests and pauses of a run. More of them mean that a process does not end.
+const MOST_STEPS: u64 = 50_000;
+
+/// The longest series of faults.
+const LONGEST_BURST: u64 = 14;
+
+/// The time at which simulations begin, in milliseconds since the epoch.
+const BEGINNING_MS: i64 = 1_700_000_000_000;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Status {
+    Ready,
+    AsleepUntil(i64),
+    Ended,
+}
+
+/// A process, as the world knows it.
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) thread: Option<ThreadId>,
+    /// How many processes were in this place before.
+    pub(super) life: u32,
+    /// The process has crashed: none of its requests has an effect any more.
+    pub(super) is_dead: bool,
+    pub(super) faults: u64,
+    pub(super) random: Random,
+    status: Status,
+    /// How many of the next requests fail too.
+    burst: u64,
+}
+
+pub(super) struct World {
+    pub(super) members: Vec<Member>,
+    pub(super) trace: Trace,
+    /// What went wrong in the run itself.
+    pub(super) failures: Vec<String>,
+    /// The run is given up.
+    pub(super) is_stopped: bool,
+    pub(super) profile: Profile,
+    /// The microseconds since the beginning of the simulation.
+    pub(super) now_us: i64,
+    pub(super) random: Random,
+    turn: Option<usize>,
+    steps: u64,
+    ticks: u64,
+}
+
+/// The world, its objects, and where processes wait for their turns.
+pub(super) struct Shared {
+    world: Mutex<World>,
+    turns: Vec<Condvar>,
+    pub(super) objects: Arc<Mutex<Objects>>,
+}
+
+impl World {
+    pub(super) fn new(
+        mut random: Random,
+        profile: Profile,
+        names: &[String],
+        now_us: i64,
+        ticks: u64,
+    ) -> Self {
+        let member = |name: &String| Member {
+            name: name.clone(),
+            thread: None,
+            life: 0,
+            is_dead: false,
+            faults: 0,
+            random: random.fork(),
+            status: Status::Ready,
+            burst: 0,
+        };
+        Self {
+            members: names.iter().map(member).collect(),
+            trace: Trace::default(),
+            failures: Vec::new(),
+            is_stopped: false,
+            profile,
+            now_us,
+            random,
+            turn: None,
+            steps: 0,
+            ticks,
+        }
+    }
+
+    /// Returns the time in milliseconds since the epoch.
+    pub(super) fn now_ms(&self) -> i64 {
+        BEGINNING_MS + self.now_us / 1000
+    }
+
+    /// Returns a number that is greater than all that were returned before.
+    pub(super) fn tick(&mut self) -> u64 {
+        self.ticks += 1;
+        self.ticks
+    }
+
+    pub(super) fn record(&mut self, process: Option<usize>, what: What) {
+        let process = process.map(|id| (self.members[id].name.clone(), self.members[id].life));
+        self.trace.0.push(Event { now_us: self.now_us, process, what });
+    }
+
+    /// Chooses who is next. `current` had the turn.
+    fn choose(&mut self, current: usize) -> Option<usize> {
+        let earliest = self.members.iter().filter_map(|member| match member.status {
+            Status::Ready => Some(self.now_us),
+            Status::AsleepUntil(time) => Some(time),
+            Status::Ended => None,
+        });
+        self.now_us = self.now_us.max(earliest.min()?);
+        let is_ready = |member: &Member| match member.status {
+            Status::Ready => true,
+            Status::AsleepUntil(time) => time <= self.now_us,
+            Status::Ended => false,
+        };
+        let ready: Vec<usize> = (0..self.members.len()).filter(|id| is_ready(&self.members[*id])).collect();
+        if ready.contains(&current) && !self.random.chance(self.profile.switches) {
+            return Some(current);
+        }
+        Some(*self.random.pick(&ready))
+    }
+
+    /// Lets a moment pass before a request.
+    pub(super) fn pass_a_moment(&mut self) {
+        self.steps += 1;
+        if self.steps > MOST_STEPS && !self.is_stopped {
+            self.is_stopped = true;
+            self.failures.push(format!("the run does not end within {MOST_STEPS} steps"));
+        }
+        self.now_us += 200 + self.random.below(20_000) as i64;
+    }
+
+    /// Draws the fault of a request of process `id`.
+    pub(super) fn draw_fault(&mut self, id: usize, op: Op) -> Option<Fault> {
+        let (profile, random, member) = (&self.profile, &mut self.random, &mut self.members[id]);
+        let fault = if random.chance(profile.crashes) {
+            *random.pick(&[Fault::CrashBefore, Fault::CrashAfter])
+        } else if member.burst > 0 {
+            member.burst -= 1;
+            profile.fault(op, random)
+        } else if random.chance(profile.faults) {
+            if random.chance(profile.bursts) {
+                member.burst = 1 + random.below(LONGEST_BURST);
+            }
+            profile.fault(op, random)
+        } else {
+            return None;
+        };
+        member.faults += 1;
+        member.is_dead |= fault.is_crash();
+        Some(fault)
+    }
+}
+
+impl Shared {
+    pub(super) fn new(world: World, objects: Arc<Mutex<Objects>>) -> Self {
+        let turns = world.members.iter().map(|_| Condvar::new()).collect();
+        Self { world: Mutex::new(world), turns, objects }
+    }
+
+    pub(super) fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn objects(&self) -> MutexGuard<'_, Objects> {
+        self.objects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Gives the first turn away.
+    pub(super) fn start(&self) {
+        let mut world = self.world();
+        self.give_away(&mut world, 0);
+    }
+
+    /// Waits until process `id` has the turn.
+    pub(super) fn wait<'a>(&self, mut world: MutexGuard<'a, World>, id: usize) -> MutexGuard<'a, World> {
+        while world.turn != Some(id) {
+            world = self.turns[id].wait(world).unwrap_or_else(PoisonError::into_inner);
+        }
+        world
+    }
+
+    /// Gives the turn of process `id` away, and waits until it has the turn again, not before `until_us`.
+    pub(super) fn pass<'a>(
+        &self,
+        mut world: MutexGuard<'a, World>,
+        id: usize,
+        until_us: Option<i64>,
+    ) -> MutexGuard<'a, World> {
+        world.members[id].status = until_us.map_or(Status::Ready, Status::AsleepUntil);
+        self.give_away(&mut world, id);
+        let mut world = self.wait(world, id);
+        world.members[id].status = Status::Ready;
+        self.land(&mut world);
+        world
+    }
+
+    /// Lets late requests take effect that are due.
+    pub(super) fn land(&self, world: &mut World) {
+        for path in self.objects().land(world.now_ms()) {
+            world.record(None, What::Landed(path));
+        }
+    }
+
+    /// Ends process `id`, which has the turn.
+    pub(super) fn end(&self, id: usize) {
+        let mut world = self.world();
+        world.members[id].status = Status::Ended;
+        self.give_away(&mut world, id);
+    }
+
+    fn give_away(&self, world: &mut World, from: usize) {
+        world.turn = world.choose(from);
+        if let Some(next) = world.turn {
+            self.turns[next].notify_one();
+        }
+    }
+}

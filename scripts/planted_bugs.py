@@ -1,0 +1,194 @@
+"""Plants known defects into a copy of the crate, one at a time, and checks that the tests catch each.
+
+    python scripts/planted_bugs.py [--only NAME] [--list]
+
+`scripts/planted_bugs.toml` lists the defects as texts to find and to put in their place. Each asks at run time
+whether it is the one to be planted, so that all of them are built at once. A text that is not found exactly once
+is a failure: the list is kept true to the source. Without a planted defect the copy must pass the same tests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LIST = ROOT / "scripts/planted_bugs.toml"
+COPY = ROOT / "target/planted"
+COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "clippy.toml", "crates"]
+
+# How many seeds of the simulation a defect must be caught within, and how long a test may take.
+SEEDS = 400
+SECONDS = 120
+
+SWITCH = """//! The planted defect.
+
+use std::sync::LazyLock;
+
+static PLANTED: LazyLock<Option<String>> = LazyLock::new(|| std::env::var("DELTALOG_PLANTED").ok());
+
+pub(crate) fn planted(name: &str) -> bool {
+    PLANTED.as_deref() == Some(name)
+}
+"""
+
+
+class PlantingError(Exception):
+    """A defect cannot be planted."""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """A known defect: what is wrong with the code that has it, and which test must notice."""
+
+    name: str
+    file: str
+    find: str
+    put: str
+    test: str
+    only: str = ""
+
+    def plant(self, text: str) -> str:
+        """Returns `text` with the defect and its switch."""
+        found = text.count(self.find)
+        if found != 1:
+            raise PlantingError(f"{self.name}: {self.file} has {found} places of\n{self.find}")
+        put = self.put.replace("PLANTED", f'crate::planted::planted("{self.name}")')
+        return text.replace(self.find, put)
+
+
+def defects() -> list[Defect]:
+    """Returns the defects of the list."""
+    return [Defect(**fields) for fields in tomllib.loads(LIST.read_text("utf-8"))["defect"]]
+
+
+def write(path: Path, text: str) -> None:
+    """Writes a file unless it has this content, so that cargo builds only what has changed."""
+    if not path.exists() or path.read_text("utf-8") != text:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+
+
+def plant(wanted: list[Defect]) -> None:
+    """Writes the copy of the workspace with all defects in it."""
+    texts: dict[str, str] = {}
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", *COPIED],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    for name in listed.stdout.splitlines():
+        source = ROOT / name
+        if source.suffix in {".rs", ".toml", ".lock", ".md"} and source.exists():
+            texts[name] = source.read_text("utf-8")
+        elif source.exists():
+            (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(source, COPY / name)
+    for defect in wanted:
+        file = f"crates/deltalog/src/{defect.file}"
+        texts[file] = defect.plant(texts[file])
+    texts["crates/deltalog/src/planted.rs"] = SWITCH
+    texts["crates/deltalog/src/lib.rs"] += "\nmod planted;\n"
+    for name, text in texts.items():
+        write(COPY / name, text)
+    for old in (COPY / "crates").rglob("*.rs"):
+        if str(old.relative_to(COPY)) not in texts:
+            old.unlink()
+
+
+def build(tests: set[str]) -> dict[str, str]:
+    """Builds the tests of the copy; returns the programs by the names of the tests.
+
+    All members are selected, as in `cargo test --workspace`, so that the dependencies are those already built.
+    """
+    command = ["cargo", "test", "--workspace", "--locked", "--no-run", "--message-format=json"]
+    for test in sorted(tests):
+        command += ["--test", test]
+    done = subprocess.run(
+        [*command, "--target-dir", str(ROOT / "target")], cwd=COPY, check=True, stdout=subprocess.PIPE, text=True
+    )
+    messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return {
+        message["target"]["name"]: message["executable"]
+        for message in messages
+        if message.get("executable") and message["target"]["name"] in tests
+    }
+
+
+def run(program: str, planted: str, only: str) -> tuple[int, str, float]:
+    """Runs a test program; returns its exit code, what it printed, and the seconds that it took."""
+    environment = {name: value for name, value in os.environ.items() if name != "PROPTEST_RNG_SEED"}
+    environment |= {"DELTALOG_PLANTED": planted, "DELTALOG_SEEDS": str(SEEDS), "RUST_BACKTRACE": "0"}
+    start = time.monotonic()
+    try:
+        done = subprocess.run(
+            [program, *only.split()],
+            cwd=COPY / "crates/deltalog",
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        return -1, f"it took more than {SECONDS} s", time.monotonic() - start
+    return done.returncode, done.stdout + done.stderr, time.monotonic() - start
+
+
+def symptom(output: str) -> str:
+    """Returns the line of a test's output that says what it noticed."""
+    lines = output.splitlines()
+    for number, line in enumerate(lines):
+        if line.startswith("seed ") and line.endswith(" broke:"):
+            return f"{line.removesuffix(' broke:')}: {lines[number + 1]}"
+    return next((line for line in lines if line.endswith("... FAILED")), "")
+
+
+def main() -> int:
+    """Plants every defect, and prints which of them the tests catch."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", help="plant the defect with this name")
+    parser.add_argument("--list", action="store_true", help="print the names of the defects")
+    options = parser.parse_args()
+    known = defects()
+    if options.list:
+        print("\n".join(defect.name for defect in known))
+        return 0
+    try:
+        plant(known)
+    except PlantingError as error:
+        print(error, file=sys.stderr)
+        return 1
+    programs = build({defect.test for defect in known})
+    wanted = [defect for defect in known if options.only in (None, defect.name)]
+    missed = []
+    for test, only in sorted({(defect.test, defect.only) for defect in wanted}):
+        code, output, seconds = run(programs[test], "", only)
+        print(f"{'nothing planted':<44} {test:<12} {seconds:5.1f} s  {'passes' if code == 0 else 'FAILS'}")
+        if code != 0:
+            print(output[-4000:])
+            missed.append("nothing planted")
+    for defect in wanted:
+        code, output, seconds = run(programs[defect.test], defect.name, defect.only)
+        # 101 is the exit code of a test program with failed tests.
+        caught = code == 101
+        print(f"{defect.name:<44} {defect.test:<12} {seconds:5.1f} s  {'caught' if caught else 'MISSED'}  ", end="")
+        print(symptom(output)[:160] if caught else output[-400:])
+        if not caught:
+            missed.append(defect.name)
+    print(f"{len(wanted) - len(set(missed) - {'nothing planted'})} of {len(wanted)} defects are caught")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
