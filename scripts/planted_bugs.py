@@ -1,6 +1,6 @@
 """Plants known defects into a copy of the crate, one at a time, and checks that the tests catch each.
 
-    python scripts/planted_bugs.py [--only NAME] [--list]
+    python scripts/planted_bugs.py [--only NAME] [--list]     (Python 3.11 or newer)
 
 `scripts/planted_bugs.toml` lists the defects as texts to find and to put in their place. Each asks at run time
 whether it is the one to be planted, so that all of them are built at once. A text that is not found exactly once
@@ -16,9 +16,10 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 LIST = ROOT / "scripts/planted_bugs.toml"
@@ -115,7 +116,11 @@ def build(tests: set[str]) -> dict[str, str]:
     for test in sorted(tests):
         command += ["--test", test]
     done = subprocess.run(
-        [*command, "--target-dir", str(ROOT / "target")], cwd=COPY, check=True, stdout=subprocess.PIPE, text=True
+        [*command, "--target-dir", str(ROOT / "target")],
+        cwd=COPY,
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     messages = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
     return {
@@ -156,7 +161,9 @@ def symptom(output: str) -> str:
 
 def main() -> int:
     """Plants every defect, and prints which of them the tests catch."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", help="plant the defect with this name")
     parser.add_argument("--list", action="store_true", help="print the names of the defects")
     options = parser.parse_args()
@@ -182,7 +189,10 @@ def main() -> int:
         code, output, seconds = run(programs[defect.test], defect.name, defect.only)
         # 101 is the exit code of a test program with failed tests.
         caught = code == 101
-        print(f"{defect.name:<44} {defect.test:<12} {seconds:5.1f} s  {'caught' if caught else 'MISSED'}  ", end="")
+        print(
+            f"{defect.name:<44} {defect.test:<12} {seconds:5.1f} s  {'caught' if caught else 'MISSED'}  ",
+            end="",
+        )
         print(symptom(output)[:160] if caught else output[-400:])
         if not caught:
             missed.append(defect.name)

@@ -175,8 +175,8 @@ impl Listing {
         self.first.as_ref().and_then(of).or_else(|| self.last.as_ref().and_then(of))
     }
 
-    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which may lag
-    /// behind, shows only its checkpoint: without it, a later refresh could not tell this log from another one.
+    /// Returns the file of the commit of `newest`, the newest version. Requests it by name if the listing, which
+    /// may lag behind, shows only its checkpoint. Without it, a later refresh could take this log for another one.
     fn published_commit(&self, storage: &Storage, newest: u64) -> Result<Option<FileMeta>> {
         match self.commit_of(newest) {
             None if self.commits.last().is_none_or(|last| last.version < newest) => {

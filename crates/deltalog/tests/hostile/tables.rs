@@ -148,7 +148,7 @@ fn no_hint_leads_outside() {
     ] {
         let (store, storage) = table(&[]);
         block_on(
-            store.put(
+            store.connect().put(
                 &Path::from("secret/t/_delta_log/_last_checkpoint"),
                 hint.to_string().into_bytes().into(),
             ),

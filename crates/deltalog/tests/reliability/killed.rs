@@ -25,8 +25,9 @@ const KILLS: usize = 200;
 /// How many processes write at the same time.
 const AT_ONCE: u64 = 4;
 
-/// The longest that a process writes before it is killed, in microseconds.
-const LONGEST_MICROS: u64 = 40_000;
+/// How many lines a process says at most before it is killed, and how long after the last in microseconds.
+const MOST_LINES: u64 = 6;
+const LONGEST_MICROS: u64 = 20_000;
 
 /// The variables that tell a child process its table and its name.
 const TABLE: &str = "DELTALOG_KILLED_TABLE";
@@ -67,11 +68,13 @@ fn nothing_is_lost_or_doubled_when_processes_are_killed() {
     assert_eq!(newest.version() + 1, versions);
     let found: BTreeSet<String> = crate::common::paths(&newest).into_iter().collect();
     assert_eq!(Some(&found), states.last().map(|state| &state.files));
-    let next = append(&storage, &Environment::system(), "afterwards").unwrap();
+    let next =
+        PendingWrite::begin(&storage, request(SaveMode::Append), &Environment::system()).unwrap().unwrap();
+    let next = commit(&storage, next, "afterwards").unwrap();
     assert_eq!(next.0, versions);
 }
 
-/// Starts a process, kills it soon after its first write has begun, and returns what it has said.
+/// Starts a process, kills it after some of its writes have begun or ended, and returns what it has said.
 fn write_and_kill(table: &Path, name: &str, random: &mut Random) -> String {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::write_until_killed", "--ignored", "--nocapture"])
@@ -83,7 +86,8 @@ fn write_and_kill(table: &Path, name: &str, random: &mut Random) -> String {
         .unwrap();
     let mut output = BufReader::new(child.stdout.take().unwrap());
     let mut said = String::new();
-    while !said.contains("try ") {
+    let lines = 1 + random.below(MOST_LINES) as usize;
+    while said.matches("\ntry ").count() + said.matches("\ndone ").count() < lines {
         let length = output.read_line(&mut said).unwrap();
         assert!(length > 0, "{name} ended before it wrote: {said} {}", errors_of(&mut child));
     }

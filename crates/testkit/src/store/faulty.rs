@@ -33,6 +33,12 @@ impl FaultyStore {
         Arc::new(Store::new(Arc::clone(&self.objects), Arc::new(self.clone())))
     }
 
+    /// Returns another store with the same objects, whose requests do not fail.
+    #[must_use]
+    pub fn copy(&self) -> Self {
+        Self { objects: Arc::new(Mutex::new(self.objects().clone())), state: Arc::default() }
+    }
+
     /// Makes `script` decide whether each further call fails. It receives the number of the call, starting at
     /// 0, and the call.
     pub fn fail(&self, script: impl FnMut(usize, &Call) -> Option<Fault> + Send + 'static) {

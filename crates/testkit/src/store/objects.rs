@@ -50,7 +50,7 @@ pub(super) enum Refusal {
 }
 
 /// The objects of a store.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Objects {
     objects: BTreeMap<String, Object>,
     changes: u64,

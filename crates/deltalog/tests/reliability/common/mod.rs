@@ -36,8 +36,13 @@ fn counting_from(first: u64) -> Environment {
 /// Creates an empty store for a table.
 pub fn empty() -> (FaultyStore, Storage) {
     let store = FaultyStore::default();
-    let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), store.connect()).unwrap();
+    let storage = storage_in(&store);
     (store, storage)
+}
+
+/// Returns the table in `store`.
+pub fn storage_in(store: &FaultyStore) -> Storage {
+    Storage::with_store(Url::parse("memory:///t").unwrap(), store.connect()).unwrap()
 }
 
 /// Returns a schema with one column, `id: long`.
