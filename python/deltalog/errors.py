@@ -87,10 +87,13 @@ class SchemaMismatchError(DeltaError, ValueError):
 class CommitConflictError(DeltaError):
     """Another writer's commit makes this one impossible. Nothing was committed.
 
-    `version` is the version that won. `reason` tells what it did: `files_changed` (it added or removed files
-    that this write had read), `metadata_changed`, `protocol_changed`, `app_transaction` (it, or a version
+    `version` is the version that won. `reason` tells what it did: `concurrent_append` (it added rows that this
+    write should have read), `concurrent_delete_read` (it removed a file that this write had read),
+    `concurrent_delete_delete` (it removed a file that this write removes as well), `metadata_changed`,
+    `protocol_changed`, `domain_changed` (it changed the same metadata domain), `app_transaction` (it, or a version
     before it, recorded the progress of the same application), `log_cleaned_up` (the version was cleaned up, so
-    what it did is not known), or `table_replaced` (the table was dropped, or dropped and created again).
+    what it did is not known), or `table_replaced` (the table was dropped, or dropped and created again). `path` is
+    the file concerned, if there is one.
     """
 
 

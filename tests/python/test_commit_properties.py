@@ -135,7 +135,7 @@ def test_the_reason_of_a_conflict(tmp_path: Path) -> None:
     created = conflict(tmp_path / "table", append(), mode="error")
     assert reason(created) == (deltalog.TableAlreadyExistsError, "table_created")
     changed = conflict(tmp_path / "table", append(), mode="overwrite")
-    assert reason(changed) == (deltalog.CommitConflictError, "files_changed")
+    assert reason(changed) == (deltalog.CommitConflictError, "concurrent_append")
     one, two = recorded(Transaction("job", 1)), recorded(Transaction("job", 2))
     same = conflict(tmp_path / "table", append(commit_properties=one), mode="append", commit_properties=two)
     assert reason(same) == (deltalog.CommitConflictError, "app_transaction")

@@ -195,7 +195,7 @@ def test_overwrites_require_their_base(tmp_path: Path) -> None:
         save(path, 1, 2, overwrite=True)
     with pytest.raises(deltalog.CommitConflictError) as caught:
         save(path, 1, 2, overwrite=True, baseVersion=0)
-    assert (caught.value.reason, caught.value.version) == ("files_changed", 1)
+    assert (caught.value.reason, caught.value.version) == ("concurrent_append", 1)
     with pytest.raises(deltalog.VersionNotFoundError):
         save(path, 1, 2, overwrite=True, baseVersion=2)
     with pytest.raises(deltalog.InvalidArgumentError, match="baseVersion must be a version number or newest"):

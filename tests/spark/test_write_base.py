@@ -193,7 +193,7 @@ def test_the_option_names_the_base(spark: SparkSession, table: str) -> None:
     new = spark.range(7, 8).write.format("deltalog").mode("overwrite")
     with pytest.raises(CommitConflictError) as caught:
         new.option("baseVersion", 0).save(table)
-    assert (caught.value.reason, caught.value.version) == ("files_changed", 1)
+    assert (caught.value.reason, caught.value.version) == ("concurrent_append", 1)
     with pytest.raises(VersionNotFoundError):
         new.option("baseVersion", 2).save(table)
     with pytest.raises(InvalidArgumentError, match="baseVersion must be"):

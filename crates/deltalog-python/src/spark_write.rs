@@ -7,7 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use deltalog::engine::protocol::{Add, StructType, path};
 use deltalog::engine::transaction::{Conflict, ConflictReason, Operation, SaveMode};
 use deltalog::engine::write::Written;
-use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
+use deltalog::{
+    Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, SnapshotBuilder, Storage, WriteRequest,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
@@ -54,29 +56,23 @@ impl Token {
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let open = |version: Option<u64>| {
-            let builder = self
-                .allowed_roots
-                .iter()
-                .try_fold(Snapshot::builder(storage), |builder, root| builder.allow_root(root));
-            match version {
-                Some(version) => builder?.version(version).open(),
-                None => builder?.open(),
-            }
+            let builder = Snapshot::builder(storage);
+            let builder = self.table_id.iter().fold(builder, |builder, id| builder.table_id(id));
+            let builder =
+                self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?;
+            version.into_iter().fold(builder, SnapshotBuilder::version).open()
         };
         let conflict =
-            |reason| Conflict { version, reason }.into_error(ErrorKind::CommitConflict, storage.url());
+            |reason| Conflict::new(version, reason).into_error(ErrorKind::CommitConflict, storage.url());
         let base = match open(Some(version)) {
             Err(error) if error.kind() == ErrorKind::VersionNotFound && self.mode == "append" => open(None),
             opened => opened,
         };
         let base = base.map_err(|error| match error.kind() {
-            ErrorKind::NotATable => conflict(ConflictReason::TableReplaced),
+            ErrorKind::NotATable | ErrorKind::TableReplaced => conflict(ConflictReason::TableReplaced),
             ErrorKind::VersionNotFound => conflict(ConflictReason::LogCleanedUp),
             _ => error,
         })?;
-        if self.table_id.as_ref() != Some(&base.metadata().id) {
-            return Err(conflict(ConflictReason::TableReplaced));
-        }
         Ok(Some(base))
     }
 

@@ -205,8 +205,8 @@ impl Error {
     /// The name of the reason for programs, if a kind has several.
     ///
     /// - `CommitConflict` and `TableAlreadyExists`, where another commit won: `table_created`,
-    ///   `table_replaced`, `log_cleaned_up`, `protocol_changed`, `metadata_changed`, `files_changed` or
-    ///   `app_transaction`.
+    ///   `table_replaced`, `log_cleaned_up`, `protocol_changed`, `metadata_changed`, `concurrent_append`,
+    ///   `concurrent_delete_read`, `concurrent_delete_delete`, `app_transaction` or `domain_changed`.
     /// - `CommitStateUnknown`, where the commit could not be read back: `no_answer` if the store did not
     ///   answer, `access_denied` if it refused to, `contradiction` if its answers contradict each other, and
     ///   `unreadable` if what it answered is not a commit.

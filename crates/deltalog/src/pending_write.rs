@@ -12,16 +12,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
-use serde::Deserialize;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::properties::byte_size;
 use crate::protocol::{Add, SetTransaction, StructType, ensure_writable, is_append_only, path};
 use crate::snapshot::Snapshot;
-use crate::stats::IndexedColumns;
+use crate::stats::{IndexedColumns, num_records};
 use crate::storage::Storage;
-use crate::transaction::{Committed, ConflictReason, Operation, SaveMode, TableDefinition, Transaction};
+use crate::transaction::{
+    Committed, Conflict, ConflictReason, Operation, Outcome, SaveMode, TableDefinition, Transaction,
+};
 use crate::write::{AdoptOptions, DataWriter, WriteOptions, Written, adopt, indexed_columns};
 
 /// A request to write data.
@@ -292,7 +293,7 @@ impl PendingWrite {
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let storage = self.storage.clone();
-        let committed = self.try_commit(files, operation);
+        let committed = self.try_commit(&files, operation);
         if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
             for path in paths {
                 // VACUUM removes files that cannot be deleted now: the error to report is that of the commit.
@@ -302,40 +303,40 @@ impl PendingWrite {
         committed
     }
 
-    fn try_commit(mut self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
-        let operation = with_metrics(operation, &files);
-        if self.base.is_some() || self.mode != SaveMode::Append {
-            return self.commit_once(files, operation);
-        }
-        match self.commit_once(files.clone(), operation.clone()) {
-            Err(error) if error.kind() == ErrorKind::TableAlreadyExists => {
-                // Another writer has created the table meanwhile: an append goes on top of it if it is as this
-                // one would have been.
-                let created = Snapshot::open(&self.storage, None)?;
-                if *created.schema() != self.definition.schema
-                    || created.metadata().partition_columns != self.definition.partition_columns
-                {
-                    return Err(error);
-                }
-                self.base = Some(created);
-                // What the creation recorded is only known now: this may be the same write again.
-                let progress = std::mem::take(&mut self.progress);
-                self.with_app_transactions(progress)?.commit_once(files, operation)
-            }
-            committed => committed,
-        }
-    }
-
-    fn commit_once(&self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+    fn try_commit(self, files: &[Add], operation: Operation) -> Result<Committed> {
+        let operation = with_metrics(operation, files);
         let mut transaction = match (&self.base, self.mode) {
-            (None, _) => Transaction::create(&self.storage, &self.definition, operation, &self.environment)?,
-            (Some(base), SaveMode::Overwrite) => Transaction::overwrite(base, operation, &self.environment)?,
-            (Some(base), _) => Transaction::append(base, operation, &self.environment)?,
-        };
-        transaction.add_files(files);
+            (None, _) => Transaction::create(&self.storage, &self.definition, operation, &self.environment),
+            (Some(base), SaveMode::Overwrite) => Transaction::overwrite(base, operation, &self.environment),
+            (Some(base), _) => Transaction::new(base, operation, &self.environment),
+        }?;
+        transaction.add_files(files)?;
         for progress in self.progress.iter().cloned() {
             transaction.record(progress);
         }
+        match transaction.commit()? {
+            Outcome::Committed(committed) => Ok(committed),
+            Outcome::Conflict { conflict, transaction }
+                if conflict.reason == ConflictReason::TableCreated && self.mode == SaveMode::Append =>
+            {
+                self.append_to_created(conflict, *transaction)
+            }
+            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
+        }
+    }
+
+    /// Appends to a table that another writer has created meanwhile, if it is as this write would have created it.
+    fn append_to_created(mut self, conflict: Conflict, transaction: Transaction) -> Result<Committed> {
+        let created = Snapshot::open(&self.storage, None)?;
+        let failed = transaction.failed(conflict);
+        let transaction = match transaction.onto(&created) {
+            Err(error) if error.kind() == ErrorKind::SchemaMismatch => return Err(failed),
+            transaction => transaction?,
+        };
+        self.base = Some(created);
+        // What the creation recorded is only known now: this may be the same write again.
+        let progress = std::mem::take(&mut self.progress);
+        self.with_app_transactions(progress)?;
         transaction.commit_or_fail()
     }
 }
@@ -379,16 +380,8 @@ fn existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<TableDefiniti
 
 /// The figures that every writer of tables notes.
 fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Count {
-        num_records: u64,
-    }
     let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
-    let rows: Option<u64> = files
-        .iter()
-        .map(|file| serde_json::from_str::<Count>(file.stats.as_deref()?).ok().map(|count| count.num_records))
-        .sum();
+    let rows: Option<u64> = files.iter().map(|file| num_records(file.stats.as_deref()?)).sum();
     let operation = operation.metric("numFiles", files.len() as u64).metric("numOutputBytes", bytes);
     match rows {
         Some(rows) => operation.metric("numOutputRows", rows),

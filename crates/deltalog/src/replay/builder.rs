@@ -10,7 +10,7 @@ use arrow::datatypes::{FieldRef, Schema};
 
 use super::columns::{FileColumn, deletion_vector_fields, remove_fields};
 use crate::error::{Error, Result};
-use crate::protocol::{AddLine, DeletionVectorDescriptor, Pairs, RemoveLine};
+use crate::protocol::{Add, AddLine, DeletionVectorDescriptor, Pairs, RemoveLine};
 
 /// The columns, created once because a log may have very many commits.
 static ADD_FIELDS: LazyLock<Vec<FieldRef>> =
@@ -147,6 +147,23 @@ impl RemoveRows {
         ];
         batch(&REMOVE_FIELDS, columns)
     }
+}
+
+/// The number of rows of a batch of [`batches_of_adds`]. Its statistics must not exceed the 2 GiB that an Arrow array of
+/// strings can hold.
+const ADDS_PER_BATCH: usize = 4096;
+
+/// Returns `adds` as batches in the form of the log, in their order.
+///
+/// # Errors
+/// `CorruptLog` if a map has more entries than an Arrow array can hold.
+pub(crate) fn batches_of_adds(adds: &[Add]) -> Result<Vec<RecordBatch>> {
+    let batch = |adds: &[Add]| {
+        let mut rows = AddRows::with_capacity(adds.len());
+        adds.iter().try_for_each(|add| rows.append(&AddLine::from(add)))?;
+        rows.finish()
+    };
+    adds.chunks(ADDS_PER_BATCH).map(batch).collect()
 }
 
 /// Frees unused capacity, because a snapshot keeps these arrays.

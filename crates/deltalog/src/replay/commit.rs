@@ -83,6 +83,14 @@ impl Commit {
         Self::parse_with(bytes, version, modified_ms, KeptStatistics::OfAdds)
     }
 
+    /// Parses the bytes of a commit without the statistics of its files.
+    ///
+    /// # Errors
+    /// As [`Commit::parse`].
+    pub(crate) fn parse_without_stats(bytes: &[u8], version: u64) -> Result<Self> {
+        Self::parse_with(bytes, version, 0, KeptStatistics::None)
+    }
+
     fn parse_with(bytes: &[u8], version: u64, modified_ms: i64, kept: KeptStatistics) -> Result<Self> {
         let lines = lines(bytes);
         if lines.is_empty() {

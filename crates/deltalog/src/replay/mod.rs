@@ -22,6 +22,7 @@ mod checkpoint;
 mod columns;
 mod commit;
 mod deletion_vectors;
+mod file_set;
 mod filter;
 mod key;
 mod quick;
@@ -39,7 +40,8 @@ pub use tail::{FileReplay, Tail};
 pub(crate) use checkpoint::STATS_PARSED;
 pub(crate) use checkpoint::TableAction;
 pub(crate) use columns::{deletion_vector_fields, remove_fields, string_map};
-#[cfg(test)]
+pub(crate) use builder::batches_of_adds;
+pub(crate) use file_set::{FileSet, path as path_of};
 pub(crate) use filter::apply;
 pub(crate) use key::are_plain;
 pub(crate) use state::State;

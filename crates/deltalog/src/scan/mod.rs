@@ -16,6 +16,7 @@ pub use partitions::PartitionColumns;
 pub use rows::{
     DataFile, FileRows, PartitionRow, ROW_COMMIT_VERSION, ROW_ID, RowScan, RowStream, RowTracking,
 };
+pub(crate) use pruner::file_filters;
 pub(crate) use statistics::StatisticsColumns;
 pub use table::{DataFiles, TableScan};
 

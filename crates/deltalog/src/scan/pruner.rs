@@ -17,10 +17,22 @@ use super::partition_groups::PartitionGroups;
 use super::partitions::PartitionColumns;
 use super::statistics::StatisticsColumns;
 use crate::error::{Error, Result};
-use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, prune};
+use crate::predicate::{BoundPredicate, ColumnPath, FileBounds, Predicate, prune};
 use crate::protocol::MappedSchema;
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileFilter, STATS_PARSED};
+use crate::snapshot::Snapshot;
 use crate::stats::{StatsBounds, leaf_columns};
+
+/// Returns filters that keep the files that may hold a row of `snapshot` for which `predicate` is true. Parts that are
+/// not understood may be true. The batches must have all columns of the log.
+///
+/// # Errors
+/// `CorruptLog` if a partition column is not in the schema.
+pub(crate) fn file_filters(snapshot: &Snapshot, predicate: &Predicate) -> Result<Vec<FileFilter>> {
+    let bound = predicate.bind_for_pruning(snapshot.arrow_schema());
+    let pruner = Pruner::new(bound, snapshot.mapped_schema(), &PartitionColumns::of(snapshot)?)?;
+    Ok(pruner.filters())
+}
 
 /// A pruner for the batches of one listing.
 pub(super) struct Pruner {

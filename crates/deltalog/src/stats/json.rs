@@ -6,9 +6,20 @@
 
 use crate::protocol::text::{date_text, decimal_text, json_string, timestamp_text};
 use arrow::datatypes::DataType;
+use serde::Deserialize;
 
 /// The length of the longest string that is not truncated, in characters.
 const MAX_CHARACTERS: usize = 32;
+
+/// Returns `numRecords` of statistics as JSON, or `None` if they do not have it.
+pub(crate) fn num_records(stats: &str) -> Option<u64> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Count {
+        num_records: u64,
+    }
+    serde_json::from_str::<Count>(stats).ok().map(|count| count.num_records)
+}
 
 /// Whether a value is a minimum, which may be rounded down, or a maximum, which may be rounded up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

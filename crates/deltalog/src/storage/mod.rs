@@ -23,7 +23,7 @@ use bytes::Bytes;
 use futures::TryStreamExt;
 use futures::executor::block_on;
 use object_store::path::Path;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions};
+use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use url::Url;
 
 use crate::error::{Error, ErrorKind, Result};
@@ -411,7 +411,7 @@ impl Storage {
     /// `Unavailable` if the directory of a local file does not exist. Nothing was written then. Every other failure
     /// is [`PutOutcome::Unknown`].
     #[doc(hidden)]
-    pub fn put_if_absent(&self, path: &str, bytes: Bytes) -> Result<PutOutcome> {
+    pub fn put_if_absent(&self, path: &str, bytes: impl Into<PutPayload>) -> Result<PutOutcome> {
         let options = PutOptions { mode: PutMode::Create, ..Default::default() };
         match block_on(self.store.put_opts(&self.path(path)?, bytes.into(), options)) {
             Ok(_) => Ok(PutOutcome::Created),

@@ -1,26 +1,24 @@
-//! The commit rule: put-if-absent of `N.json`, and the reaction to each answer of the store or to none.
+//! The commit loop: what others have committed is compared with the transaction, the next commit is prepared on top of
+//! it and put, and if another writer was faster, the same again one version later.
 
 use std::time::Duration;
 
 use bytes::Bytes;
+use object_store::PutPayload;
 
 use super::Transaction;
-use super::conflict::{Conflict, ReadSet, conflict};
-use super::standing::next_version;
+use super::conflict::{Conflict, ConflictReason};
+use super::head::Head;
+use super::isolation::IsolationLevel;
+use super::put::{Owner, Putter};
+use super::rules::{Mine, concerns_writers, conflict};
+use super::winners::{Step, parse, visit};
 use crate::checkpoint;
-use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, Result};
-use crate::log::name::LogFileName;
-use crate::protocol::Action;
-use crate::replay::Commit;
+use crate::error::{Error, Result};
+use crate::log::is_table;
+use crate::protocol::{Action, Metadata, Protocol};
+use crate::replay::{Commit, FileSet};
 use crate::snapshot::Snapshot;
-use crate::storage::{PutOutcome, Storage};
-
-/// The maximum number of puts of one version while the store gives no answer.
-const MAX_PUTS: u32 = 5;
-
-/// The maximum number of attempts to read a commit back while the store gives no answer.
-const MAX_READS: u32 = 5;
 
 /// The maximum pause of a writer after it loses a version for the first time. Each further loss doubles it.
 const MAX_FIRST_PAUSE_MICROS: u64 = 4_000;
@@ -34,7 +32,12 @@ pub enum Outcome {
     /// The transaction was committed.
     Committed(Committed),
     /// Another commit conflicts with the transaction; nothing was committed.
-    Conflict(Conflict),
+    Conflict {
+        /// The commit that won, and why it is a conflict.
+        conflict: Conflict,
+        /// The transaction, which can be moved to a newer version. See [`Transaction::onto`].
+        transaction: Box<Transaction>,
+    },
 }
 
 /// A successful commit.
@@ -45,204 +48,192 @@ pub struct Committed {
     pub version: u64,
     /// The id of the transaction, as in `commitInfo.txnId`.
     pub txn_id: String,
-}
-
-/// The commit found at a version.
-enum Found {
-    Own,
-    Foreign(Box<Commit>),
-    Nothing,
+    /// The number of commits of other writers between the version that was read and this one.
+    pub rebased_over: u64,
 }
 
 pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
-    let Transaction { storage, base, read, actions, operation, environment } = transaction;
-    let txn_id = environment.uuid().to_string();
-    let blind = read == ReadSet::Nothing;
-    let info =
-        operation.commit_info(&txn_id, environment.now_ms(), base.as_ref().map(Snapshot::version), blind);
-    let mut text = Action::CommitInfo(info).to_json_line()?;
-    text.push('\n');
-    for action in &actions {
-        text.push_str(&action.to_json_line()?);
-        text.push('\n');
-    }
-    let attempt =
-        Attempt { storage: &storage, bytes: text.into(), txn_id: &txn_id, environment: &environment };
-    let mut version = match &base {
-        None => 0,
-        Some(base) => match next_version(base, read, &actions, &environment)? {
-            Ok(version) => version,
-            Err(conflict) => return Ok(Outcome::Conflict(conflict)),
-        },
-    };
-    let mut losses = 0;
-    loop {
-        let winner = match attempt.put(version)? {
-            Found::Own | Found::Nothing => {
-                checkpoint::after_commit(&storage, base.as_ref(), version, &environment);
-                return Ok(Outcome::Committed(Committed { version, txn_id }));
-            }
-            Found::Foreign(winner) => winner,
-        };
-        if let Some(conflict) = conflict(read, &actions, base.is_none(), &winner) {
-            return Ok(Outcome::Conflict(conflict));
-        }
-        version += 1;
-        // Without a pause, all writers that lost this version would put the next one at the same moment, and
-        // all but one would lose again.
-        environment.sleep(pause(environment.random(), losses));
-        losses += 1;
-        // Reading is cheaper than a put that loses, so skip the versions that already exist.
-        while let Found::Foreign(winner) = attempt.read_back(version)? {
-            if let Some(conflict) = conflict(read, &actions, base.is_none(), &winner) {
-                return Ok(Outcome::Conflict(conflict));
-            }
-            version += 1;
-        }
+    match Attempts::new(&transaction)?.run()? {
+        Ok(committed) => Ok(Outcome::Committed(committed)),
+        Err(conflict) => Ok(Outcome::Conflict { conflict, transaction: Box::new(transaction) }),
     }
 }
 
-struct Attempt<'a> {
-    storage: &'a Storage,
-    bytes: Bytes,
-    txn_id: &'a str,
-    environment: &'a Environment,
+/// Returns the conflict of `transaction` with the commits that were made since its base, if there is one.
+pub(super) fn conflict_so_far(transaction: &Transaction) -> Result<Option<Conflict>> {
+    Attempts::new(transaction)?.catch_up()
 }
 
-impl Attempt<'_> {
-    /// Puts the commit at `version` and returns whose commit is there. `Nothing` means that the store
-    /// acknowledged the put.
-    ///
-    /// # Errors
-    /// `CommitStateUnknown` if a put may have had an effect that cannot be read back. Other errors come only
-    /// from the first put: the store refused it, so nothing was committed.
-    fn put(&self, version: u64) -> Result<Found> {
-        let path = LogFileName::Commit(version).path();
-        let mut last = None;
-        for attempt in 0..MAX_PUTS {
-            let outcome = match self.storage.put_if_absent(&path, self.bytes.clone()) {
-                Ok(outcome) => outcome,
-                // An earlier put may still be in flight and take effect later.
-                Err(error) if attempt > 0 => return Err(self.unknown(version, error)),
-                Err(error) => return Err(error.at_version(version)),
+/// The attempts to commit a transaction.
+struct Attempts<'a> {
+    transaction: &'a Transaction,
+    protocol: &'a Protocol,
+    metadata: &'a Metadata,
+    isolation: IsolationLevel,
+    removed: FileSet,
+    head: Head,
+    /// The lines that are the same in every attempt.
+    fixed_lines: Vec<Bytes>,
+    /// The lines of the `add` actions, if they are the same in every attempt.
+    add_lines: Option<Vec<Bytes>>,
+}
+
+impl<'a> Attempts<'a> {
+    fn new(transaction: &'a Transaction) -> Result<Self> {
+        let Transaction { storage, base, changes, resolver, .. } = transaction;
+        let located = |error: Error| error.in_table(storage.url());
+        let missing = || Error::invalid_argument("a new table needs a protocol and metadata");
+        let protocol = changes.protocol.as_ref().or(base.as_ref().map(Snapshot::protocol));
+        let metadata = changes.metadata.as_ref().or(base.as_ref().map(Snapshot::metadata));
+        let (protocol, metadata) = protocol.zip(metadata).ok_or_else(missing).map_err(located)?;
+        changes.check(protocol, metadata, resolver).map_err(located)?;
+        Ok(Self {
+            transaction,
+            protocol,
+            metadata,
+            isolation: IsolationLevel::of(transaction.isolation, metadata, changes),
+            removed: changes.removed_paths(resolver).map_err(located)?,
+            head: Head::of(base.as_ref(), protocol, metadata).map_err(located)?,
+            fixed_lines: Vec::new(),
+            add_lines: None,
+        })
+    }
+
+    fn run(&mut self) -> Result<Result<Committed, Conflict>> {
+        if let Some(conflict) = self.catch_up()? {
+            return Ok(Err(conflict));
+        }
+        let Transaction { storage, environment, id, base, .. } = self.transaction;
+        let putter = Putter { storage, txn_id: id, environment };
+        self.fixed_lines = self.transaction.changes.fixed_lines().map_err(|error| error.in_table(storage.url()))?;
+        let mut losses = 0;
+        loop {
+            let version = self.head.next_version();
+            let bytes = self.prepare().map_err(|error| error.in_table(storage.url()))?;
+            let mut lost_to = match putter.put(version, &bytes)? {
+                Owner::Own => {
+                    checkpoint::after_commit(storage, base.as_ref(), version, environment);
+                    let first = base.as_ref().map_or(0, |base| base.version() + 1);
+                    let rebased_over = version.saturating_sub(first);
+                    return Ok(Ok(Committed { version, txn_id: id.clone(), rebased_over }));
+                }
+                Owner::Foreign(winner) => winner,
             };
-            match outcome {
-                PutOutcome::Created => return Ok(Found::Nothing),
-                // If the store's client retried this put, the file may be its own effect.
-                PutOutcome::AlreadyExists => match self.read_back(version) {
-                    // The file was deleted, or the store's reads lag behind: try again.
-                    Ok(Found::Nothing) => {}
-                    Ok(found) => return self.durable(found, version),
-                    Err(error) => return Err(self.unknown(version, error)),
-                },
-                PutOutcome::Unknown(error) => {
-                    tracing::warn!(
-                        table = self.storage.url(),
-                        version,
-                        %error,
-                        "the store gave no answer to a commit: reading it back"
-                    );
-                    match self.read_back(version) {
-                        // The operating system refused the put, which had no effect.
-                        Ok(Found::Nothing) if error.kind() == ErrorKind::PermissionDenied && attempt == 0 => {
-                            return Err(error.at_version(version));
-                        }
-                        Ok(Found::Nothing) => last = Some(error),
-                        Ok(found) => return self.durable(found, version),
-                        Err(unread) => return Err(self.unknown(version, unread)),
-                    }
+            if let Some(conflict) = self.meet(version, &lost_to)? {
+                return Ok(Err(conflict));
+            }
+            // Without a pause, all writers that lost this version would put the next one at the same moment, and
+            // all but one would lose again.
+            environment.sleep(pause(environment.random(), losses));
+            losses += 1;
+            // Reading is cheaper than a put that loses, so skip the versions that already exist.
+            while let Some(Owner::Foreign(winner)) = putter.read_back(self.head.next_version())? {
+                lost_to = winner;
+                if let Some(conflict) = self.meet(self.head.next_version(), &lost_to)? {
+                    return Ok(Err(conflict));
                 }
             }
-            self.environment.sleep(backoff(attempt));
         }
-        let cause = last.unwrap_or_else(|| {
-            Error::new(
-                ErrorKind::Unavailable,
-                "the store reports the version as existing, but cannot find it",
-            )
-            .with_reason("contradiction")
-        });
-        Err(self.unknown(version, cause))
     }
 
-    /// Makes our own commit durable if it was found by reading, because the store has not acknowledged it.
-    fn durable(&self, found: Found, version: u64) -> Result<Found> {
-        if matches!(found, Found::Own) {
-            let path = LogFileName::Commit(version).path();
-            self.storage.sync([path.as_str()]).map_err(|error| self.unknown(version, error))?;
-        }
+    /// Takes note of the commits since the base. Returns the first conflict with one of them.
+    fn catch_up(&mut self) -> Result<Option<Conflict>> {
+        let Some(base) = &self.transaction.base else {
+            // There may be a log whose first versions were cleaned up, so that version 0 could be put.
+            let exists = is_table(&self.transaction.storage)?;
+            return Ok(exists.then(|| Conflict::new(0, ConflictReason::TableCreated)));
+        };
+        let mut found = None;
+        let with_statistics = self.transaction.reads.needs_statistics();
+        visit(base, with_statistics, &self.transaction.environment, |step| {
+            found = match step {
+                Step::Winner(winner) => self.note(&winner)?,
+                Step::CleanedUp(version) => self.skip_gap(base, version)?,
+                Step::Replaced => Some(Conflict::new(base.version(), ConflictReason::TableReplaced)),
+            };
+            Ok(found.is_none())
+        })?;
         Ok(found)
     }
 
-    /// Reads `version` and returns whose commit it is.
-    fn read_back(&self, version: u64) -> Result<Found> {
-        let Some(bytes) = read_bytes(self.storage, version, self.environment)? else {
-            return Ok(Found::Nothing);
-        };
-        if bytes == self.bytes {
-            return Ok(Found::Own);
+    /// Takes note of the commit `bytes` of another writer. Returns the conflict with it, if there is one.
+    fn meet(&mut self, version: u64, bytes: &Bytes) -> Result<Option<Conflict>> {
+        if self.transaction.base.is_none() {
+            return Ok(Some(Conflict::new(version, ConflictReason::TableCreated)));
         }
-        let commit = parse(self.storage, version, &bytes)?;
-        let own = commit.commit_info.as_ref().and_then(|info| info.txn_id.as_deref()) == Some(self.txn_id);
-        Ok(if own { Found::Own } else { Found::Foreign(Box::new(commit)) })
+        let with_statistics = self.transaction.reads.needs_statistics();
+        let winner = parse(&self.transaction.storage, version, bytes, with_statistics)?;
+        self.note(&winner)
     }
 
-    fn unknown(&self, version: u64, cause: Error) -> Error {
-        let hint = format!(
-            "when the store is available again, find_commit(\"{}\") returns the version if it was committed",
-            self.txn_id
-        );
-        let reason = cause.reason().unwrap_or(match cause.kind() {
-            ErrorKind::PermissionDenied => "access_denied",
-            ErrorKind::CorruptLog => "unreadable",
-            _ => "no_answer",
-        });
-        Error::new(
-            ErrorKind::CommitStateUnknown,
-            format!("it is not known whether version {version} with txnId {} was committed", self.txn_id),
-        )
-        .in_table(self.storage.url())
-        .at_version(version)
-        .with_transaction_id(self.txn_id)
-        .with_reason(reason)
-        .with_hint(hint)
-        .with_source(cause)
-    }
-}
-
-/// Reads the commit of `version`; returns `None` if it does not exist.
-pub(super) fn read_commit(
-    storage: &Storage,
-    version: u64,
-    environment: &Environment,
-) -> Result<Option<Commit>> {
-    read_bytes(storage, version, environment)?.map(|bytes| parse(storage, version, &bytes)).transpose()
-}
-
-/// Reads the bytes of a commit; retries for a while if the store gives no answer.
-fn read_bytes(storage: &Storage, version: u64, environment: &Environment) -> Result<Option<Bytes>> {
-    let path = LogFileName::Commit(version).path();
-    let mut attempt = 0;
-    loop {
-        match storage.get(&path) {
-            Ok(bytes) => return Ok(bytes),
-            Err(error) if attempt + 1 >= MAX_READS || error.kind() == ErrorKind::PermissionDenied => {
-                return Err(error.at_version(version));
+    fn note(&mut self, winner: &Commit) -> Result<Option<Conflict>> {
+        let Transaction { base, reads, changes, storage, .. } = self.transaction;
+        let located = |error: Error| error.in_table(storage.url()).at_version(winner.version);
+        let (removed, isolation) = (&self.removed, self.isolation);
+        if let Some(base) = base {
+            let mine = Mine { base, reads, changes, removed, isolation };
+            if let Some(conflict) = conflict(&mine, winner).map_err(located)? {
+                return Ok(Some(conflict));
             }
-            Err(_) => environment.sleep(backoff(attempt)),
         }
-        attempt += 1;
+        self.head.advance(winner).map_err(located)?;
+        Ok(None)
     }
-}
 
-fn parse(storage: &Storage, version: u64, bytes: &Bytes) -> Result<Commit> {
-    Commit::parse(bytes, version, 0).map_err(|error| {
-        error.at_path(LogFileName::Commit(version).path()).at_version(version).in_table(storage.url())
-    })
-}
+    /// Continues on the newest version although `version`, a version after the base, was cleaned up. Only a transaction
+    /// that depends on no file and no application can, and only if protocol and metadata do not concern it.
+    fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Conflict>> {
+        let Transaction { reads, changes, .. } = self.transaction;
+        if !reads.is_nothing()
+            || !changes.only_adds_rows()
+            || !changes.transactions.is_empty()
+            || !changes.domains.is_empty()
+        {
+            return Ok(Some(Conflict::new(version, ConflictReason::LogCleanedUp)));
+        }
+        let newest = base.refresh()?;
+        let reason = if newest.protocol() != base.protocol() {
+            ConflictReason::ProtocolChanged
+        } else if concerns_writers(base.metadata(), newest.metadata())? {
+            ConflictReason::MetadataChanged
+        } else {
+            self.head = Head::of(Some(&newest), self.protocol, self.metadata)?;
+            return Ok(None);
+        };
+        Ok(Some(Conflict::new(newest.version(), reason)))
+    }
 
-fn backoff(attempt: u32) -> Duration {
-    Duration::from_millis(20 << attempt.min(6))
+    /// Returns the bytes of the commit of the next version.
+    fn prepare(&mut self) -> Result<PutPayload> {
+        let Transaction { base, reads, changes, operation, environment, id, .. } = self.transaction;
+        let now_ms = environment.now_ms();
+        let mut info = operation.commit_info(id, now_ms);
+        info.read_version = base.as_ref().and_then(|base| i64::try_from(base.version()).ok());
+        info.is_blind_append = Some(base.is_some() && reads.is_nothing() && changes.only_adds_rows());
+        info.isolation_level = Some(self.isolation.name().to_owned());
+        info.in_commit_timestamp = self.head.next_timestamp_ms(now_ms);
+        // Protocol: "In-Commit Timestamps", "the `commitInfo` action must be the first action in the commit".
+        let line = |action: Action| Ok::<_, Error>(Bytes::from(action.to_json_line()? + "\n"));
+        let mut chunks = vec![line(Action::CommitInfo(info))?];
+        chunks.extend(self.fixed_lines.iter().cloned());
+        match self.head.next_row_ids()? {
+            Some(mut row_ids) => {
+                chunks.extend(changes.add_lines(Some(&mut row_ids))?);
+                if let Some(domain) = row_ids.domain()? {
+                    chunks.push(line(Action::DomainMetadata(domain))?);
+                }
+            }
+            None => {
+                let lines = match self.add_lines.take() {
+                    Some(lines) => lines,
+                    None => changes.add_lines(None)?,
+                };
+                chunks.extend(lines.iter().cloned());
+                self.add_lines = Some(lines);
+            }
+        }
+        Ok(chunks.into_iter().collect())
+    }
 }
 
 /// Returns the pause after a loss: from `random`, up to a maximum that grows with `losses`.

@@ -1,22 +1,12 @@
-//! Conflict detection: a pure function of what a transaction has read and of the commit that won.
+//! Conflicts as values: which commit won, by which rule, and what to do.
 
 use std::fmt;
 
 use crate::error::{Error, ErrorKind};
-use crate::protocol::Action;
-use crate::replay::Commit;
-
-/// The part of the table that a transaction has read and depends on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ReadSet {
-    /// Only the protocol and the metadata, as in a blind append.
-    Nothing,
-    /// All files.
-    WholeTable,
-}
 
 /// A conflict that prevents a transaction from being committed.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Conflict {
     /// The version that the transaction conflicts with.
     pub version: u64,
@@ -24,7 +14,7 @@ pub struct Conflict {
     pub reason: ConflictReason,
 }
 
-/// The reason of a conflict.
+/// The reason of a conflict: the rule that was violated, and by what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConflictReason {
@@ -36,18 +26,34 @@ pub enum ConflictReason {
     LogCleanedUp,
     /// The other commit changed the protocol.
     ProtocolChanged,
-    /// The other commit changed the schema, the partitioning or the configuration.
+    /// The other commit changed the schema, the partitioning or the configuration in a way that concerns this
+    /// transaction.
     MetadataChanged,
-    /// The other commit added or removed files that this transaction depends on.
-    FilesChanged,
+    /// The other commit added rows that this transaction should have read.
+    ConcurrentAppend {
+        /// The path of an added file.
+        file: String,
+        /// The predicate that the file may match; `None` if the whole table was read.
+        predicate: Option<String>,
+    },
+    /// The other commit removed a file that this transaction has read.
+    ConcurrentDeleteRead {
+        /// The path of the file.
+        file: String,
+    },
+    /// The other commit removed a file that this transaction removes as well.
+    ConcurrentDeleteDelete {
+        /// The path of the file.
+        file: String,
+    },
     /// The other commit recorded progress of the same application.
     AppTransaction(String),
+    /// The other commit changed the same metadata domain.
+    DomainChanged(String),
 }
 
 impl ConflictReason {
-    /// Returns the machine-readable name of the reason, such as `files_changed`. See [`Error::reason`].
-    ///
-    /// [`Error::reason`]: crate::Error::reason
+    /// Returns the machine-readable name of the reason, such as `concurrent_append`. See [`Error::reason`].
     pub fn name(&self) -> &'static str {
         match self {
             Self::TableCreated => "table_created",
@@ -55,25 +61,59 @@ impl ConflictReason {
             Self::LogCleanedUp => "log_cleaned_up",
             Self::ProtocolChanged => "protocol_changed",
             Self::MetadataChanged => "metadata_changed",
-            Self::FilesChanged => "files_changed",
+            Self::ConcurrentAppend { .. } => "concurrent_append",
+            Self::ConcurrentDeleteRead { .. } => "concurrent_delete_read",
+            Self::ConcurrentDeleteDelete { .. } => "concurrent_delete_delete",
             Self::AppTransaction(_) => "app_transaction",
+            Self::DomainChanged(_) => "domain_changed",
+        }
+    }
+
+    /// Returns the file concerned, as it is spelled in the log.
+    pub fn file(&self) -> Option<&str> {
+        match self {
+            Self::ConcurrentAppend { file, .. }
+            | Self::ConcurrentDeleteRead { file }
+            | Self::ConcurrentDeleteDelete { file } => Some(file),
+            _ => None,
+        }
+    }
+
+    fn hint(&self) -> &'static str {
+        match self {
+            Self::TableCreated => "nothing was committed; append to the table, or choose another location",
+            Self::AppTransaction(_) => {
+                "nothing was committed; read which version the application has recorded, and skip this write if it \
+                 was done"
+            }
+            _ => "nothing was committed; read the table again and repeat the write",
         }
     }
 }
 
 impl Conflict {
+    /// Creates the conflict with `version` for this reason.
+    pub fn new(version: u64, reason: ConflictReason) -> Self {
+        Self { version, reason }
+    }
+
     /// Returns the conflict as an error of `kind`.
     pub fn into_error(self, kind: ErrorKind, table: String) -> Error {
-        Error::new(kind, self.to_string())
+        let error = Error::new(kind, self.to_string())
             .in_table(table)
             .at_version(self.version)
             .with_reason(self.reason.name())
-            .with_hint("nothing was committed; read the table again and repeat the write")
+            .with_hint(self.reason.hint());
+        match self.reason.file() {
+            Some(file) => error.at_path(file),
+            None => error,
+        }
     }
 }
 
 impl fmt::Display for Conflict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let winner = format!("version {}, committed in the meantime,", self.version);
         match &self.reason {
             ConflictReason::TableCreated => {
                 f.write_str("another writer has created the table in the meantime")
@@ -81,115 +121,31 @@ impl fmt::Display for Conflict {
             ConflictReason::TableReplaced => {
                 f.write_str("the table was dropped, or dropped and created again, since it was read")
             }
-            ConflictReason::LogCleanedUp => {
-                write!(
-                    f,
-                    "version {}, committed after the table was read, was cleaned up: its changes are unknown",
-                    self.version
-                )
+            ConflictReason::LogCleanedUp => write!(
+                f,
+                "version {}, committed after the table was read, was cleaned up: its changes are unknown",
+                self.version
+            ),
+            ConflictReason::ProtocolChanged => write!(f, "{winner} changed the table's protocol"),
+            ConflictReason::MetadataChanged => write!(f, "{winner} changed the table's metadata"),
+            ConflictReason::ConcurrentAppend { predicate: None, .. } => {
+                write!(f, "{winner} added files, and this transaction had read the whole table")
             }
-            ConflictReason::ProtocolChanged => {
-                write!(f, "version {}, committed in the meantime, changed the table's protocol", self.version)
+            ConflictReason::ConcurrentAppend { predicate: Some(predicate), .. } => {
+                write!(f, "{winner} added files that may have rows for which {predicate} is true")
             }
-            ConflictReason::MetadataChanged => {
-                write!(f, "version {}, committed in the meantime, changed the table's metadata", self.version)
+            ConflictReason::ConcurrentDeleteRead { .. } => {
+                write!(f, "{winner} removed files that this transaction had read")
             }
-            ConflictReason::FilesChanged => {
-                write!(f, "version {} added or removed files that this transaction had read", self.version)
+            ConflictReason::ConcurrentDeleteDelete { .. } => {
+                write!(f, "{winner} removed files that this transaction removes as well")
             }
             ConflictReason::AppTransaction(app) => {
-                write!(
-                    f,
-                    "version {}, committed in the meantime, recorded progress of the same application '{app}'",
-                    self.version
-                )
+                write!(f, "{winner} recorded progress of the same application '{app}'")
+            }
+            ConflictReason::DomainChanged(domain) => {
+                write!(f, "{winner} changed the same metadata domain '{domain}'")
             }
         }
-    }
-}
-
-/// Returns the conflict of `winner` with a transaction that has read `read` and would commit `actions`, if
-/// there is one.
-pub(super) fn conflict(
-    read: ReadSet,
-    actions: &[Action],
-    creates: bool,
-    winner: &Commit,
-) -> Option<Conflict> {
-    let reason = if creates {
-        Some(ConflictReason::TableCreated)
-    } else if winner.protocol.is_some() {
-        Some(ConflictReason::ProtocolChanged)
-    } else if winner.metadata.is_some() {
-        Some(ConflictReason::MetadataChanged)
-    } else if let Some(app) = same_application(actions, winner) {
-        Some(ConflictReason::AppTransaction(app))
-    } else if read == ReadSet::WholeTable && winner.adds.num_rows() + winner.removes.num_rows() > 0 {
-        Some(ConflictReason::FilesChanged)
-    } else {
-        None
-    };
-    reason.map(|reason| Conflict { version: winner.version, reason })
-}
-
-fn same_application(actions: &[Action], winner: &Commit) -> Option<String> {
-    let mut apps = actions
-        .iter()
-        .filter_map(|action| if let Action::Txn(txn) = action { Some(&txn.app_id) } else { None });
-    apps.find(|app| winner.transactions.iter().any(|other| other.app_id == **app)).cloned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::SetTransaction;
-
-    const ADD: &str =
-        r#"{"add":{"path":"a","partitionValues":{},"size":1,"modificationTime":1,"dataChange":true}}"#;
-
-    fn winner(line: &str) -> Commit {
-        Commit::parse(line.as_bytes(), 5, 0).unwrap()
-    }
-
-    fn reason(read: ReadSet, line: &str) -> Option<ConflictReason> {
-        conflict(read, &[], false, &winner(line)).map(|conflict| conflict.reason)
-    }
-
-    #[test]
-    fn blind_appends_do_not_conflict_with_file_changes() {
-        assert_eq!(reason(ReadSet::Nothing, ADD), None);
-        assert_eq!(reason(ReadSet::Nothing, r#"{"remove":{"path":"a","dataChange":true}}"#), None);
-    }
-
-    #[test]
-    fn reads_of_the_whole_table_conflict_with_file_changes() {
-        assert_eq!(reason(ReadSet::WholeTable, ADD), Some(ConflictReason::FilesChanged));
-        assert_eq!(reason(ReadSet::WholeTable, r#"{"commitInfo":{}}"#), None);
-    }
-
-    #[test]
-    fn protocol_and_metadata_changes_always_conflict() {
-        let protocol = r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#;
-        let metadata = [
-            r#"{"metaData":{"id":"x","format":{"provider":"parquet","options":{}},"#,
-            r#""schemaString":"{}","partitionColumns":[],"configuration":{}}}"#,
-        ]
-        .concat();
-        for read in [ReadSet::Nothing, ReadSet::WholeTable] {
-            assert_eq!(reason(read, protocol), Some(ConflictReason::ProtocolChanged));
-            assert_eq!(reason(read, &metadata), Some(ConflictReason::MetadataChanged));
-        }
-    }
-
-    #[test]
-    fn progress_of_the_same_application_conflicts() {
-        let mine = [Action::Txn(SetTransaction { app_id: "a".to_owned(), version: 2, last_updated: None })];
-        let same = winner(r#"{"txn":{"appId":"a","version":2}}"#);
-        let other = winner(r#"{"txn":{"appId":"b","version":2}}"#);
-        assert_eq!(
-            conflict(ReadSet::Nothing, &mine, false, &same).unwrap().reason,
-            ConflictReason::AppTransaction("a".to_owned())
-        );
-        assert_eq!(conflict(ReadSet::Nothing, &mine, false, &other), None);
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::properties::check_properties;
-use crate::protocol::{Action, DataType, Format, Metadata, PrimitiveType, StructType, protocol_for};
+use crate::protocol::{DataType, Format, Metadata, PrimitiveType, Protocol, StructType, protocol_for};
 
 /// The definition of a new table.
 #[derive(Debug, Clone)]
@@ -45,10 +45,10 @@ impl TableDefinition {
         Ok(self)
     }
 
-    /// Returns the actions of the first commit.
-    pub(super) fn actions(&self, environment: &Environment) -> Result<Vec<Action>> {
+    /// Returns the protocol and the metadata of the first commit.
+    pub(super) fn actions(&self, environment: &Environment) -> Result<(Protocol, Metadata)> {
         let partition_columns = self.check()?;
-        let metadata = Metadata {
+        let mut metadata = Metadata {
             id: environment.uuid().to_string(),
             name: self.name.clone(),
             description: self.description.clone(),
@@ -60,9 +60,11 @@ impl TableDefinition {
         };
         // The protocol lists the features, so the properties that request them are dropped.
         let protocol = protocol_for(&self.schema, &metadata)?;
-        let mut metadata = metadata;
         metadata.configuration.retain(|key, _| !key.starts_with("delta.feature."));
-        Ok(vec![Action::Protocol(protocol), Action::Metadata(metadata)])
+        if metadata.is_enabled("delta.enableRowTracking") {
+            name_row_tracking_columns(&mut metadata.configuration, environment);
+        }
+        Ok((protocol, metadata))
     }
 
     /// Checks the definition, and returns the partition columns spelled as in the schema.
@@ -106,6 +108,17 @@ impl TableDefinition {
         check_names(&self.schema)?;
         check_properties(&self.configuration)?;
         Ok(columns)
+    }
+}
+
+/// Names the hidden columns for the ids of rows that were moved. (PROTOCOL, "Row Tracking".)
+fn name_row_tracking_columns(configuration: &mut BTreeMap<String, String>, environment: &Environment) {
+    for (key, prefix) in [
+        ("delta.rowTracking.materializedRowIdColumnName", "_row-id-col-"),
+        ("delta.rowTracking.materializedRowCommitVersionColumnName", "_row-commit-version-col-"),
+    ] {
+        let name = || format!("{prefix}{}", environment.uuid());
+        configuration.entry(key.to_owned()).or_insert_with(name);
     }
 }
 

@@ -2,39 +2,65 @@
 //! New Log Entries".
 //!
 //! ```text
-//!   base snapshot ──► actions ──► put-if-absent N.json
-//!                                     │
-//!                                     ├─ created ──────► committed
-//!                                     ├─ exists ───────► read it ─┬─ own id ──► committed
-//!                                     └─ no answer ────► read it ─┼─ other ───► conflict, or retry at N + 1
-//!                                                                 └─ absent ──► put the same bytes again
+//!   base snapshot, what was read of it, changes
+//!        │
+//!        ▼
+//!   commits since the base ── rules ──► conflict, with the transaction
+//!        │ none conflicts
+//!        ▼
+//!   prepare version N on top of them ──► put-if-absent N.json
+//!        ▲                                     │
+//!        │                                     ├─ created ──────► committed
+//!        │                                     ├─ exists ───────► read it ─┬─ own id ──► committed
+//!        └──────── rules, N + 1 ◄──────────────┴─ no answer ────► read it ─┼─ other ───► rules
+//!                                                                          └─ absent ──► put the same bytes again
 //! ```
 //!
 //! - `N.json` is only ever created, never overwritten, and the store's client does not retry the create.
 //! - Every commit has a unique id in `commitInfo.txnId`, by which its writer recognizes it when reading it
 //!   back.
-//! - The outcome is a value: committed at a version, or a conflict with a version for a reason. Errors are
-//!   failures. All errors except `CommitStateUnknown` mean that nothing was committed.
-//! - A blind append never conflicts with other appends. It is retried at the next version until it succeeds.
+//! - What was read is a value ([`ReadSet`]), and so is the outcome: committed at a version, or a conflict that says
+//!   which commit won and by which of the [`rules`]. Errors are failures. All errors except `CommitStateUnknown` mean
+//!   that nothing was committed.
+//! - Every attempt is prepared afresh from the versions before it ([`head`]).
+//! - File actions are record batches ([`changes`]).
+//! - A blind append never conflicts with appends, deletes or compactions. It is retried at the next version until it
+//!   succeeds.
 
+mod changes;
 mod commit;
 mod conflict;
 mod create;
+mod encode;
 mod find;
+mod head;
+mod isolation;
 mod operation;
 mod overwrite;
-mod standing;
+mod put;
+mod read_set;
+mod row_ids;
+mod rules;
+mod winners;
 
 pub use commit::{Committed, Outcome};
-pub use conflict::{Conflict, ConflictReason, ReadSet};
+pub use conflict::{Conflict, ConflictReason};
 pub use create::TableDefinition;
 pub use find::find_commit;
+pub use isolation::IsolationLevel;
 pub use operation::{Operation, SaveMode};
+pub use read_set::ReadSet;
 
+use arrow::array::RecordBatch;
+
+use self::changes::Changes;
+use self::row_ids::RowIds;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::is_table;
-use crate::protocol::{Action, Add, SetTransaction, ensure_writable, is_append_only};
+use crate::predicate::Predicate;
+use crate::protocol::{
+    Add, DomainMetadata, PathResolver, SetTransaction, ensure_writable, is_append_only,
+};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
@@ -42,77 +68,91 @@ use crate::storage::Storage;
 #[derive(Debug)]
 pub struct Transaction {
     storage: Storage,
+    resolver: PathResolver,
+    /// The version that was read; `None` if the transaction creates the table.
     base: Option<Snapshot>,
-    read: ReadSet,
-    actions: Vec<Action>,
+    reads: ReadSet,
+    changes: Changes,
+    /// The isolation level; `None` for that of the table.
+    isolation: Option<IsolationLevel>,
+    replaces_all: bool,
     operation: Operation,
     environment: Environment,
+    id: String,
 }
 
 impl Transaction {
     /// Creates a transaction that creates a table.
     ///
     /// # Errors
-    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if such a table cannot exist;
-    /// `TableAlreadyExists` if there is a log, even if its first versions were cleaned up.
+    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if such a table cannot exist. That there is a table
+    /// already is a conflict, which the commit returns.
     pub fn create(
         storage: &Storage,
         definition: &TableDefinition,
         operation: Operation,
         environment: &Environment,
     ) -> Result<Self> {
-        let actions = definition.actions(environment).map_err(|error| error.in_table(storage.url()))?;
-        if is_table(storage)? {
-            return Err(Error::new(ErrorKind::TableAlreadyExists, "the table already exists")
-                .in_table(storage.url())
-                .with_reason(ConflictReason::TableCreated.name()));
-        }
+        let located = |error: Error| error.in_table(storage.url());
+        let (protocol, metadata) = definition.actions(environment).map_err(located)?;
+        let resolver = PathResolver::new(storage.root()).map_err(located)?;
+        let changes = Changes { protocol: Some(protocol), metadata: Some(metadata), ..Changes::default() };
         Ok(Self {
             storage: storage.clone(),
             base: None,
-            read: ReadSet::WholeTable,
-            actions,
+            reads: ReadSet::whole_table(&resolver),
+            resolver,
+            changes,
+            isolation: None,
+            replaces_all: false,
             operation,
+            id: environment.uuid().to_string(),
             environment: environment.clone(),
         })
     }
 
-    /// Creates a transaction that reads nothing and adds files.
+    /// Creates a transaction that has read nothing of `base` yet and changes nothing yet. If it only adds files, it is a
+    /// blind append.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written.
-    pub fn append(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
-        Self::on(base, ReadSet::Nothing, operation, environment)
+    pub fn new(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
+        ensure_writable(base.protocol(), base.metadata())
+            .map_err(|error| error.in_table(base.storage().url()).at_version(base.version()))?;
+        Ok(Self {
+            storage: base.storage().clone(),
+            resolver: base.resolver().clone(),
+            base: Some(base.clone()),
+            reads: ReadSet::nothing(base.resolver()),
+            changes: Changes::default(),
+            isolation: None,
+            replaces_all: false,
+            operation,
+            id: environment.uuid().to_string(),
+            environment: environment.clone(),
+        })
     }
 
     /// Creates a transaction that removes every file of `base`, and may then add others.
     ///
+    /// It is serializable whatever the table's isolation level: rows that another writer has added since would survive
+    /// although the table was to hold only the new ones.
+    ///
     /// # Errors
-    /// `Unsupported` if the table has a feature that cannot be written; `InvalidArgument` if it is
-    /// append-only; also errors while reading the file list.
+    /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
     pub fn overwrite(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
-        let mut transaction = Self::on(base, ReadSet::WholeTable, operation, environment)?;
+        let mut transaction = Self::new(base, operation, environment)?;
         if is_append_only(base.metadata()) {
             return Err(Error::invalid_argument(
                 "the table is append-only (delta.appendOnly) and cannot be overwritten",
             )
             .in_table(base.storage().url()));
         }
-        transaction.actions = overwrite::removes(base, environment.now_ms())?;
+        transaction.read_whole_table();
+        transaction.isolation = Some(IsolationLevel::Serializable);
+        transaction.replaces_all = true;
+        transaction.changes.removes = overwrite::removes(base, environment.now_ms())?;
         Ok(transaction)
-    }
-
-    fn on(base: &Snapshot, read: ReadSet, operation: Operation, environment: &Environment) -> Result<Self> {
-        ensure_writable(base.protocol(), base.metadata())
-            .map_err(|error| error.in_table(base.storage().url()).at_version(base.version()))?;
-        Ok(Self {
-            storage: base.storage().clone(),
-            base: Some(base.clone()),
-            read,
-            actions: Vec::new(),
-            operation,
-            environment: environment.clone(),
-        })
     }
 
     /// Returns the conflict between a transaction that has read all of `base` and the commits after it, if
@@ -121,12 +161,54 @@ impl Transaction {
     /// # Errors
     /// `CorruptLog`; also errors of the store.
     pub(crate) fn conflict_since(base: &Snapshot, environment: &Environment) -> Result<Option<Conflict>> {
-        Ok(standing::next_version(base, ReadSet::WholeTable, &[], environment)?.err())
+        let mut transaction = Self::new(base, Operation::default(), environment)?;
+        transaction.read_whole_table();
+        transaction.isolation = Some(IsolationLevel::Serializable);
+        commit::conflict_so_far(&transaction)
+    }
+
+    /// Sets the isolation level; without it the table's counts.
+    #[must_use]
+    pub fn with_isolation(mut self, level: IsolationLevel) -> Self {
+        self.isolation = Some(level);
+        self
+    }
+
+    /// Records that the transaction depends on all files of its base.
+    pub fn read_whole_table(&mut self) {
+        self.reads.whole_table = true;
+    }
+
+    /// Records that the transaction depends on all rows for which `predicate` is true, including rows that do not
+    /// exist yet.
+    pub fn read_predicate(&mut self, predicate: Predicate) {
+        self.reads.add_predicate(predicate);
+    }
+
+    /// Records that the transaction depends on the files of `batch`, which is in the form of the log.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a path that the table must not refer to.
+    pub fn read_files(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.reads.add_files(batch)
     }
 
     /// Adds data files.
-    pub fn add_files(&mut self, files: impl IntoIterator<Item = Add>) {
-        self.actions.extend(files.into_iter().map(Action::Add));
+    ///
+    /// # Errors
+    /// `CorruptLog` if a map of an action has more entries than an Arrow array can hold.
+    pub fn add_files(&mut self, files: &[Add]) -> Result<()> {
+        self.changes.add_files(files)
+    }
+
+    /// Adds the `add` actions of `batch`, which is in the form of the log.
+    pub fn add_batch(&mut self, batch: RecordBatch) {
+        self.changes.adds.push(batch);
+    }
+
+    /// Adds the `remove` actions of `batch`, which is in the form of the log.
+    pub fn remove_batch(&mut self, batch: RecordBatch) {
+        self.changes.removes.push(batch);
     }
 
     /// Records the progress of an application, which shows it later whether this commit succeeded. Protocol:
@@ -138,7 +220,24 @@ impl Transaction {
     /// Records the progress of an application. Without a time of update, the current time is used.
     pub(crate) fn record(&mut self, progress: SetTransaction) {
         let last_updated = progress.last_updated.or_else(|| Some(self.environment.now_ms()));
-        self.actions.push(Action::Txn(SetTransaction { last_updated, ..progress }));
+        self.changes.transactions.push(SetTransaction { last_updated, ..progress });
+    }
+
+    /// Sets the configuration of a metadata domain, or removes the domain. Protocol: "Domain Metadata".
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a domain that the protocol reserves.
+    pub fn set_domain(&mut self, domain: DomainMetadata) -> Result<()> {
+        if domain.is_system_controlled() || RowIds::is_own_domain(&domain) {
+            return Err(Error::invalid_argument(format!(
+                "the metadata domain '{}' is reserved for the protocol",
+                domain.domain
+            ))
+            .in_table(self.storage.url())
+            .with_hint("choose a name that does not begin with 'delta.'"));
+        }
+        self.changes.domains.push(domain);
+        Ok(())
     }
 
     /// Returns the version that was read; `None` if the transaction creates the table.
@@ -146,12 +245,64 @@ impl Transaction {
         self.base.as_ref().map(Snapshot::version)
     }
 
+    /// Returns the id of the transaction, as it will be in `commitInfo.txnId`.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Moves a transaction that was not committed to another version of the table, usually a newer one after a conflict.
+    ///
+    /// - A creation becomes an append to the table that another writer has created as this one would have.
+    /// - An overwrite replaces the rows of the new base.
+    /// - An append stays the same.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a transaction that has read rows of its base: they must be read again. `SchemaMismatch`
+    /// if the files of the transaction do not fit the schema or the partitioning of the new base. Also the errors of
+    /// [`Transaction::overwrite`].
+    pub fn onto(self, base: &Snapshot) -> Result<Self> {
+        let Self { operation, environment, changes, .. } = self;
+        let url = base.storage().url();
+        let differs = match (&self.base, &changes.metadata) {
+            (Some(old), _) => rules::concerns_writers(old.metadata(), base.metadata())?,
+            (None, Some(new)) => {
+                *base.schema() != new.schema()? || base.metadata().partition_columns != new.partition_columns
+            }
+            (None, None) => true,
+        };
+        if differs {
+            return Err(Error::schema_mismatch(
+                "the table is no longer as it was when the files were written: its schema, its partitioning or its \
+                 properties differ",
+            )
+            .in_table(url)
+            .at_version(base.version())
+            .with_hint("write the data again"));
+        }
+        let is_creation = self.base.is_none();
+        let has_read = !is_creation && !self.replaces_all && !self.reads.is_nothing();
+        if has_read || (!is_creation && (changes.protocol.is_some() || changes.metadata.is_some())) {
+            return Err(Error::invalid_argument("the transaction depends on rows of the version that it has read")
+                .in_table(url)
+                .with_hint("read the newest version, and repeat the operation"));
+        }
+        let mut moved = match self.replaces_all {
+            true => Self::overwrite(base, operation, &environment)?,
+            false => Self::new(base, operation, &environment)?,
+        };
+        moved.id = self.id;
+        moved.changes.adds = changes.adds;
+        moved.changes.transactions = changes.transactions;
+        moved.changes.domains = changes.domains;
+        Ok(moved)
+    }
+
     /// Commits the transaction. If the new version completes the table's checkpoint interval, a checkpoint is
     /// written as well.
     ///
     /// # Errors
     /// `CommitStateUnknown` if the store gave no answer and the commit cannot be read back. Every other error
-    /// means that nothing was committed.
+    /// means that nothing was committed; `InvalidArgument` if the changes must not be in one commit.
     pub fn commit(self) -> Result<Outcome> {
         commit::commit(self)
     }
@@ -162,13 +313,16 @@ impl Transaction {
     /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
     /// [`Transaction::commit`].
     pub fn commit_or_fail(self) -> Result<Committed> {
-        let (table, creates) = (self.storage.url(), self.base.is_none());
         match self.commit()? {
             Outcome::Committed(committed) => Ok(committed),
-            Outcome::Conflict(conflict) if creates => {
-                Err(conflict.into_error(ErrorKind::TableAlreadyExists, table))
-            }
-            Outcome::Conflict(conflict) => Err(conflict.into_error(ErrorKind::CommitConflict, table)),
+            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
         }
+    }
+
+    /// Returns the error for a conflict of this transaction.
+    pub fn failed(&self, conflict: Conflict) -> Error {
+        let kind =
+            if self.base.is_none() { ErrorKind::TableAlreadyExists } else { ErrorKind::CommitConflict };
+        conflict.into_error(kind, self.storage.url())
     }
 }

@@ -134,20 +134,12 @@ impl Operation {
         self
     }
 
-    pub(super) fn commit_info(
-        &self,
-        txn_id: &str,
-        timestamp_ms: i64,
-        read_version: Option<u64>,
-        is_blind_append: bool,
-    ) -> CommitInfo {
+    pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64) -> CommitInfo {
         let this = concat!("deltalog/", env!("CARGO_PKG_VERSION"));
         CommitInfo {
             timestamp: Some(timestamp_ms),
             operation: Some(self.name.clone()),
             operation_parameters: Some(self.parameters.clone()),
-            read_version: read_version.and_then(|version| i64::try_from(version).ok()),
-            is_blind_append: Some(is_blind_append),
             operation_metrics: (!self.metrics.is_empty()).then(|| self.metrics.clone()),
             engine_info: Some(
                 self.engine_info

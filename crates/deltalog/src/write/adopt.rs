@@ -14,13 +14,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow::datatypes::{Schema, SchemaRef};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
-use serde::Deserialize;
 
 use super::hive;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::{Add, PartitionValues, path};
-use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
+use crate::stats::{CollectOptions, IndexedColumns, collect_stats, num_records};
 use crate::storage::{FileMeta, Storage};
 
 /// The options of [`adopt`].
@@ -93,18 +92,9 @@ impl Written {
 }
 
 fn rows_of(add: &Add) -> Result<u64> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Count {
-        num_records: u64,
-    }
-    let stats = add.stats.as_deref().unwrap_or_default();
-    let count: Count = serde_json::from_str(stats).map_err(|error| {
-        Error::corrupt_data("the statistics of the file do not have a number of rows")
-            .at_path(&add.path)
-            .with_source(error)
-    })?;
-    Ok(count.num_records)
+    add.stats.as_deref().and_then(num_records).ok_or_else(|| {
+        Error::corrupt_data("the statistics of the file do not have a number of rows").at_path(&add.path)
+    })
 }
 
 /// Returns the data files below `directory`, a decoded path relative to the table's root.

@@ -44,7 +44,7 @@ fn newest(storage: &Storage) -> Snapshot {
 
 fn reason(outcome: deltalog::Result<Outcome>) -> ConflictReason {
     match outcome.unwrap() {
-        Outcome::Conflict(conflict) => conflict.reason,
+        Outcome::Conflict { conflict, .. } => conflict.reason,
         Outcome::Committed(committed) => panic!("committed: {committed:?}"),
     }
 }
@@ -63,7 +63,10 @@ fn commits_are_never_placed_before_a_checkpoint() {
             );
             delete_commits(&storage, 0..=(first_kept - 1).min(CHECKPOINT));
             let expected = if first_kept <= base + 1 || base >= CHECKPOINT {
-                ConflictReason::FilesChanged
+                ConflictReason::ConcurrentAppend {
+                    file: format!("{}.parquet", base + 1),
+                    predicate: None,
+                }
             } else {
                 ConflictReason::LogCleanedUp
             };

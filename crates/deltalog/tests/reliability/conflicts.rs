@@ -20,9 +20,13 @@ fn found_early_and_late(test: impl Fn(&dyn Fn(&FaultyStore))) {
 
 fn reason(outcome: Outcome) -> (u64, ConflictReason) {
     match outcome {
-        Outcome::Conflict(conflict) => (conflict.version, conflict.reason),
+        Outcome::Conflict { conflict, .. } => (conflict.version, conflict.reason),
         Outcome::Committed(committed) => panic!("committed: {committed:?}"),
     }
+}
+
+fn appended(file: &str) -> ConflictReason {
+    ConflictReason::ConcurrentAppend { file: file.to_owned(), predicate: None }
 }
 
 #[test]
@@ -51,7 +55,7 @@ fn an_overwrite_that_conflicts_reports_the_reason_and_changes_nothing() {
         append(&base, "b", &environment).commit_or_fail().unwrap();
         hide(&store);
         let outcome = overwrite(&base, "c", &environment).unwrap().commit().unwrap();
-        assert_eq!(reason(outcome), (2, ConflictReason::FilesChanged));
+        assert_eq!(reason(outcome), (2, appended("b")));
         let error = overwrite(&base, "c", &environment).unwrap().commit_or_fail().unwrap_err();
         assert_eq!((error.kind(), error.version()), (ErrorKind::CommitConflict, Some(2)));
         let after = Snapshot::open(&storage, Some(2)).unwrap();
@@ -70,14 +74,15 @@ fn an_overwrite_conflicts_with_a_commit_after_the_first_one() {
         write_commit(&storage, 3, &[add_line("b")]);
         hide(&store);
         let outcome = overwrite(&base, "c", &environment()).unwrap().commit().unwrap();
-        assert_eq!(reason(outcome), (3, ConflictReason::FilesChanged));
+        assert_eq!(reason(outcome), (3, appended("b")));
     });
 }
 
 /// All commits after the base are checked, not only the first.
 #[test]
 fn metadata_and_protocol_changes_in_any_later_commit_conflict() {
-    let lines = first_lines(&[("delta.appendOnly".to_owned(), "false".to_owned())].into());
+    let mut lines = first_lines(&[("delta.appendOnly".to_owned(), "false".to_owned())].into());
+    lines[0] = lines[0].replace("\"minWriterVersion\":2", "\"minWriterVersion\":4");
     for (line, expected) in
         lines.into_iter().zip([ConflictReason::ProtocolChanged, ConflictReason::MetadataChanged])
     {

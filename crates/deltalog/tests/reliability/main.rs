@@ -26,6 +26,7 @@ mod killed;
 mod log_files;
 mod many_writers;
 mod pending_writes;
+mod prepared;
 mod staged;
 mod threads;
 mod times;

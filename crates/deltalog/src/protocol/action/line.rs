@@ -17,7 +17,7 @@
 //!   change. Other required fields must be present.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::Deserialize;
@@ -203,6 +203,24 @@ impl From<AddLine<'_>> for Add {
     }
 }
 
+impl<'a> From<&'a Add> for AddLine<'a> {
+    fn from(add: &'a Add) -> Self {
+        Self {
+            path: Cow::Borrowed(&add.path),
+            partition_values: Some(Pairs::of(&add.partition_values)),
+            size: add.size,
+            modification_time: Some(add.modification_time),
+            data_change: Some(add.data_change),
+            stats: add.stats.as_deref().map(|stats| Text(Cow::Borrowed(stats))),
+            tags: add.tags.as_ref().map(Pairs::of),
+            deletion_vector: add.deletion_vector.clone(),
+            base_row_id: add.base_row_id,
+            default_row_commit_version: add.default_row_commit_version,
+            clustering_provider: add.clustering_provider.clone(),
+        }
+    }
+}
+
 /// The version checksum holds `add` actions outside of lines.
 impl<'de> Deserialize<'de> for Add {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -307,6 +325,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for EscapedText<'a> {
 
 /// A map from string to nullable string, in the order of the text. No key occurs twice.
 pub(crate) struct Pairs<'a>(pub(crate) Vec<(Text<'a>, Option<Text<'a>>)>);
+
+impl<'a> Pairs<'a> {
+    fn of(map: &'a BTreeMap<String, Option<String>>) -> Self {
+        let text = |text: &'a String| Text(Cow::Borrowed(text.as_str()));
+        Self(map.iter().map(|(key, value)| (text(key), value.as_ref().map(text))).collect())
+    }
+}
 
 impl Pairs<'_> {
     fn into_map<T: FromIterator<(String, Option<String>)>>(self) -> T {

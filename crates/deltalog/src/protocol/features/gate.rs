@@ -39,8 +39,10 @@ fn writer_support(feature: &TableFeature) -> Support {
     match feature {
         // `is_append_only` enforces it.
         TableFeature::AppendOnly => Support::Full,
-        // Replay preserves domains; no writer here changes one.
+        // Replay preserves domains, and two commits of one domain conflict.
         TableFeature::DomainMetadata => Support::Full,
+        // Each attempt to commit assigns timestamps and row ids anew. No row is moved, so none has to keep an id.
+        TableFeature::InCommitTimestamp | TableFeature::RowTracking => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
         // Classic checkpoints of either spec remain allowed.
         TableFeature::V2Checkpoint => Support::Full,

@@ -61,6 +61,10 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
     if schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz) {
         asked.push(TableFeature::TimestampNtz);
     }
+    if asked.contains(&TableFeature::RowTracking) {
+        // The domain `delta.rowTracking` holds the high water mark. (PROTOCOL, "Row Tracking".)
+        asked.push(TableFeature::DomainMetadata);
+    }
     let missing: Vec<_> = asked.iter().filter(|feature| !is_writable_when_active(feature)).cloned().collect();
     ensure_features("make", &missing)?;
     if asked.contains(&TableFeature::ChangeDataFeed) {
@@ -216,6 +220,13 @@ mod tests {
             (for_readers, for_writers),
             (names(&[]), names(&["appendOnly", "invariants", "changeDataFeed"]))
         );
+        for property in [("delta.enableRowTracking", "true"), ("delta.feature.rowTracking", "supported")] {
+            let (reader, writer, _, for_writers) = made("long", property);
+            assert_eq!((reader, writer), (1, 7));
+            assert_eq!(for_writers, names(&["appendOnly", "invariants", "domainMetadata", "rowTracking"]));
+        }
+        let (.., for_writers) = made("long", ("delta.enableInCommitTimestamps", "true"));
+        assert_eq!(for_writers, names(&["appendOnly", "invariants", "inCommitTimestamp"]));
         assert_eq!(made("long", ("delta.appendOnly", "true")).1, 2);
     }
 
@@ -238,7 +249,7 @@ mod tests {
     fn properties_that_require_missing_features_are_refused_by_name() {
         for (property, feature) in [
             (("delta.enableTypeWidening", "true"), "typeWidening"),
-            (("delta.feature.rowTracking", "supported"), "rowTracking"),
+            (("delta.feature.icebergCompatV1", "supported"), "icebergCompatV1"),
             (("delta.constraints.positive", "a > 0"), "checkConstraints"),
             (("delta.columnMapping.mode", "name"), "columnMapping"),
         ] {

@@ -23,7 +23,7 @@ use uuid::Uuid;
 /// The time of the clock of [`environment`].
 pub const NOW_MS: i64 = 1_700_000_000_000;
 
-/// Returns an environment whose clock stands still and whose ids are consecutive.
+/// Returns an environment whose clock stands still, whose pauses take no time and whose ids are consecutive.
 pub fn environment() -> Environment {
     counting_from(1)
 }
@@ -31,6 +31,7 @@ pub fn environment() -> Environment {
 fn counting_from(first: u64) -> Environment {
     let count = AtomicU64::new(first);
     Environment::new(|| NOW_MS, move || Uuid::from_u128(count.fetch_add(1, Ordering::Relaxed).into()))
+        .with_sleep(|_| {})
 }
 
 /// Creates an empty store for a table.
@@ -73,15 +74,15 @@ pub fn try_creation(storage: &Storage, environment: &Environment) -> Result<Tran
 
 /// Returns a transaction that adds the file `path` to `base`.
 pub fn append(base: &Snapshot, path: &str, environment: &Environment) -> Transaction {
-    let mut transaction = Transaction::append(base, Operation::new("WRITE"), environment).unwrap();
-    transaction.add_files([add(path)]);
+    let mut transaction = Transaction::new(base, Operation::new("WRITE"), environment).unwrap();
+    transaction.add_files(&[add(path)]).unwrap();
     transaction
 }
 
 /// Returns a transaction that replaces everything in `base` by the file `path`.
 pub fn overwrite(base: &Snapshot, path: &str, environment: &Environment) -> Result<Transaction> {
     let mut transaction = Transaction::overwrite(base, Operation::new("WRITE"), environment)?;
-    transaction.add_files([add(path)]);
+    transaction.add_files(&[add(path)])?;
     Ok(transaction)
 }
 

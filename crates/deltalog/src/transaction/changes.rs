@@ -1,0 +1,165 @@
+//! What a transaction changes.
+//!
+//! - File actions are record batches in the form of the log, so that a transaction that removes very many files
+//!   needs no struct per file. The few other actions are structs.
+//! - [`Changes::check`] refuses what must not be in one commit, before anything is put.
+
+use arrow::array::{Array, AsArray, RecordBatch};
+
+use crate::error::{Error, Result};
+use crate::protocol::{
+    Add, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, TableFeature, is_append_only,
+};
+use crate::replay::{FileColumn, FileSet, batches_of_adds, path_of};
+
+/// The changes of one transaction.
+#[derive(Debug, Default)]
+pub(super) struct Changes {
+    /// The protocol, if the transaction sets it.
+    pub(super) protocol: Option<Protocol>,
+    /// The metadata, if the transaction sets it.
+    pub(super) metadata: Option<Metadata>,
+    /// The progress of applications.
+    pub(super) transactions: Vec<SetTransaction>,
+    /// The configurations of domains.
+    pub(super) domains: Vec<DomainMetadata>,
+    /// The `remove` actions.
+    pub(super) removes: Vec<RecordBatch>,
+    /// The `add` actions.
+    pub(super) adds: Vec<RecordBatch>,
+}
+
+impl Changes {
+    /// Adds data files.
+    pub(super) fn add_files(&mut self, adds: &[Add]) -> Result<()> {
+        self.adds.extend(batches_of_adds(adds)?);
+        Ok(())
+    }
+
+    /// Returns whether rows are added or removed, and not only moved.
+    pub(super) fn changes_data(&self) -> bool {
+        self.adds.iter().chain(&self.removes).any(|batch| has_data_change(batch))
+    }
+
+    /// Returns whether the transaction only adds rows.
+    pub(super) fn only_adds_rows(&self) -> bool {
+        self.protocol.is_none()
+            && self.metadata.is_none()
+            && self.removes.is_empty()
+            && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
+    }
+
+    /// Checks that one commit may hold these changes, on a table with this protocol and this metadata.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a file is added or removed twice, if an application or a domain is named twice, if rows
+    /// of an append-only table are removed, or if an action uses a feature that the protocol lacks.
+    pub(super) fn check(
+        &self,
+        protocol: &Protocol,
+        metadata: &Metadata,
+        resolver: &PathResolver,
+    ) -> Result<()> {
+        let refuse = |message: String| Err(Error::invalid_argument(message));
+        if let Some(path) = twice(&self.adds, resolver)? {
+            return refuse(format!("the transaction adds the file '{path}' twice"));
+        }
+        if let Some(path) = twice(&self.removes, resolver)? {
+            return refuse(format!("the transaction removes the file '{path}' twice"));
+        }
+        if let Some(path) = self.added_and_removed(resolver)? {
+            return refuse(format!("the transaction adds and removes the same file '{path}'"));
+        }
+        if let Some(app) = repeated(self.transactions.iter().map(|progress| &progress.app_id)) {
+            return refuse(format!("the transaction records progress of the application '{app}' twice"));
+        }
+        if let Some(domain) = repeated(self.domains.iter().map(|domain| &domain.domain)) {
+            return refuse(format!("the transaction sets the metadata domain '{domain}' twice"));
+        }
+        if is_append_only(metadata) && self.removes.iter().any(has_data_change) {
+            return refuse(
+                "the table is append-only (delta.appendOnly), so its rows cannot be removed".to_owned(),
+            );
+        }
+        let features = protocol.writer_features();
+        for (is_used, feature) in [
+            (!self.domains.is_empty(), TableFeature::DomainMetadata),
+            (self.adds.iter().any(has_vectors), TableFeature::DeletionVectors),
+        ] {
+            if is_used && !features.contains(&feature) {
+                return refuse(format!("the transaction needs the table feature '{feature}'"));
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the path of a logical file that is both added and removed. Replacing the deletion vector of a data
+    /// file is not that: its logical files differ.
+    fn added_and_removed(&self, resolver: &PathResolver) -> Result<Option<String>> {
+        if self.adds.is_empty() {
+            return Ok(None);
+        }
+        let mut removed = FileSet::of_logical_files(resolver);
+        for batch in &self.removes {
+            removed.insert(batch)?;
+        }
+        for batch in &self.adds {
+            if let Some(path) = removed.find(batch)? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the data files that the transaction removes.
+    pub(super) fn removed_paths(&self, resolver: &PathResolver) -> Result<FileSet> {
+        let mut removed = FileSet::of_paths(resolver);
+        for batch in &self.removes {
+            removed.insert(batch)?;
+        }
+        Ok(removed)
+    }
+}
+
+/// Returns the path of the first row of `batch` that changes data.
+pub(super) fn path_of_data_change(batch: &RecordBatch) -> Option<String> {
+    let row = data_changes(batch).position(|changes| changes)?;
+    path_of(batch, row)
+}
+
+fn has_data_change(batch: &RecordBatch) -> bool {
+    data_changes(batch).any(|changes| changes)
+}
+
+/// Returns `dataChange` of each row, which is true if the log does not say.
+fn data_changes(batch: &RecordBatch) -> impl Iterator<Item = bool> {
+    let column = batch
+        .column_by_name(FileColumn::DataChange.name())
+        .and_then(|column| column.as_boolean_opt())
+        .cloned();
+    (0..batch.num_rows()).map(move |row| {
+        column.as_ref().is_none_or(|column| column.is_null(row) || column.value(row))
+    })
+}
+
+fn has_vectors(batch: &RecordBatch) -> bool {
+    batch
+        .column_by_name(FileColumn::DeletionVector.name())
+        .is_some_and(|column| column.null_count() < column.len())
+}
+
+/// Returns the path of a data file that occurs twice.
+fn twice(batches: &[RecordBatch], resolver: &PathResolver) -> Result<Option<String>> {
+    let mut seen = FileSet::of_paths(resolver);
+    for batch in batches {
+        if let Some(path) = seen.insert(batch)? {
+            return Ok(Some(path));
+        }
+    }
+    Ok(None)
+}
+
+fn repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a str> {
+    let mut seen = std::collections::HashSet::new();
+    names.into_iter().find(|name| !seen.insert(*name)).map(String::as_str)
+}

@@ -1,0 +1,60 @@
+//! What a transaction has read of its base, and therefore depends on.
+//!
+//! | read | a later commit conflicts if it |
+//! | --- | --- |
+//! | nothing | — |
+//! | a predicate | adds a file that may hold a row for which the predicate is true |
+//! | a file | removes the file |
+//! | the whole table | adds or removes any file |
+//!
+//! Every transaction depends on the protocol and on the metadata as well. See [`super::rules`].
+
+use arrow::array::RecordBatch;
+
+use crate::error::Result;
+use crate::predicate::Predicate;
+use crate::protocol::PathResolver;
+use crate::replay::FileSet;
+
+/// The part of the table that a transaction has read.
+#[derive(Debug)]
+pub struct ReadSet {
+    pub(super) whole_table: bool,
+    pub(super) predicates: Vec<Predicate>,
+    pub(super) files: FileSet,
+}
+
+impl ReadSet {
+    /// Returns a set that depends on no file, as that of a blind append.
+    pub(super) fn nothing(resolver: &PathResolver) -> Self {
+        Self { whole_table: false, predicates: Vec::new(), files: FileSet::of_paths(resolver) }
+    }
+
+    /// Returns a set that depends on all files.
+    pub(super) fn whole_table(resolver: &PathResolver) -> Self {
+        Self { whole_table: true, ..Self::nothing(resolver) }
+    }
+
+    /// Adds all rows for which `predicate` is true, including rows that do not exist yet.
+    pub fn add_predicate(&mut self, predicate: Predicate) {
+        self.predicates.push(predicate);
+    }
+
+    /// Adds the files of `batch`, which is in the form of the log.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a path that the table must not refer to.
+    pub fn add_files(&mut self, batch: &RecordBatch) -> Result<()> {
+        self.files.insert(batch).map(drop)
+    }
+
+    /// Returns whether nothing was read.
+    pub(super) fn is_nothing(&self) -> bool {
+        !self.whole_table && self.predicates.is_empty() && self.files.is_empty()
+    }
+
+    /// Returns whether the statistics of added files matter.
+    pub(super) fn needs_statistics(&self) -> bool {
+        !self.whole_table && !self.predicates.is_empty()
+    }
+}

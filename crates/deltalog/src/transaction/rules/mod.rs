@@ -1,0 +1,74 @@
+//! The conflict rules: pure functions of a transaction and of a commit that was made since its base.
+//!
+//! | rule | the transaction conflicts if the other commit |
+//! | --- | --- |
+//! | [`protocol`] | sets the protocol |
+//! | [`metadata`] | sets the metadata, except for changes that concern no writer |
+//! | [`applications`] | records progress of the same application |
+//! | [`domains`] | changes the same metadata domain |
+//! | [`appends`] | adds rows that the transaction should have read |
+//! | [`reads`] | removes a file that the transaction has read |
+//! | [`deletes`] | removes a file that the transaction removes |
+//!
+//! The rules are those of the JVM implementation, with two differences. Files are compared with what was read by
+//! their statistics too and not only by their partition values. Changes of the metadata that concern no writer are
+//! not conflicts.
+//!
+//! A blind append reads nothing and removes nothing, so it never conflicts with appends, deletes or compactions.
+
+mod appends;
+mod applications;
+mod deletes;
+mod domains;
+mod metadata;
+mod protocol;
+mod reads;
+
+use super::changes::Changes;
+use super::conflict::{Conflict, ConflictReason};
+use super::isolation::IsolationLevel;
+use super::read_set::ReadSet;
+use crate::error::Result;
+use crate::replay::{Commit, FileSet};
+use crate::snapshot::Snapshot;
+
+pub(super) use metadata::concerns_writers;
+
+/// A transaction, as far as conflicts depend on it.
+pub(super) struct Mine<'a> {
+    /// The version that was read.
+    pub(super) base: &'a Snapshot,
+    /// What was read of it.
+    pub(super) reads: &'a ReadSet,
+    /// What is changed.
+    pub(super) changes: &'a Changes,
+    /// The data files that are removed.
+    pub(super) removed: &'a FileSet,
+    /// How strictly added rows are compared with what was read.
+    pub(super) isolation: IsolationLevel,
+}
+
+/// Returns the conflict of `mine` with `winner`, if there is one.
+///
+/// # Errors
+/// `CorruptLog` for file actions that cannot be understood.
+pub(super) fn conflict(mine: &Mine<'_>, winner: &Commit) -> Result<Option<Conflict>> {
+    const RULES: [fn(&Mine<'_>, &Commit) -> Result<Option<ConflictReason>>; 7] = [
+        protocol::check,
+        metadata::check,
+        applications::check,
+        domains::check,
+        appends::check,
+        reads::check,
+        deletes::check,
+    ];
+    for rule in RULES {
+        if let Some(reason) = rule(mine, winner)? {
+            return Ok(Some(Conflict::new(winner.version, reason)));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,15 @@
+//! Files that the transaction has read and the other commit has removed, whether their rows were deleted or only
+//! moved: the transaction knows the rows by the file.
+
+use super::Mine;
+use crate::error::Result;
+use crate::replay::{Commit, path_of};
+use crate::transaction::conflict::ConflictReason;
+
+pub(super) fn check(mine: &Mine<'_>, winner: &Commit) -> Result<Option<ConflictReason>> {
+    let file = match mine.reads.whole_table {
+        true => path_of(&winner.removes, 0),
+        false => mine.reads.files.find(&winner.removes)?,
+    };
+    Ok(file.map(|file| ConflictReason::ConcurrentDeleteRead { file }))
+}

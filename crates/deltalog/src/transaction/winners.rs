@@ -1,0 +1,89 @@
+//! The commits that were made since a transaction's base.
+//!
+//! A put of `N + 1` would succeed in three cases in which the commit would be invisible or would mix two
+//! tables: the commits after the base were cleaned up behind a checkpoint; the table was dropped; the table
+//! was dropped and created again. So the log is examined before the first put:
+//!
+//! - One listing that starts at the base shows that the base's commit is still the same object, and which versions
+//!   follow. See [`Snapshot::refresh`].
+//! - These versions are read, several at once. If one of them was cleaned up, its changes are unknown.
+
+use crate::environment::Environment;
+use crate::error::{ErrorKind, Result};
+use crate::parallel;
+use crate::replay::Commit;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+use super::put::{located, read};
+
+/// The number of commits that are read at once. Their threads wait for the store, not for a core.
+const AT_ONCE: usize = 8;
+
+/// A step from a transaction's base to the newest version.
+pub(super) enum Step {
+    /// The commit of the next version.
+    Winner(Commit),
+    /// The commits from this version on were cleaned up, at least some of them.
+    CleanedUp(u64),
+    /// The table is no longer there.
+    Replaced,
+}
+
+/// Calls `visit` with each step from `base` to the newest version, in order, until it returns false. After a step that
+/// is no commit there is no other one.
+///
+/// # Errors
+/// `CorruptLog`; also errors of the store and those of `visit`.
+pub(super) fn visit(
+    base: &Snapshot,
+    with_statistics: bool,
+    environment: &Environment,
+    mut visit: impl FnMut(Step) -> Result<bool>,
+) -> Result<()> {
+    let newest = match base.newest_version() {
+        Ok(newest) => newest,
+        Err(error) if matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) => {
+            return visit(Step::Replaced).map(drop);
+        }
+        Err(error) => return Err(error),
+    };
+    let versions: Vec<u64> = (base.version() + 1..=newest).collect();
+    for some in versions.chunks(AT_ONCE) {
+        let read = |version: &u64| read_commit(base.storage(), *version, with_statistics, environment);
+        for (version, commit) in some.iter().zip(parallel::each(some, AT_ONCE, read)?) {
+            let Some(commit) = commit else { return visit(Step::CleanedUp(*version)).map(drop) };
+            if !visit(Step::Winner(commit))? {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Reads the commit of `version`; `None` if it does not exist.
+///
+/// # Errors
+/// `CorruptLog`; also errors of the store.
+fn read_commit(
+    storage: &Storage,
+    version: u64,
+    with_statistics: bool,
+    environment: &Environment,
+) -> Result<Option<Commit>> {
+    let Some(bytes) = read(storage, version, environment)? else { return Ok(None) };
+    parse(storage, version, &bytes, with_statistics).map(Some)
+}
+
+/// Parses the bytes of a commit.
+///
+/// # Errors
+/// `CorruptLog` with file and line.
+pub(super) fn parse(storage: &Storage, version: u64, bytes: &[u8], with_statistics: bool) -> Result<Commit> {
+    let parsed = if with_statistics {
+        Commit::parse(bytes, version, 0)
+    } else {
+        Commit::parse_without_stats(bytes, version)
+    };
+    parsed.map_err(|error| located(error, storage, version))
+}
