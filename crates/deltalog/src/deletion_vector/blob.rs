@@ -51,6 +51,17 @@ pub(super) fn decode(mut bytes: &[u8], cardinality: i64) -> Result<RoaringTreema
     }
 }
 
+/// Encodes a set of rows in the portable format.
+pub(super) fn encode(rows: &RoaringTreemap) -> Vec<u8> {
+    let mut rows = rows.clone();
+    rows.optimize();
+    let mut bytes = PORTABLE.to_le_bytes().to_vec();
+    bytes.reserve(rows.serialized_size());
+    // Writing to memory does not fail.
+    let _ = rows.serialize_into(&mut bytes);
+    bytes
+}
+
 fn portable(mut bytes: &[u8]) -> Result<Vec<(u32, RoaringBitmap)>> {
     let count = checked_count(u64::from_le_bytes(take(&mut bytes)?), bytes)?;
     let mut buckets: Vec<(u32, RoaringBitmap)> = Vec::new();

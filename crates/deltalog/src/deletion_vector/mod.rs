@@ -16,6 +16,7 @@
 mod blob;
 mod place;
 mod read;
+mod write;
 mod z85;
 
 use std::ops::{Range, RangeInclusive};
@@ -26,6 +27,7 @@ use crate::error::{Error, Result};
 
 pub use place::VectorPlace;
 pub use read::DeletionVectors;
+pub(crate) use write::{vector_file, write_vectors};
 
 /// The deleted rows of a data file.
 #[derive(Debug, Clone, Default, PartialEq)]

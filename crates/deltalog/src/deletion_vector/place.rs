@@ -3,7 +3,7 @@
 
 use uuid::Uuid;
 
-use super::z85;
+use super::{vector_file, z85};
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage, LogPath, PathResolver, path};
 use crate::storage::MISSING_FILE_HINT;
@@ -96,7 +96,7 @@ fn uuid_path(text: &str) -> Result<String> {
         .split_at_checked(text.len().checked_sub(UUID_CHARACTERS).ok_or_else(no_uuid)?)
         .ok_or_else(no_uuid)?;
     let uuid: [u8; 16] = z85::decode(uuid)?.try_into().map_err(|_| no_uuid())?;
-    let name = format!("deletion_vector_{}.bin", Uuid::from_bytes(uuid).hyphenated());
+    let name = vector_file(Uuid::from_bytes(uuid));
     // The prefix is plain text, and the path is decoded as a whole later.
     Ok(if prefix.is_empty() { name } else { format!("{}/{name}", path::encode(prefix)) })
 }

@@ -20,7 +20,7 @@ use crate::protocol::{DeletionVectorDescriptor, LogPath, PathResolver};
 use crate::storage::{FileReader, Storage};
 
 /// The supported version of the file format.
-const VERSION: u8 = 1;
+pub(super) const VERSION: u8 = 1;
 /// The number of files that are kept open. Consecutive data files often have their vectors in the same file.
 const OPEN_FILES: usize = 4;
 /// The length of the size before a vector, and of the checksum after it, in bytes.

@@ -92,7 +92,7 @@ fn inline_vectors_with_either_padding_are_read() {
     let bytes = vector_of(&rows.iter().chain([700]).collect());
     assert_eq!((bytes.len(), bytes.last_chunk()), (38, Some(&[188, 2])));
     let padded = [bytes.as_slice(), &[0, 0]].concat();
-    let whole = super::z85::testing::encode(&padded);
+    let whole = super::z85::encode(&padded);
     let start = whole.get(..whole.len() - 5).unwrap();
     for text in [whole.clone(), format!("{start}##6Uk")] {
         let descriptor = DeletionVectorDescriptor {

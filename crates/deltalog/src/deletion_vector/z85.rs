@@ -70,33 +70,29 @@ pub(super) fn decode(text: &str) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-#[cfg(test)]
-pub(super) mod testing {
-    use super::{ALPHABET, MISSING};
-
-    fn block(value: u32) -> [char; 5] {
-        [4, 3, 2, 1, 0].map(|power| char::from(ALPHABET[(value / 85u32.pow(power) % 85) as usize]))
+/// Encodes `bytes`, padding the last block as the crate `z85` does.
+pub(super) fn encode(bytes: &[u8]) -> String {
+    let (blocks, last) = bytes.as_chunks::<4>();
+    let mut text: String = blocks.iter().flat_map(|bytes| block(u32::from_be_bytes(*bytes))).collect();
+    if !last.is_empty() {
+        let missing = 4 - last.len();
+        let value = last.iter().fold(0, |value, byte| value << 8 | u32::from(*byte));
+        text.extend(std::iter::repeat_n(char::from(MISSING), missing));
+        text.extend(block(value).into_iter().skip(missing));
     }
+    text
+}
 
-    /// Encodes `bytes`, padding the last block as the crate `z85` does.
-    pub(in super::super) fn encode(bytes: &[u8]) -> String {
-        let (blocks, last) = bytes.as_chunks::<4>();
-        let mut text: String = blocks.iter().flat_map(|bytes| block(u32::from_be_bytes(*bytes))).collect();
-        if !last.is_empty() {
-            let missing = 4 - last.len();
-            let value = last.iter().fold(0, |value, byte| value << 8 | u32::from(*byte));
-            text.extend(std::iter::repeat_n(char::from(MISSING), missing));
-            text.extend(block(value).into_iter().skip(missing));
-        }
-        text
-    }
+/// Returns the five characters of a block.
+fn block(value: u32) -> [char; 5] {
+    let digit = |power: u32| value / 85u32.pow(power) % 85;
+    [4, 3, 2, 1, 0].map(|power| ALPHABET.get(digit(power) as usize).map_or('0', |byte| char::from(*byte)))
 }
 
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
-    use super::testing::encode;
     use super::*;
 
     /// The test case of the specification, <https://rfc.zeromq.org/spec/32/#test-case>.

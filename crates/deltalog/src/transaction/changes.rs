@@ -6,6 +6,7 @@
 
 use arrow::array::{Array, AsArray, RecordBatch};
 
+use super::row_deletes::RowDelete;
 use crate::error::{Error, Result};
 use crate::protocol::{
     Add, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, TableFeature, is_append_only,
@@ -27,6 +28,8 @@ pub(super) struct Changes {
     pub(super) removes: Vec<RecordBatch>,
     /// The `add` actions.
     pub(super) adds: Vec<RecordBatch>,
+    /// Rows that are deleted from files that remain.
+    pub(super) row_deletes: Vec<RowDelete>,
 }
 
 impl Changes {
@@ -38,7 +41,7 @@ impl Changes {
 
     /// Returns whether rows are added or removed, and not only moved.
     pub(super) fn changes_data(&self) -> bool {
-        self.adds.iter().chain(&self.removes).any(|batch| has_data_change(batch))
+        !self.row_deletes.is_empty() || self.adds.iter().chain(&self.removes).any(has_data_change)
     }
 
     /// Returns whether the transaction only adds rows.
@@ -46,6 +49,7 @@ impl Changes {
         self.protocol.is_none()
             && self.metadata.is_none()
             && self.removes.is_empty()
+            && self.row_deletes.is_empty()
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
     }
 
@@ -76,15 +80,26 @@ impl Changes {
         if let Some(domain) = repeated(self.domains.iter().map(|domain| &domain.domain)) {
             return refuse(format!("the transaction sets the metadata domain '{domain}' twice"));
         }
-        if is_append_only(metadata) && self.removes.iter().any(has_data_change) {
+        let removes_rows = !self.row_deletes.is_empty() || self.removes.iter().any(has_data_change);
+        if is_append_only(metadata) && removes_rows {
             return refuse(
                 "the table is append-only (delta.appendOnly), so its rows cannot be removed".to_owned(),
+            );
+        }
+        if !self.row_deletes.is_empty() && !metadata.is_enabled("delta.enableDeletionVectors") {
+            return refuse(
+                "rows can only be deleted by deletion vectors, which the table does not allow \
+                 (delta.enableDeletionVectors)"
+                    .to_owned(),
             );
         }
         let features = protocol.writer_features();
         for (is_used, feature) in [
             (!self.domains.is_empty(), TableFeature::DomainMetadata),
-            (self.adds.iter().any(has_vectors), TableFeature::DeletionVectors),
+            (
+                !self.row_deletes.is_empty() || self.adds.iter().any(has_vectors),
+                TableFeature::DeletionVectors,
+            ),
         ] {
             if is_used && !features.contains(&feature) {
                 return refuse(format!("the transaction needs the table feature '{feature}'"));

@@ -7,14 +7,18 @@ use bytes::Bytes;
 use object_store::PutPayload;
 
 use super::Transaction;
+use super::appended::appended;
 use super::conflict::{Conflict, ConflictReason};
 use super::head::Head;
 use super::isolation::IsolationLevel;
+use super::encode::Lines;
 use super::put::{Owner, Putter};
-use super::rules::{Mine, concerns_writers, conflict};
+use super::row_deletes::RowDeletes;
+use super::rules::{Mine, Winner, concerns_writers, conflict};
 use super::winners::{Step, parse, visit};
 use crate::checkpoint;
-use crate::error::{Error, Result};
+use crate::deletion_vector::DeletionVectors;
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
 use crate::protocol::{Action, Metadata, Protocol};
 use crate::replay::{Commit, FileSet};
@@ -53,7 +57,14 @@ pub struct Committed {
 }
 
 pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
-    match Attempts::new(&transaction)?.run()? {
+    let mut attempts = Attempts::new(&transaction)?;
+    let result = attempts.run();
+    let is_unknown = |error: &Error| error.kind() == ErrorKind::CommitStateUnknown;
+    if !result.as_ref().is_err_and(is_unknown) {
+        attempts.row_deletes.delete_unused(matches!(result, Ok(Ok(_))));
+    }
+    drop(attempts);
+    match result? {
         Ok(committed) => Ok(Outcome::Committed(committed)),
         Err(conflict) => Ok(Outcome::Conflict { conflict, transaction: Box::new(transaction) }),
     }
@@ -71,6 +82,7 @@ struct Attempts<'a> {
     metadata: &'a Metadata,
     isolation: IsolationLevel,
     removed: FileSet,
+    row_deletes: RowDeletes<'a>,
     head: Head,
     /// The lines that are the same in every attempt.
     fixed_lines: Vec<Bytes>,
@@ -80,7 +92,7 @@ struct Attempts<'a> {
 
 impl<'a> Attempts<'a> {
     fn new(transaction: &'a Transaction) -> Result<Self> {
-        let Transaction { storage, base, changes, resolver, .. } = transaction;
+        let Transaction { storage, base, changes, resolver, environment, .. } = transaction;
         let located = |error: Error| error.in_table(storage.url());
         let missing = || Error::invalid_argument("a new table needs a protocol and metadata");
         let protocol = changes.protocol.as_ref().or(base.as_ref().map(Snapshot::protocol));
@@ -93,6 +105,8 @@ impl<'a> Attempts<'a> {
             metadata,
             isolation: IsolationLevel::of(transaction.isolation, metadata, changes),
             removed: changes.removed_paths(resolver).map_err(located)?,
+            row_deletes: RowDeletes::new(&changes.row_deletes, storage, resolver, environment)
+                .map_err(located)?,
             head: Head::of(base.as_ref(), protocol, metadata).map_err(located)?,
             fixed_lines: Vec::new(),
             add_lines: None,
@@ -144,7 +158,7 @@ impl<'a> Attempts<'a> {
             return Ok(exists.then(|| Conflict::new(0, ConflictReason::TableCreated)));
         };
         let mut found = None;
-        let with_statistics = self.transaction.reads.needs_statistics();
+        let with_statistics = self.transaction.needs_statistics();
         visit(base, with_statistics, &self.transaction.environment, |step| {
             found = match step {
                 Step::Winner(winner) => self.note(&winner)?,
@@ -161,7 +175,7 @@ impl<'a> Attempts<'a> {
         if self.transaction.base.is_none() {
             return Ok(Some(Conflict::new(version, ConflictReason::TableCreated)));
         }
-        let with_statistics = self.transaction.reads.needs_statistics();
+        let with_statistics = self.transaction.needs_statistics();
         let winner = parse(&self.transaction.storage, version, bytes, with_statistics)?;
         self.note(&winner)
     }
@@ -172,9 +186,18 @@ impl<'a> Attempts<'a> {
         let (removed, isolation) = (&self.removed, self.isolation);
         if let Some(base) = base {
             let mine = Mine { base, reads, changes, removed, isolation };
-            if let Some(conflict) = conflict(&mine, winner).map_err(located)? {
+            let vectors = DeletionVectors::new(storage.clone(), base.resolver().clone());
+            let appended = match reads.predicates.is_empty() {
+                true => winner.adds.clone(),
+                false => appended(winner, base.resolver(), &vectors).map_err(located)?,
+            };
+            let winner = Winner { commit: winner, appended: &appended };
+            if let Some(conflict) = conflict(&mine, &winner).map_err(located)? {
                 return Ok(Some(conflict));
             }
+        }
+        if let Some(reason) = self.row_deletes.note(winner).map_err(located)? {
+            return Ok(Some(Conflict::new(winner.version, reason)));
         }
         self.head.advance(winner).map_err(located)?;
         Ok(None)
@@ -216,6 +239,9 @@ impl<'a> Attempts<'a> {
         let line = |action: Action| Ok::<_, Error>(Bytes::from(action.to_json_line()? + "\n"));
         let mut chunks = vec![line(Action::CommitInfo(info))?];
         chunks.extend(self.fixed_lines.iter().cloned());
+        let mut lines = Lines::default();
+        self.row_deletes.prepare()?.iter().try_for_each(|action| lines.push(action))?;
+        chunks.extend(lines.finish());
         match self.head.next_row_ids()? {
             Some(mut row_ids) => {
                 chunks.extend(changes.add_lines(Some(&mut row_ids))?);

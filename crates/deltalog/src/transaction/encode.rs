@@ -55,12 +55,8 @@ impl Changes {
         for domain in &self.domains {
             lines.push(&Action::DomainMetadata(domain.clone()))?;
         }
-        for batch in &self.removes {
-            let columns = with_columns(batch, remove_fields())?;
-            let rows = Rows::new(&columns)?;
-            for row in 0..columns.num_rows() {
-                lines.push(&Action::Remove(rows.remove(row)?))?;
-            }
+        for remove in self.removes.iter().map(removes_of) {
+            remove?.into_iter().try_for_each(|remove| lines.push(&Action::Remove(remove)))?;
         }
         Ok(lines.finish())
     }
@@ -69,10 +65,7 @@ impl Changes {
     pub(super) fn add_lines(&self, mut row_ids: Option<&mut RowIds>) -> Result<Vec<Bytes>> {
         let mut lines = Lines::default();
         for batch in &self.adds {
-            let columns = with_columns(batch, FileColumn::ALL.map(FileColumn::field).to_vec())?;
-            let rows = Rows::new(&columns)?;
-            for row in 0..columns.num_rows() {
-                let mut add = rows.add(row)?;
+            for mut add in adds_of(batch)? {
                 if let Some(row_ids) = &mut row_ids {
                     row_ids.assign(&mut add)?;
                 }
@@ -81,6 +74,20 @@ impl Changes {
         }
         Ok(lines.finish())
     }
+}
+
+/// Returns the rows of a batch of `add` actions as structs.
+pub(super) fn adds_of(batch: &RecordBatch) -> Result<Vec<Add>> {
+    let columns = with_columns(batch, FileColumn::ALL.map(FileColumn::field).to_vec())?;
+    let rows = Rows::new(&columns)?;
+    (0..columns.num_rows()).map(|row| rows.add(row)).collect()
+}
+
+/// Returns the rows of a batch of `remove` actions as structs.
+pub(super) fn removes_of(batch: &RecordBatch) -> Result<Vec<Remove>> {
+    let columns = with_columns(batch, remove_fields())?;
+    let rows = Rows::new(&columns)?;
+    (0..columns.num_rows()).map(|row| rows.remove(row)).collect()
 }
 
 /// The rows of a batch of file actions as structs.

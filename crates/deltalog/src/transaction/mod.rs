@@ -27,6 +27,7 @@
 //! - A blind append never conflicts with appends, deletes or compactions. It is retried at the next version until it
 //!   succeeds.
 
+mod appended;
 mod changes;
 mod commit;
 mod conflict;
@@ -39,6 +40,7 @@ mod operation;
 mod overwrite;
 mod put;
 mod read_set;
+mod row_deletes;
 mod row_ids;
 mod rules;
 mod winners;
@@ -54,7 +56,9 @@ pub use read_set::ReadSet;
 use arrow::array::RecordBatch;
 
 use self::changes::Changes;
+use self::row_deletes::RowDelete;
 use self::row_ids::RowIds;
+use crate::deletion_vector::DeletionVector;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
@@ -211,6 +215,20 @@ impl Transaction {
         self.changes.removes.push(batch);
     }
 
+    /// Deletes rows of a data file that remains in the table. `file` is the logical file in the base, with its statistics
+    /// and its deletion vector; `rows` are positions in the data file. Rows that are deleted already are ignored.
+    ///
+    /// The transaction depends on these rows, not on the others of the file: a commit that deletes other rows of it is no
+    /// conflict, and its deletion vector is merged.
+    pub fn delete_rows(&mut self, file: Add, rows: DeletionVector) {
+        self.changes.row_deletes.push(RowDelete { file, rows });
+    }
+
+    /// Returns whether the statistics of files that others add matter.
+    fn needs_statistics(&self) -> bool {
+        self.reads.needs_statistics() || !self.changes.row_deletes.is_empty()
+    }
+
     /// Records the progress of an application, which shows it later whether this commit succeeded. Protocol:
     /// "Transaction Identifiers".
     pub fn record_progress(&mut self, app_id: impl Into<String>, version: i64) {
@@ -280,7 +298,8 @@ impl Transaction {
             .with_hint("write the data again"));
         }
         let is_creation = self.base.is_none();
-        let has_read = !is_creation && !self.replaces_all && !self.reads.is_nothing();
+        let has_read = !is_creation && !self.replaces_all && !self.reads.is_nothing()
+            || !changes.row_deletes.is_empty();
         if has_read || (!is_creation && (changes.protocol.is_some() || changes.metadata.is_some())) {
             return Err(Error::invalid_argument("the transaction depends on rows of the version that it has read")
                 .in_table(url)

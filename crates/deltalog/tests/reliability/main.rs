@@ -27,6 +27,7 @@ mod log_files;
 mod many_writers;
 mod pending_writes;
 mod prepared;
+mod row_deletes;
 mod staged;
 mod threads;
 mod times;

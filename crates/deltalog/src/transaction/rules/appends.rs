@@ -11,32 +11,32 @@
 
 use arrow::array::RecordBatch;
 
-use super::Mine;
+use super::{Mine, Winner};
 use crate::error::Result;
 use crate::predicate::Predicate;
-use crate::replay::{Commit, FileColumn, apply, with_columns};
+use crate::replay::{FileColumn, apply, with_columns};
 use crate::scan::file_filters;
 use crate::transaction::changes::path_of_data_change;
 use crate::transaction::conflict::ConflictReason;
 use crate::transaction::isolation::IsolationLevel;
 
-pub(super) fn check(mine: &Mine<'_>, winner: &Commit) -> Result<Option<ConflictReason>> {
-    let is_blind = winner.commit_info.as_ref().and_then(|info| info.is_blind_append) == Some(true)
-        && winner.removes.num_rows() == 0;
+pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let is_blind = winner.commit.commit_info.as_ref().and_then(|info| info.is_blind_append) == Some(true)
+        && winner.commit.removes.num_rows() == 0;
     let counts = match mine.isolation {
         IsolationLevel::Serializable => true,
         IsolationLevel::WriteSerializable => !is_blind,
         IsolationLevel::SnapshotIsolation => false,
     };
-    if !counts || winner.adds.num_rows() == 0 {
+    if !counts || winner.appended.num_rows() == 0 {
         return Ok(None);
     }
     if mine.reads.whole_table {
-        let file = path_of_data_change(&winner.adds);
+        let file = path_of_data_change(winner.appended);
         return Ok(file.map(|file| ConflictReason::ConcurrentAppend { file, predicate: None }));
     }
     for predicate in &mine.reads.predicates {
-        if let Some(file) = matching(mine, predicate, &winner.adds)? {
+        if let Some(file) = matching(mine, predicate, winner.appended)? {
             let predicate = Some(predicate.to_string());
             return Ok(Some(ConflictReason::ConcurrentAppend { file, predicate }));
         }

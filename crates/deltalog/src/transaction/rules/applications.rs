@@ -1,13 +1,12 @@
 //! Progress of applications. Protocol: "Transaction Identifiers".
 
-use super::Mine;
+use super::{Mine, Winner};
 use crate::error::Result;
-use crate::replay::Commit;
 use crate::transaction::conflict::ConflictReason;
 
 /// Two commits of one application: the second one may be a repetition of the first.
-pub(super) fn check(mine: &Mine<'_>, winner: &Commit) -> Result<Option<ConflictReason>> {
-    let is_winners = |app: &&String| winner.transactions.iter().any(|other| other.app_id == **app);
+pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let is_winners = |app: &&String| winner.commit.transactions.iter().any(|other| other.app_id == **app);
     let mut apps = mine.changes.transactions.iter().map(|progress| &progress.app_id);
     Ok(apps.find(is_winners).map(|app| ConflictReason::AppTransaction(app.clone())))
 }

@@ -4,13 +4,12 @@
 //! The domain of row tracking is no exception, but no transaction holds it: each attempt writes it anew, on top of the
 //! winner's.
 
-use super::Mine;
+use super::{Mine, Winner};
 use crate::error::Result;
-use crate::replay::Commit;
 use crate::transaction::conflict::ConflictReason;
 
-pub(super) fn check(mine: &Mine<'_>, winner: &Commit) -> Result<Option<ConflictReason>> {
-    let is_winners = |name: &&String| winner.domains.iter().any(|other| other.domain == **name);
+pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let is_winners = |name: &&String| winner.commit.domains.iter().any(|other| other.domain == **name);
     let mut names = mine.changes.domains.iter().map(|domain| &domain.domain);
     Ok(names.find(is_winners).map(|name| ConflictReason::DomainChanged(name.clone())))
 }

@@ -9,10 +9,9 @@
 //!
 //! A transaction that sets the metadata itself conflicts with every other change.
 
-use super::Mine;
+use super::{Mine, Winner};
 use crate::error::Result;
 use crate::protocol::{DataType, Metadata, StructField, StructType};
-use crate::replay::Commit;
 use crate::transaction::conflict::ConflictReason;
 
 /// The properties of the protocol that concern no writer of rows.
@@ -41,8 +40,8 @@ const OF_ANY_COLUMN: [&str; 3] = [COMMENT, "delta.columnMapping.id", "delta.colu
 
 const COMMENT: &str = "comment";
 
-pub(super) fn check(mine: &Mine<'_>, winner: &Commit) -> Result<Option<ConflictReason>> {
-    let Some(new) = &winner.metadata else { return Ok(None) };
+pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let Some(new) = &winner.commit.metadata else { return Ok(None) };
     let is_conflict = mine.changes.metadata.is_some() || concerns_writers(mine.base.metadata(), new)?;
     Ok(is_conflict.then_some(ConflictReason::MetadataChanged))
 }

@@ -24,6 +24,8 @@ mod metadata;
 mod protocol;
 mod reads;
 
+use arrow::array::RecordBatch;
+
 use super::changes::Changes;
 use super::conflict::{Conflict, ConflictReason};
 use super::isolation::IsolationLevel;
@@ -48,12 +50,19 @@ pub(super) struct Mine<'a> {
     pub(super) isolation: IsolationLevel,
 }
 
+/// A commit that was made since the base.
+pub(super) struct Winner<'a> {
+    pub(super) commit: &'a Commit,
+    /// Its `add` actions, without those that only take rows away from a file.
+    pub(super) appended: &'a RecordBatch,
+}
+
 /// Returns the conflict of `mine` with `winner`, if there is one.
 ///
 /// # Errors
 /// `CorruptLog` for file actions that cannot be understood.
-pub(super) fn conflict(mine: &Mine<'_>, winner: &Commit) -> Result<Option<Conflict>> {
-    const RULES: [fn(&Mine<'_>, &Commit) -> Result<Option<ConflictReason>>; 7] = [
+pub(super) fn conflict(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Conflict>> {
+    const RULES: [fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>; 7] = [
         protocol::check,
         metadata::check,
         applications::check,
@@ -64,7 +73,7 @@ pub(super) fn conflict(mine: &Mine<'_>, winner: &Commit) -> Result<Option<Confli
     ];
     for rule in RULES {
         if let Some(reason) = rule(mine, winner)? {
-            return Ok(Some(Conflict::new(winner.version, reason)));
+            return Ok(Some(Conflict::new(winner.commit.version, reason)));
         }
     }
     Ok(None)

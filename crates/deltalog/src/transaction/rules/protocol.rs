@@ -1,14 +1,13 @@
 //! Changes of the protocol. Protocol: "Protocol Evolution".
 
-use super::Mine;
+use super::{Mine, Winner};
 use crate::error::Result;
-use crate::replay::Commit;
 use crate::transaction::conflict::ConflictReason;
 
 /// A protocol that says something else than the one that was read may ask for something that the transaction did not
 /// do.
-pub(super) fn check(mine: &Mine<'_>, winner: &Commit) -> Result<Option<ConflictReason>> {
-    let has_changed = winner.protocol.as_ref().is_some_and(|protocol| {
+pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
+    let has_changed = winner.commit.protocol.as_ref().is_some_and(|protocol| {
         protocol != mine.base.protocol() || mine.changes.protocol.is_some()
     });
     Ok(has_changed.then_some(ConflictReason::ProtocolChanged))

@@ -1,15 +1,15 @@
 //! Files that the transaction has read and the other commit has removed, whether their rows were deleted or only
 //! moved: the transaction knows the rows by the file.
 
-use super::Mine;
+use super::{Mine, Winner};
 use crate::error::Result;
-use crate::replay::{Commit, path_of};
+use crate::replay::path_of;
 use crate::transaction::conflict::ConflictReason;
 
-pub(super) fn check(mine: &Mine<'_>, winner: &Commit) -> Result<Option<ConflictReason>> {
+pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let file = match mine.reads.whole_table {
-        true => path_of(&winner.removes, 0),
-        false => mine.reads.files.find(&winner.removes)?,
+        true => path_of(&winner.commit.removes, 0),
+        false => mine.reads.files.find(&winner.commit.removes)?,
     };
     Ok(file.map(|file| ConflictReason::ConcurrentDeleteRead { file }))
 }

@@ -149,7 +149,7 @@ fn conflicts(kind: &str, level: IsolationLevel) -> Vec<(&'static str, &'static s
     };
     winners()
         .into_iter()
-        .filter_map(|(name, winner)| Some((name, conflict(&mine, &winner).unwrap()?.reason.name())))
+        .filter_map(|(name, winner)| Some((name, conflict(&mine, &Winner { commit: &winner, appended: &winner.adds }).unwrap()?.reason.name())))
         .collect()
 }
 
@@ -228,7 +228,7 @@ fn two_commits_do_not_remove_the_same_file() {
         removed: &removed,
         isolation: IsolationLevel::Serializable,
     };
-    let reason = |winner: &Commit| conflict(&mine, winner).unwrap().map(|conflict| conflict.reason);
+    let reason = |winner: &Commit| conflict(&mine, &Winner { commit: winner, appended: &winner.adds }).unwrap().map(|conflict| conflict.reason);
     let expected = ConflictReason::ConcurrentDeleteDelete { file: "a.parquet".to_owned() };
     assert_eq!(reason(&commit(&[remove("a.parquet")])), Some(expected));
     assert_eq!(reason(&commit(&[remove("b.parquet")])), None);
@@ -246,7 +246,7 @@ fn a_protocol_that_says_the_same_is_no_change() {
         removed: &removed,
         isolation: IsolationLevel::WriteSerializable,
     };
-    let reason = |winner: &Commit| conflict(&mine, winner).unwrap().map(|conflict| conflict.reason.name());
+    let reason = |winner: &Commit| conflict(&mine, &Winner { commit: winner, appended: &winner.adds }).unwrap().map(|conflict| conflict.reason.name());
     let same = json!({"protocol": serde_json::to_value(base.protocol()).unwrap()});
     assert_eq!(reason(&commit(&[same])), None);
     let other = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});

@@ -1,0 +1,59 @@
+//! Writing vectors to a file. (PROTOCOL, "Deletion Vector File Storage Format"; see [`super::read`] for the format.)
+
+use std::io::Write;
+
+use flate2::Crc;
+use uuid::Uuid;
+
+use super::read::VERSION;
+use super::{DeletionVector, blob, z85};
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage};
+use crate::storage::Storage;
+
+/// Returns the path of the file of vectors with the id `id`.
+pub(crate) fn vector_file(id: Uuid) -> String {
+    format!("deletion_vector_{}.bin", id.hyphenated())
+}
+
+/// Writes `vectors` to the new file [`vector_file`], and returns a descriptor for each of them. The file is durable.
+///
+/// # Errors
+/// `InvalidArgument` if the vectors need more than 2 GiB; also errors of the store.
+pub(crate) fn write_vectors(
+    storage: &Storage,
+    id: Uuid,
+    vectors: &[DeletionVector],
+) -> Result<Vec<DeletionVectorDescriptor>> {
+    let path = vector_file(id);
+    let mut bytes = vec![VERSION];
+    let mut descriptors = Vec::with_capacity(vectors.len());
+    for vector in vectors {
+        let blob = blob::encode(vector.bitmap());
+        let too_large = || Error::invalid_argument("the deletion vectors of one commit need more than 2 GiB");
+        let offset = i32::try_from(bytes.len()).map_err(|_| too_large())?;
+        let size = i32::try_from(blob.len()).map_err(|_| too_large())?;
+        let mut crc = Crc::new();
+        crc.update(&blob);
+        bytes.extend(size.to_be_bytes());
+        bytes.extend(&blob);
+        bytes.extend(crc.sum().to_be_bytes());
+        descriptors.push(DeletionVectorDescriptor {
+            storage_type: DeletionVectorStorage::UuidRelativePath,
+            path_or_inline_dv: z85::encode(id.as_bytes()),
+            offset: Some(offset),
+            size_in_bytes: size,
+            cardinality: i64::try_from(vector.cardinality()).map_err(|_| too_large())?,
+        });
+    }
+    let mut file = storage.create_file(&path)?;
+    let failed = |error: std::io::Error| {
+        Error::new(ErrorKind::Unavailable, "the deletion vectors could not be written")
+            .at_path(&path)
+            .in_table(storage.url())
+            .with_source(error)
+    };
+    file.write_all(&bytes).map_err(failed)?;
+    file.finish()?;
+    Ok(descriptors)
+}

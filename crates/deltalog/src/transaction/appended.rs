@@ -1,0 +1,58 @@
+//! The files with new rows among those that a commit adds.
+//!
+//! A commit that deletes rows by a deletion vector adds the data file again. The file then has no row that it did not
+//! have before, so that a transaction that has read a predicate need not see it again.
+
+use std::collections::HashMap;
+
+use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::filter_record_batch;
+
+use super::encode::{adds_of, removes_of};
+use crate::deletion_vector::DeletionVectors;
+use crate::error::{Error, Result};
+use crate::protocol::{DeletionVectorDescriptor, PathResolver};
+use crate::replay::Commit;
+
+/// Returns the `add` actions of `commit`, without those that only take rows away from a file that was there.
+///
+/// # Errors
+/// `CorruptLog` for a path that the table must not refer to; also the errors of [`DeletionVectors::read`].
+pub(super) fn appended(
+    commit: &Commit,
+    resolver: &PathResolver,
+    vectors: &DeletionVectors,
+) -> Result<RecordBatch> {
+    if commit.adds.num_rows() == 0 || commit.removes.num_rows() == 0 {
+        return Ok(commit.adds.clone());
+    }
+    let mut removed = HashMap::new();
+    for remove in removes_of(&commit.removes)? {
+        removed.insert(resolver.parse(&remove.path)?, remove.deletion_vector);
+    }
+    let mut has_new_rows = Vec::with_capacity(commit.adds.num_rows());
+    for add in adds_of(&commit.adds)? {
+        has_new_rows.push(match removed.get(&resolver.parse(&add.path)?) {
+            None => true,
+            Some(old) => !only_grows(old.as_ref(), add.deletion_vector.as_ref(), vectors)?,
+        });
+    }
+    filter_record_batch(&commit.adds, &BooleanArray::from(has_new_rows))
+        .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+}
+
+/// Returns whether the vector `new` has all rows of `old`.
+fn only_grows(
+    old: Option<&DeletionVectorDescriptor>,
+    new: Option<&DeletionVectorDescriptor>,
+    vectors: &DeletionVectors,
+) -> Result<bool> {
+    match (old, new) {
+        (None, _) => Ok(true),
+        (Some(_), None) => Ok(false),
+        (Some(old), Some(new)) => {
+            let (old, new) = (vectors.read(old, None)?, vectors.read(new, None)?);
+            Ok(old.bitmap().is_subset(new.bitmap()))
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Rows that a transaction deletes from data files, by deletion vectors. Protocol: "Deletion Vectors".
+//!
+//! Two transactions that delete different rows of one file do not conflict: the second one merges its rows into the
+//! vector of the first. So the vectors are part of an attempt, not of the transaction:
+//!
+//! ```text
+//!   rows to delete ──┐
+//!   vector in base ──┼─ note(winner): its vector instead ──► prepare: the union, in a new file ──► remove, add
+//!                    └─ a row is in both: conflict
+//! ```
+//!
+//! - A file that loses all its rows is removed.
+//! - A winner that removes the file, or brings rows back, is a conflict.
+//! - Vectors that were written and not committed are deleted.
+
+use std::collections::{BTreeMap, HashMap};
+
+use roaring::RoaringTreemap;
+use serde_json::value::RawValue;
+
+use super::conflict::ConflictReason;
+use super::encode::adds_of;
+use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Action, Add, LogPath, PathResolver, Remove};
+use crate::replay::Commit;
+use crate::stats::num_records;
+use crate::storage::Storage;
+
+/// Rows to delete from one data file.
+#[derive(Debug)]
+pub(super) struct RowDelete {
+    /// The logical file in the version that was read.
+    pub(super) file: Add,
+    /// The rows, by their positions in the data file.
+    pub(super) rows: DeletionVector,
+}
+
+/// The row deletes of the attempts of one transaction.
+#[derive(Debug)]
+pub(super) struct RowDeletes<'a> {
+    storage: &'a Storage,
+    resolver: &'a PathResolver,
+    environment: &'a Environment,
+    files: Vec<File<'a>>,
+    /// The indexes of `files` by their resolved paths.
+    by_path: HashMap<LogPath, usize>,
+    /// The files of vectors that were written and not committed.
+    written: Vec<String>,
+}
+
+/// A data file, as the newest version that was noted has it.
+#[derive(Debug)]
+struct File<'a> {
+    add: Add,
+    /// The number of rows of the data file, deleted ones included.
+    num_records: u64,
+    /// The rows that are deleted already.
+    deleted: RoaringTreemap,
+    /// The rows that the transaction deletes.
+    rows: &'a RoaringTreemap,
+    /// The actions of the last attempt, if they are still right.
+    actions: Option<Vec<Action>>,
+    /// The file that the vector of these actions is in.
+    vector_file: Option<String>,
+}
+
+impl<'a> RowDeletes<'a> {
+    /// Reads the vectors that the files have in the version that was read.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a file that is named twice, or whose number of rows is not known, or that does not have one
+    /// of the rows; also the errors of [`DeletionVectors::read`].
+    pub(super) fn new(
+        deletes: &'a [RowDelete],
+        storage: &'a Storage,
+        resolver: &'a PathResolver,
+        environment: &'a Environment,
+    ) -> Result<Self> {
+        let mut this = Self {
+            storage,
+            resolver,
+            environment,
+            files: Vec::with_capacity(deletes.len()),
+            by_path: HashMap::new(),
+            written: Vec::new(),
+        };
+        for RowDelete { file, rows } in deletes {
+            let located = |error: Error| error.at_path(&file.path);
+            let refused = |message: &str| located(Error::invalid_argument(message));
+            // Protocol: "that logical file must have correct `numRecords` information".
+            let num_records = file.stats.as_deref().and_then(num_records).ok_or_else(|| {
+                refused("rows of a file can only be deleted if its statistics have the number of rows")
+            })?;
+            rows.ensure_within(num_records).map_err(located)?;
+            let deleted = this.vector(file, num_records).map_err(located)?;
+            if this.by_path.insert(resolver.parse(&file.path)?, this.files.len()).is_some() {
+                return Err(refused("the transaction deletes rows of the same file twice"));
+            }
+            this.files.push(File {
+                add: file.clone(),
+                num_records,
+                deleted,
+                rows: rows.bitmap(),
+                actions: None,
+                vector_file: None,
+            });
+        }
+        Ok(this)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+
+    fn vector(&self, file: &Add, num_records: u64) -> Result<RoaringTreemap> {
+        let vectors = DeletionVectors::new(self.storage.clone(), self.resolver.clone());
+        match &file.deletion_vector {
+            None => Ok(RoaringTreemap::new()),
+            Some(descriptor) => Ok(vectors.read(descriptor, Some(num_records))?.bitmap().clone()),
+        }
+    }
+
+    /// Takes note of the vectors of another commit. Returns the reason if it conflicts.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a path that the table must not refer to; also the errors of [`DeletionVectors::read`].
+    pub(super) fn note(&mut self, winner: &Commit) -> Result<Option<ConflictReason>> {
+        if self.is_empty() || winner.removes.num_rows() == 0 {
+            return Ok(None);
+        }
+        let mut replaced: HashMap<usize, Option<Add>> = HashMap::new();
+        for path in paths(&winner.removes) {
+            if let Some(index) = self.by_path.get(&self.resolver.parse(path)?) {
+                replaced.insert(*index, None);
+            }
+        }
+        if replaced.is_empty() {
+            return Ok(None);
+        }
+        for add in adds_of(&winner.adds)? {
+            if let Some(index) = self.by_path.get(&self.resolver.parse(&add.path)?) {
+                replaced.insert(*index, Some(add));
+            }
+        }
+        for (index, add) in replaced {
+            let Some(file) = self.files.get(index) else { continue };
+            let path = file.add.path.clone();
+            let Some(add) = add else {
+                return Ok(Some(ConflictReason::ConcurrentDeleteRead { file: path }));
+            };
+            let deleted = self.vector(&add, file.num_records).map_err(|error| error.at_path(&path))?;
+            // A row that is no longer deleted, or that both delete.
+            if !file.deleted.is_subset(&deleted) || !(&deleted - &file.deleted).is_disjoint(file.rows) {
+                return Ok(Some(ConflictReason::ConcurrentDeleteDelete { file: path }));
+            }
+            if let Some(file) = self.files.get_mut(index) {
+                (file.add, file.deleted, file.actions) = (add, deleted, None);
+                file.vector_file = None;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the actions that delete the rows, on top of what was noted. Vectors that changed since the last attempt
+    /// are written.
+    ///
+    /// # Errors
+    /// Errors of the store; `InvalidArgument` for statistics that are no JSON object.
+    pub(super) fn prepare(&mut self) -> Result<Vec<Action>> {
+        let now_ms = self.environment.now_ms();
+        let union = |file: &File<'_>| DeletionVector::from(&file.deleted | file.rows);
+        let is_pending = |file: &File<'_>| file.actions.is_none();
+        let is_emptied = |vector: &DeletionVector, file: &File<'_>| vector.cardinality() >= file.num_records;
+        let pending: Vec<DeletionVector> = self.files.iter().filter(|file| is_pending(file)).map(union).collect();
+        let partial: Vec<DeletionVector> = self
+            .files
+            .iter()
+            .filter(|file| is_pending(file))
+            .zip(&pending)
+            .filter(|(file, vector)| !is_emptied(vector, file))
+            .map(|(_, vector)| vector.clone())
+            .collect();
+        let (path, descriptors) = match partial.is_empty() {
+            true => (None, Vec::new()),
+            false => {
+                let id = self.environment.uuid();
+                self.written.push(vector_file(id));
+                (Some(vector_file(id)), write_vectors(self.storage, id, &partial)?)
+            }
+        };
+        let mut descriptors = descriptors.into_iter();
+        for (file, vector) in self.files.iter_mut().filter(|file| is_pending(file)).zip(&pending) {
+            let mut actions = vec![Action::Remove(file.remove(now_ms))];
+            if !is_emptied(vector, file) {
+                let mut add = file.add.clone();
+                add.deletion_vector = descriptors.next();
+                add.stats = add.stats.as_deref().map(with_wide_bounds).transpose()?;
+                add.data_change = true;
+                actions.push(Action::Add(add));
+                file.vector_file = path.clone();
+            }
+            file.actions = Some(actions);
+        }
+        Ok(self.files.iter().filter_map(|file| file.actions.clone()).flatten().collect())
+    }
+
+    /// Deletes the files of vectors that were written: after a commit those of earlier attempts, else all. The fate of the
+    /// transaction must be known.
+    pub(super) fn delete_unused(&mut self, is_committed: bool) {
+        let is_used = |path: &String| {
+            is_committed && self.files.iter().any(|file| file.vector_file.as_ref() == Some(path))
+        };
+        for path in self.written.iter().filter(|path| !is_used(path)) {
+            if let Err(error) = self.storage.delete(path) {
+                tracing::warn!(table = self.storage.url(), file = path, %error, "an unused file of deletion vectors remains");
+            }
+        }
+    }
+}
+
+impl File<'_> {
+    fn remove(&self, now_ms: i64) -> Remove {
+        Remove {
+            path: self.add.path.clone(),
+            deletion_timestamp: Some(now_ms),
+            data_change: true,
+            extended_file_metadata: Some(true),
+            partition_values: Some(self.add.partition_values.clone()),
+            size: Some(self.add.size),
+            stats: self.add.stats.clone(),
+            tags: self.add.tags.clone(),
+            deletion_vector: self.add.deletion_vector.clone(),
+            base_row_id: self.add.base_row_id,
+            default_row_commit_version: self.add.default_row_commit_version,
+        }
+    }
+}
+
+/// Returns statistics as JSON with `tightBounds: false`: the deleted rows may have had the least or greatest value.
+/// Protocol: "Per-file Statistics".
+fn with_wide_bounds(stats: &str) -> Result<String> {
+    let invalid = |error: serde_json::Error| {
+        Error::new(ErrorKind::InvalidArgument, "the statistics of a file are not a JSON object").with_source(error)
+    };
+    // The values are kept as they are written, because numbers must not lose digits.
+    let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(stats).map_err(invalid)?;
+    fields.insert("tightBounds".to_owned(), serde_json::from_str("false").map_err(invalid)?);
+    serde_json::to_string(&fields).map_err(invalid)
+}
+
+fn paths(batch: &arrow::array::RecordBatch) -> impl Iterator<Item = &str> {
+    use arrow::array::AsArray;
+    let paths = batch.column_by_name("path").and_then(|column| column.as_string_opt::<i32>());
+    paths.into_iter().flat_map(|paths| paths.iter().flatten())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statistics_keep_their_digits() {
+        let text = r#"{"numRecords":3,"maxValues":{"d":123456789012345678.90},"tightBounds":true}"#;
+        let expected = r#"{"maxValues":{"d":123456789012345678.90},"numRecords":3,"tightBounds":false}"#;
+        assert_eq!(with_wide_bounds(text).unwrap(), expected);
+        assert!(with_wide_bounds("[]").is_err());
+    }
+}

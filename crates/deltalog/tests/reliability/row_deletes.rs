@@ -1,0 +1,184 @@
+//! Rows that are deleted by deletion vectors, by several transactions at once. Protocol: "Deletion Vectors".
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{AsArray, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use deltalog::engine::deletion_vector::DeletionVector;
+use deltalog::engine::protocol::{Action, Add};
+use deltalog::engine::transaction::{ConflictReason, Operation, Outcome, SaveMode, Transaction};
+use deltalog::{
+    Environment, ErrorKind, ParseMode, PendingWrite, Snapshot, Storage, TableScan, WriteRequest, parse_predicate,
+};
+use proptest::prelude::*;
+
+use crate::common::{append, overwrite, schema};
+
+const ROWS: i64 = 10;
+
+/// Creates a table with one file, whose ids are its row numbers.
+fn table() -> (tempfile::TempDir, Storage) {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    let mut request = WriteRequest::new(schema(), SaveMode::Append);
+    request.configuration = [("delta.enableDeletionVectors".to_owned(), "true".to_owned())].into();
+    let write = PendingWrite::begin(&storage, request, &environment()).unwrap().unwrap();
+    let ids = Arc::new(Int64Array::from_iter_values(0..ROWS));
+    let mut writer = write.writer().unwrap();
+    writer.write(&RecordBatch::try_new(Arc::clone(write.arrow_schema()), vec![ids]).unwrap()).unwrap();
+    write.commit(writer.finish().unwrap(), Operation::new("WRITE")).unwrap();
+    (directory, storage)
+}
+
+fn environment() -> Environment {
+    Environment::system().with_sleep(|_| {})
+}
+
+fn newest(storage: &Storage) -> Snapshot {
+    Snapshot::open(storage, None).unwrap()
+}
+
+/// Returns the last `add` action of the data file up to the version of `base`.
+fn file(base: &Snapshot) -> Add {
+    let find = |version: u64| {
+        let text = base.storage().read(&format!("_delta_log/{version:020}.json")).unwrap();
+        let actions = text.split(|byte| *byte == b'\n').filter_map(|line| Action::parse_line(line).ok()?);
+        actions.filter_map(|action| if let Action::Add(add) = action { Some(add) } else { None }).last()
+    };
+    (0..=base.version()).rev().find_map(find).unwrap()
+}
+
+fn delete(base: &Snapshot, rows: &[u64]) -> Transaction {
+    let mut transaction = Transaction::new(base, Operation::new("DELETE"), &environment()).unwrap();
+    transaction.delete_rows(file(base), rows.iter().copied().collect::<DeletionVector>());
+    transaction
+}
+
+fn ids(snapshot: &Snapshot) -> BTreeSet<i64> {
+    let mut ids = BTreeSet::new();
+    for batch in TableScan::new(snapshot).read().unwrap() {
+        ids.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values().iter().copied());
+    }
+    ids
+}
+
+/// Returns the number of files of deletion vectors in the table's directory.
+fn vector_files(directory: &tempfile::TempDir) -> usize {
+    let names = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.to_str().unwrap().ends_with(".bin")).count()
+}
+
+fn conflict(outcome: Outcome) -> ConflictReason {
+    match outcome {
+        Outcome::Conflict { conflict, .. } => conflict.reason,
+        Outcome::Committed(committed) => panic!("committed: {committed:?}"),
+    }
+}
+
+#[test]
+fn deletes_of_different_rows_of_one_file_are_merged() {
+    let (directory, storage) = table();
+    let base = newest(&storage);
+    for (rows, remaining) in [(vec![1, 2], 8), (vec![5], 7), (vec![0, 9], 5)] {
+        let committed = delete(&base, &rows).commit_or_fail().unwrap();
+        assert_eq!(ids(&newest(&storage)).len(), remaining, "{committed:?}");
+    }
+    assert_eq!(ids(&newest(&storage)), [3, 4, 6, 7, 8].into());
+    assert_eq!(ids(&Snapshot::open(&storage, Some(1)).unwrap()).len(), 8);
+    assert_eq!(vector_files(&directory), 3);
+}
+
+#[test]
+fn deletes_of_the_same_row_conflict_and_leave_no_vector() {
+    let (directory, storage) = table();
+    let base = newest(&storage);
+    delete(&base, &[1, 2]).commit_or_fail().unwrap();
+    let path = file(&base).path;
+    let reason = conflict(delete(&base, &[2, 3]).commit().unwrap());
+    assert_eq!(reason, ConflictReason::ConcurrentDeleteDelete { file: path });
+    assert_eq!(vector_files(&directory), 1);
+    // On the version that has the vector, the same rows are not deleted twice.
+    delete(&newest(&storage), &[2, 3]).commit_or_fail().unwrap();
+    assert_eq!(ids(&newest(&storage)), [0, 4, 5, 6, 7, 8, 9].into());
+}
+
+#[test]
+fn a_file_without_rows_is_removed() {
+    let (directory, storage) = table();
+    let base = newest(&storage);
+    delete(&base, &[0, 1, 2, 3, 4]).commit_or_fail().unwrap();
+    delete(&base, &[5, 6, 7, 8, 9]).commit_or_fail().unwrap();
+    assert_eq!(newest(&storage).totals().unwrap().files, 0);
+    assert_eq!(vector_files(&directory), 1);
+}
+
+#[test]
+fn a_delete_conflicts_with_the_removal_of_the_file() {
+    let (_directory, storage) = table();
+    let base = newest(&storage);
+    overwrite(&base, "new", &environment()).unwrap().commit_or_fail().unwrap();
+    let reason = conflict(delete(&base, &[1]).commit().unwrap());
+    assert_eq!(reason, ConflictReason::ConcurrentDeleteRead { file: file(&base).path });
+}
+
+/// A file that is added again with fewer rows has no new rows.
+#[test]
+fn a_predicate_that_was_read_is_not_changed_by_deletes() {
+    let (_directory, storage) = table();
+    let base = newest(&storage);
+    delete(&base, &[1]).commit_or_fail().unwrap();
+    let mut reader = append(&base, "new", &environment());
+    reader.read_predicate(parse_predicate("id < 5", "UTC", ParseMode::Strict).unwrap());
+    assert_eq!(reader.commit_or_fail().unwrap().version, 2);
+}
+
+#[test]
+fn what_cannot_be_deleted_by_a_vector_is_refused() {
+    let (_directory, storage) = table();
+    let base = newest(&storage);
+    let refused = |file: Add, row: u64| {
+        let mut transaction = Transaction::new(&base, Operation::new("DELETE"), &environment()).unwrap();
+        transaction.delete_rows(file, [row].into_iter().collect());
+        transaction.commit().unwrap_err()
+    };
+    assert_eq!(refused(file(&base), 10).kind(), ErrorKind::CorruptData);
+    let mut without = file(&base);
+    without.stats = None;
+    assert!(refused(without, 1).to_string().contains("number of rows"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// A delete is committed if and only if no commit since its base has deleted one of its rows.
+    #[test]
+    fn exactly_the_committed_rows_are_deleted(
+        deletes in prop::collection::vec(
+            (prop::collection::btree_set(0..ROWS as u64, 1..4), any::<prop::sample::Index>()),
+            1..8,
+        ),
+    ) {
+        let (_directory, storage) = table();
+        let mut bases = vec![(newest(&storage), BTreeSet::new())];
+        for (rows, base) in deletes {
+            let (base, deleted) = &bases[base.index(bases.len())];
+            if base.totals().unwrap().files == 0 {
+                continue;
+            }
+            let (_, newest_deleted) = bases.last().unwrap();
+            let since: BTreeSet<u64> = newest_deleted.difference(deleted).copied().collect();
+            let is_emptied = newest_deleted.len() == ROWS as usize;
+            let expected = since.is_disjoint(&rows) && !is_emptied;
+            let outcome = delete(base, &rows.iter().copied().collect::<Vec<_>>()).commit().unwrap();
+            prop_assert_eq!(matches!(outcome, Outcome::Committed(_)), expected);
+            if expected {
+                let all: BTreeSet<u64> = newest_deleted.union(&rows).copied().collect();
+                let snapshot = newest(&storage);
+                let remaining = (0..ROWS).filter(|id| !all.contains(&(*id as u64))).collect();
+                prop_assert_eq!(ids(&snapshot), remaining);
+                bases.push((snapshot, all));
+            }
+        }
+    }
+}
