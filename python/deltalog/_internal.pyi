@@ -330,7 +330,16 @@ class SparkWrite:
         """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""
     @property
     def partition_columns(self) -> list[str]:
-        """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes."""
+        """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes.
+
+        The directories have the names of `physical_partition_columns`.
+        """
+    @property
+    def physical_partition_columns(self) -> list[str]:
+        """The names that the partition columns have in the log."""
+    @property
+    def physical_schema_json(self) -> str | None:
+        """With column mapping, the table's schema with the names and the field ids that files must have; else None."""
     @property
     def table_schema_json(self) -> str | None:
         """The existing table's schema; None if the write creates the table."""

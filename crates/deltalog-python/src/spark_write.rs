@@ -4,9 +4,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::engine::protocol::{Add, StructType, path};
-use deltalog::engine::transaction::{Conflict, ConflictReason, Operation, SaveMode};
-use deltalog::engine::write::Written;
+use deltalog::engine::protocol::{Add, ColumnMappingMode, StructType, path};
+use deltalog::engine::transaction::{Conflict, ConflictReason, NewTable, Operation, SaveMode};
+use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
     Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, SnapshotBuilder, Storage, WriteRequest,
 };
@@ -26,6 +26,8 @@ pub(crate) struct Token {
     uri: String,
     /// The version that the write is based on; `None` if the table is to be created.
     base: Option<u64>,
+    /// The table that the write creates, if it creates one. All processes write its files by the same names.
+    new_table: Option<NewTable>,
     /// The `id` in the metadata of that version.
     table_id: Option<String>,
     /// The roots that the base was opened with, as URLs.
@@ -79,8 +81,13 @@ impl Token {
     /// Opens the write that this token stands for.
     pub(crate) fn open(&self) -> Result<PendingWrite> {
         let storage = open_storage(&self.uri, None)?;
+        let environment = Environment::system();
+        if let Some(table) = &self.new_table {
+            let mode = SaveMode::parse(&self.mode)?;
+            return PendingWrite::creating(&storage, table.clone(), mode, &environment);
+        }
         let base = self.open_base(&storage)?;
-        PendingWrite::on(&storage, base, self.request()?, &Environment::system())?.ok_or_else(|| {
+        PendingWrite::on(&storage, base, self.request()?, &environment)?.ok_or_else(|| {
             Error::invalid_argument("the write has no effect, so it cannot be resumed")
                 .in_table(storage.url())
         })
@@ -98,7 +105,7 @@ pub(crate) struct SparkWrite {
     token: Token,
     storage: Storage,
     directory: String,
-    partition_columns: Vec<String>,
+    spec: TableWriteSpec,
     table_schema: Option<String>,
     pending: Mutex<Option<PendingWrite>>,
 }
@@ -107,7 +114,7 @@ impl SparkWrite {
     fn new(token: Token, storage: Storage, pending: PendingWrite) -> Self {
         Self {
             directory: storage.file_url(&token.directory),
-            partition_columns: pending.partition_columns().to_vec(),
+            spec: pending.spec().clone(),
             table_schema: pending.base().map(|base| base.metadata().schema_string.clone()),
             token,
             storage,
@@ -177,6 +184,7 @@ impl SparkWrite {
             let mut token = Token {
                 uri: target.storage().url(),
                 base: None,
+                new_table: None,
                 table_id: None,
                 allowed_roots: Vec::new(),
                 schema: schema_json.to_owned(),
@@ -187,6 +195,7 @@ impl SparkWrite {
             let Some(pending) = target.begin(token.request()?, &environment)? else {
                 return Ok(None);
             };
+            token.new_table = pending.new_table().cloned();
             if let Some(base) = pending.base() {
                 token.set_base(base);
             }
@@ -201,7 +210,18 @@ impl SparkWrite {
 
     #[getter]
     fn partition_columns(&self) -> Vec<String> {
-        self.partition_columns.clone()
+        self.spec.partition_columns().to_vec()
+    }
+
+    #[getter]
+    fn physical_partition_columns(&self) -> Vec<String> {
+        self.spec.physical_partition_columns().to_vec()
+    }
+
+    #[getter]
+    fn physical_schema_json(&self) -> Option<String> {
+        let is_mapped = self.spec.column_mapping() != ColumnMappingMode::None;
+        is_mapped.then(|| self.spec.physical_schema().to_json())
     }
 
     #[getter]
@@ -220,7 +240,7 @@ impl SparkWrite {
     ) -> PyResult<u64> {
         call_that_commits(py, || {
             let pending = self.take()?;
-            let partitioned = !self.partition_columns.is_empty();
+            let partitioned = !self.spec.partition_columns().is_empty();
             let written = written
                 .map(|(rows, partitions)| Written { rows, partitions: partitioned.then_some(partitions) });
             let files = pending.adopt(&self.token.directory, written).inspect_err(|_| {

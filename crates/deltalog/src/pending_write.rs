@@ -9,21 +9,19 @@
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::properties::byte_size;
 use crate::protocol::{Add, SetTransaction, StructType, ensure_writable, is_append_only, path};
 use crate::snapshot::Snapshot;
-use crate::stats::{IndexedColumns, num_records};
+use crate::stats::num_records;
 use crate::storage::Storage;
 use crate::transaction::{
-    Committed, Conflict, ConflictReason, Operation, Outcome, SaveMode, TableDefinition, Transaction,
+    Committed, Conflict, ConflictReason, NewTable, Operation, Outcome, SaveMode, TableDefinition, Transaction,
 };
-use crate::write::{AdoptOptions, DataWriter, WriteOptions, Written, adopt, indexed_columns};
+use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
 
 /// A request to write data.
 ///
@@ -66,15 +64,22 @@ impl WriteRequest {
     }
 }
 
+/// The table that a write goes to.
+#[derive(Debug, Clone)]
+enum Target {
+    /// A table, at the version that the write is based on.
+    Existing(Snapshot),
+    /// A table that the write creates.
+    New(Box<NewTable>),
+}
+
 /// A write that was checked and not yet committed.
 #[derive(Debug)]
 pub struct PendingWrite {
     storage: Storage,
-    base: Option<Snapshot>,
-    definition: TableDefinition,
+    target: Target,
     mode: SaveMode,
-    schema: SchemaRef,
-    indexed: IndexedColumns,
+    spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     environment: Environment,
 }
@@ -139,39 +144,61 @@ impl PendingWrite {
     ) -> Result<Option<Self>> {
         let mode = request.mode;
         let located = |error: Error| error.in_table(storage.url());
-        let definition = match &base {
-            None => {
-                let definition = TableDefinition {
-                    schema: request.schema,
-                    partition_columns: request.partition_by.unwrap_or_default(),
-                    name: request.name,
-                    description: request.description,
-                    configuration: request.configuration,
-                };
-                definition.checked(environment).map_err(located)?
-            }
-            Some(_) if mode == SaveMode::Ignore => return Ok(None),
-            Some(snapshot) if mode == SaveMode::ErrorIfExists => {
-                return Err(located(
-                    Error::new(ErrorKind::TableAlreadyExists, "the table already exists")
-                        .at_version(snapshot.version()),
-                )
-                .with_hint("write with the mode append or overwrite"));
-            }
-            Some(snapshot) => existing(snapshot, &request).map_err(located)?,
+        let Some(snapshot) = base else {
+            let definition = TableDefinition {
+                schema: request.schema,
+                partition_columns: request.partition_by.unwrap_or_default(),
+                name: request.name,
+                description: request.description,
+                configuration: request.configuration,
+            };
+            let table = definition.resolve(environment).map_err(located)?;
+            return Self::creating(storage, table, mode, environment).map(Some);
         };
-        let schema = Arc::new(definition.schema.to_arrow().map_err(located)?);
-        let indexed = indexed_columns(&definition.configuration, &schema).map_err(located)?;
+        if mode == SaveMode::Ignore {
+            return Ok(None);
+        }
+        if mode == SaveMode::ErrorIfExists {
+            return Err(located(
+                Error::new(ErrorKind::TableAlreadyExists, "the table already exists")
+                    .at_version(snapshot.version()),
+            )
+            .with_hint("write with the mode append or overwrite"));
+        }
+        check_existing(&snapshot, &request).map_err(located)?;
+        let spec = TableWriteSpec::new(snapshot.protocol(), snapshot.metadata())
+            .map_err(|error| located(error.at_version(snapshot.version())))?;
         Ok(Some(Self {
             storage: storage.clone(),
-            base,
-            definition,
+            target: Target::Existing(snapshot),
             mode,
-            schema,
-            indexed,
+            spec,
             progress: Vec::new(),
             environment: environment.clone(),
         }))
+    }
+
+    /// Returns a write that creates `table`, which another process may have resolved.
+    ///
+    /// # Errors
+    /// `CorruptLog` if the table's schema or a property is not valid.
+    #[doc(hidden)]
+    pub fn creating(
+        storage: &Storage,
+        table: NewTable,
+        mode: SaveMode,
+        environment: &Environment,
+    ) -> Result<Self> {
+        let spec = TableWriteSpec::new(&table.protocol, &table.metadata)
+            .map_err(|error| error.in_table(storage.url()))?;
+        Ok(Self {
+            storage: storage.clone(),
+            target: Target::New(Box::new(table)),
+            mode,
+            spec,
+            progress: Vec::new(),
+            environment: environment.clone(),
+        })
     }
 
     /// Records the progress of applications with the write. If one of them has recorded the same or a later
@@ -182,7 +209,7 @@ impl PendingWrite {
     /// version, `InvalidArgument` for an application that is named twice, and those of replaying the log.
     pub fn with_app_transactions(mut self, progress: Vec<SetTransaction>) -> Result<Self> {
         let located = |error: Error| error.in_table(self.storage.url());
-        let recorded = match &self.base {
+        let recorded = match self.base() {
             Some(base) if !progress.is_empty() => base.app_transactions()?,
             _ => Vec::new(),
         };
@@ -203,7 +230,7 @@ impl PendingWrite {
                     ),
                 );
                 return Err(located(conflict)
-                    .at_version(self.base.as_ref().map_or(0, Snapshot::version))
+                    .at_version(self.base().map_or(0, Snapshot::version))
                     .with_reason(ConflictReason::AppTransaction(wanted.app_id.clone()).name())
                     .with_hint("nothing was committed; skip this write, or record a later version"));
             }
@@ -214,27 +241,45 @@ impl PendingWrite {
 
     /// Returns the table's schema, which the data must be fitted to.
     pub fn table_schema(&self) -> &StructType {
-        &self.definition.schema
+        self.spec.schema()
     }
 
     /// Returns the same schema with Arrow types.
     pub fn arrow_schema(&self) -> &SchemaRef {
-        &self.schema
+        self.spec.arrow()
     }
 
     /// Returns the table's partition columns.
     pub fn partition_columns(&self) -> &[String] {
-        &self.definition.partition_columns
+        self.spec.partition_columns()
     }
 
     /// Returns the table's properties.
     pub fn configuration(&self) -> &BTreeMap<String, String> {
-        &self.definition.configuration
+        self.spec.configuration()
+    }
+
+    /// Returns what the writers of the table's files keep to.
+    #[doc(hidden)]
+    pub fn spec(&self) -> &TableWriteSpec {
+        &self.spec
     }
 
     /// Returns the snapshot that the write is based on; `None` if the table is to be created.
     pub fn base(&self) -> Option<&Snapshot> {
-        self.base.as_ref()
+        match &self.target {
+            Target::Existing(base) => Some(base),
+            Target::New(_) => None,
+        }
+    }
+
+    /// Returns the table that the write creates, if it creates one.
+    #[doc(hidden)]
+    pub fn new_table(&self) -> Option<&NewTable> {
+        match &self.target {
+            Target::Existing(_) => None,
+            Target::New(table) => Some(table),
+        }
     }
 
     /// Returns a writer for the data files of this write.
@@ -242,18 +287,8 @@ impl PendingWrite {
     /// # Errors
     /// `InvalidArgument` if a partition column is not in the schema.
     pub fn writer(&self) -> Result<DataWriter> {
-        let mut options = WriteOptions::new(self.indexed.clone(), self.environment.clone());
-        if let Some(size) =
-            self.definition.configuration.get("delta.targetFileSize").and_then(|text| byte_size(text))
-        {
-            options.target_file_size = size;
-        }
-        DataWriter::new(
-            self.storage.clone(),
-            Arc::clone(&self.schema),
-            &self.definition.partition_columns,
-            options,
-        )
+        let options = WriteOptions::new(self.environment.clone());
+        DataWriter::new(self.storage.clone(), self.spec.clone(), options)
     }
 
     /// Adopts the files that an engine wrote below `directory`, a path relative to the table's root, and makes them
@@ -263,13 +298,7 @@ impl PendingWrite {
     /// `CorruptData` for invalid files, errors of [`Written::check`], and errors of the store.
     #[doc(hidden)]
     pub fn adopt(&self, directory: &str, written: Option<Written>) -> Result<Vec<Add>> {
-        let options = AdoptOptions {
-            schema: Arc::clone(&self.schema),
-            partition_columns: self.definition.partition_columns.clone(),
-            indexed: self.indexed.clone(),
-            threads: 8,
-        };
-        let adopted = adopt(&self.storage, directory, &options)?;
+        let adopted = adopt(&self.storage, directory, &self.spec)?;
         if let Some(written) = written {
             written
                 .check(&adopted.adds)
@@ -305,10 +334,14 @@ impl PendingWrite {
 
     fn try_commit(self, files: &[Add], operation: Operation) -> Result<Committed> {
         let operation = with_metrics(operation, files);
-        let mut transaction = match (&self.base, self.mode) {
-            (None, _) => Transaction::create(&self.storage, &self.definition, operation, &self.environment),
-            (Some(base), SaveMode::Overwrite) => Transaction::overwrite(base, operation, &self.environment),
-            (Some(base), _) => Transaction::new(base, operation, &self.environment),
+        let mut transaction = match (&self.target, self.mode) {
+            (Target::New(table), _) => {
+                Transaction::create(&self.storage, NewTable::clone(table), operation, &self.environment)
+            }
+            (Target::Existing(base), SaveMode::Overwrite) => {
+                Transaction::overwrite(base, operation, &self.environment)
+            }
+            (Target::Existing(base), _) => Transaction::new(base, operation, &self.environment),
         }?;
         transaction.add_files(files)?;
         for progress in self.progress.iter().cloned() {
@@ -333,7 +366,7 @@ impl PendingWrite {
             Err(error) if error.kind() == ErrorKind::SchemaMismatch => return Err(failed),
             transaction => transaction?,
         };
-        self.base = Some(created);
+        self.target = Target::Existing(created);
         // What the creation recorded is only known now: this may be the same write again.
         let progress = std::mem::take(&mut self.progress);
         self.with_app_transactions(progress)?;
@@ -342,7 +375,7 @@ impl PendingWrite {
 }
 
 /// Checks a request against the table that is there.
-fn existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<TableDefinition> {
+fn check_existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<()> {
     let metadata = snapshot.metadata();
     ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
     if request.mode == SaveMode::Overwrite && is_append_only(metadata) {
@@ -369,13 +402,7 @@ fn existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<TableDefiniti
         ))
         .with_hint("leave the partition columns out, or write to a new table"));
     }
-    Ok(TableDefinition {
-        schema: snapshot.schema().clone(),
-        partition_columns: metadata.partition_columns.clone(),
-        name: metadata.name.clone(),
-        description: metadata.description.clone(),
-        configuration: metadata.configuration.clone(),
-    })
+    Ok(())
 }
 
 /// The figures that every writer of tables notes.

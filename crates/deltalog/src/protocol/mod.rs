@@ -24,6 +24,6 @@ pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};
 pub use row_tracking::MaterializedRowTracking;
 pub use schema::{
-    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, PrimitiveType, StructField,
-    StructType, TypeChange,
+    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, NewMapping, PrimitiveType,
+    StructField, StructType, TypeChange,
 };

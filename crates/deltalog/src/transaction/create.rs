@@ -5,7 +5,17 @@ use std::collections::BTreeMap;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::properties::check_properties;
-use crate::protocol::{DataType, Format, Metadata, PrimitiveType, Protocol, StructType, protocol_for};
+use crate::protocol::{
+    ColumnMappingMode, DataType, Format, Metadata, NewMapping, PrimitiveType, Protocol, StructType, protocol_for,
+};
+use serde::{Deserialize, Serialize};
+
+/// What the first commit of a table says. Other processes can write the table's files by it before the table exists.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct NewTable {
+    pub(crate) protocol: Protocol,
+    pub(crate) metadata: Metadata,
+}
 
 /// The definition of a new table.
 #[derive(Debug, Clone)]
@@ -34,19 +44,12 @@ impl TableDefinition {
         }
     }
 
-    /// Checks the definition, and returns it with the partition columns spelled as in the schema.
+    /// Returns what the first commit of such a table says. Ids and physical names are new each time.
     ///
     /// # Errors
     /// `SchemaMismatch` or `InvalidArgument` if such a table cannot exist; `Unsupported` if it needs a feature
     /// that cannot be written.
-    pub fn checked(mut self, environment: &Environment) -> Result<Self> {
-        self.partition_columns = self.check()?;
-        self.actions(environment)?;
-        Ok(self)
-    }
-
-    /// Returns the protocol and the metadata of the first commit.
-    pub(super) fn actions(&self, environment: &Environment) -> Result<(Protocol, Metadata)> {
+    pub fn resolve(&self, environment: &Environment) -> Result<NewTable> {
         let partition_columns = self.check()?;
         let mut metadata = Metadata {
             id: environment.uuid().to_string(),
@@ -64,7 +67,20 @@ impl TableDefinition {
         if metadata.is_enabled("delta.enableRowTracking") {
             name_row_tracking_columns(&mut metadata.configuration, environment);
         }
-        Ok((protocol, metadata))
+        if ColumnMappingMode::of(&protocol, &metadata)? != ColumnMappingMode::None {
+            let mut mapping = NewMapping::new(|| format!("col-{}", environment.uuid()));
+            metadata.schema_string = mapping.assign(&self.schema)?.to_json();
+            metadata
+                .configuration
+                .insert("delta.columnMapping.maxColumnId".to_owned(), mapping.last_id().to_string());
+        }
+        Ok(NewTable { protocol, metadata })
+    }
+
+    /// Returns whether files have other column names than the schema.
+    fn maps_columns(&self) -> bool {
+        let mode = self.configuration.get("delta.columnMapping.mode");
+        mode.is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none"))
     }
 
     /// Checks the definition, and returns the partition columns spelled as in the schema.
@@ -105,7 +121,9 @@ impl TableDefinition {
             return Err(Error::schema_mismatch(format!("the column '{}' has the type void", field.name))
                 .with_hint("cast it to another type"));
         }
-        check_names(&self.schema)?;
+        if !self.maps_columns() {
+            check_names(&self.schema)?;
+        }
         check_properties(&self.configuration)?;
         Ok(columns)
     }
@@ -130,7 +148,7 @@ fn check_names(fields: &StructType) -> Result<()> {
                 "the column name '{}' contains {bad:?}, which Parquet readers refuse without column mapping",
                 field.name
             ))
-            .with_hint("rename the column"));
+            .with_hint("rename the column, or set the table property 'delta.columnMapping.mode' to 'name'"));
         }
         check_names_within(&field.data_type)?;
     }

@@ -47,7 +47,7 @@ mod winners;
 
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason};
-pub use create::TableDefinition;
+pub use create::{NewTable, TableDefinition};
 pub use find::find_commit;
 pub use isolation::IsolationLevel;
 pub use operation::{Operation, SaveMode};
@@ -86,20 +86,20 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// Creates a transaction that creates a table.
+    /// Creates a transaction that creates `table`. That there is a table already is a conflict, which the commit
+    /// returns.
     ///
     /// # Errors
-    /// `SchemaMismatch`, `InvalidArgument` or `Unsupported` if such a table cannot exist. That there is a table
-    /// already is a conflict, which the commit returns.
+    /// `InvalidArgument` if the location is not valid.
     pub fn create(
         storage: &Storage,
-        definition: &TableDefinition,
+        table: NewTable,
         operation: Operation,
         environment: &Environment,
     ) -> Result<Self> {
-        let located = |error: Error| error.in_table(storage.url());
-        let (protocol, metadata) = definition.actions(environment).map_err(located)?;
-        let resolver = PathResolver::new(storage.root()).map_err(located)?;
+        let resolver =
+            PathResolver::new(storage.root()).map_err(|error| error.in_table(storage.url()))?;
+        let NewTable { protocol, metadata } = table;
         let changes = Changes { protocol: Some(protocol), metadata: Some(metadata), ..Changes::default() };
         Ok(Self {
             storage: storage.clone(),

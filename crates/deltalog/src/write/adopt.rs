@@ -11,29 +11,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::Schema;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
 use super::hive;
+use super::spec::TableWriteSpec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::{Add, PartitionValues, path};
-use crate::stats::{CollectOptions, IndexedColumns, collect_stats, num_records};
+use crate::stats::{CollectOptions, collect_stats, num_records};
 use crate::storage::{FileMeta, Storage};
 
-/// The options of [`adopt`].
-#[derive(Debug, Clone)]
-pub struct AdoptOptions {
-    /// The table's schema, with or without its partition columns.
-    pub schema: SchemaRef,
-    /// The partition columns, as the directories name them.
-    pub partition_columns: Vec<String>,
-    /// The columns for which statistics are collected.
-    pub indexed: IndexedColumns,
-    /// The number of footers that are read at once; at least one.
-    pub threads: usize,
-}
+/// The number of footers that are read at once. Their threads wait for the store, not for a core.
+const THREADS: usize = 8;
 
 /// The files that [`adopt`] found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -102,24 +93,25 @@ fn rows_of(add: &Add) -> Result<u64> {
 /// # Errors
 /// `CorruptData` for a file whose directories do not name each partition column, and for a file that is not
 /// Parquet; also errors of the store.
-pub fn adopt(storage: &Storage, directory: &str, options: &AdoptOptions) -> Result<Adopted> {
+pub fn adopt(storage: &Storage, directory: &str, spec: &TableWriteSpec) -> Result<Adopted> {
     let located = |error: Error| error.in_table(storage.url());
+    let partition_columns = spec.physical_partition_columns();
     let directory = directory.trim_end_matches('/');
     let files = storage.list_after(directory, "")?;
     let files: Vec<FileMeta> =
-        files.into_iter().filter(|file| !is_hidden(&file.name, &options.partition_columns)).collect();
-    let file_schema = without_partitions(options);
-    let stats = CollectOptions { columns: options.indexed.clone(), without_nan: false };
+        files.into_iter().filter(|file| !is_hidden(&file.name, partition_columns)).collect();
+    let file_schema = spec.file_schema();
+    let stats = CollectOptions { columns: spec.indexed().clone(), without_nan: false };
     let path_of = |file: &FileMeta| {
         if directory.is_empty() { file.name.clone() } else { format!("{directory}/{}", file.name) }
     };
     let read = |file: &FileMeta| {
         let path = path_of(file);
-        read_file(storage, &path, file, &file_schema, &stats, &options.partition_columns)
+        read_file(storage, &path, file, &file_schema, &stats, partition_columns)
             .map_err(|error| located(error.at_path(&path)))
     };
     let mut adopted = Adopted::default();
-    for (file, add) in files.iter().zip(parallel::each(&files, options.threads, read)?) {
+    for (file, add) in files.iter().zip(parallel::each(&files, THREADS, read)?) {
         match add {
             Some(add) => adopted.adds.push(add),
             None => adopted.empty.push(path_of(file)),
@@ -139,12 +131,6 @@ fn is_hidden(name: &str, partition_columns: &[String]) -> bool {
     let (directories, file) = name.rsplit_once('/').unwrap_or(("", name));
     let starts_hidden = |part: &str| part.starts_with(['_', '.']);
     starts_hidden(file) || directories.split('/').any(|part| starts_hidden(part) && !is_partition(part))
-}
-
-fn without_partitions(options: &AdoptOptions) -> Schema {
-    let fields =
-        options.schema.fields().iter().filter(|field| !options.partition_columns.contains(field.name()));
-    Schema::new(fields.cloned().collect::<Vec<_>>())
 }
 
 /// Returns the action that adds a file, or `None` if it has no rows.

@@ -10,7 +10,7 @@ use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
 use tempfile::TempDir;
 
-use super::{AdoptOptions, Adopted, Written, adopt};
+use super::{Adopted, TableWriteSpec, Written, adopt};
 use crate::protocol::path;
 use crate::stats::IndexedColumns;
 use crate::{Error, ErrorKind, Storage};
@@ -31,18 +31,15 @@ fn put(root: &TempDir, name: &str, rows: i64) {
 
 fn adopted(root: &TempDir, partition_columns: &[&str]) -> Result<Adopted, Error> {
     let field = |name: &str, data_type| Field::new(name, data_type, true);
-    let options = AdoptOptions {
-        schema: Arc::new(Schema::new(vec![
-            field("a", DataType::Int32),
-            field("B", DataType::Utf8),
-            field("id", DataType::Int64),
-            field("x", DataType::Float64),
-        ])),
-        partition_columns: partition_columns.iter().map(|&column| column.to_owned()).collect(),
-        indexed: IndexedColumns::All,
-        threads: 3,
-    };
-    adopt(&Storage::open(root.path().to_str().unwrap(), []).unwrap(), "0c5f", &options)
+    let schema = Arc::new(Schema::new(vec![
+        field("a", DataType::Int32),
+        field("B", DataType::Utf8),
+        field("id", DataType::Int64),
+        field("x", DataType::Float64),
+    ]));
+    let partition_columns: Vec<String> = partition_columns.iter().map(|&column| column.to_owned()).collect();
+    let spec = TableWriteSpec::unmapped(&schema, &partition_columns, IndexedColumns::All);
+    adopt(&Storage::open(root.path().to_str().unwrap(), []).unwrap(), "0c5f", &spec)
 }
 
 /// Spark writes such directories, although it hides others that start so.

@@ -11,17 +11,19 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType, Schema, SchemaRef};
+use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
 use super::data_file::{ClosedFile, DataFile, bytes};
 use super::fit::fit;
 use super::hive;
+use super::rename::renamed;
+use super::spec::TableWriteSpec;
 use super::split::{PartitionKey, Splitter};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::{Add, PartitionValues, path};
-use crate::stats::{CollectOptions, IndexedColumns, collect_stats};
+use crate::stats::{CollectOptions, collect_stats};
 use crate::storage::Storage;
 
 /// The number of bytes of rows that are passed to a file at once. Size and memory are checked in between.
@@ -30,42 +32,30 @@ const STEP: usize = 4 << 20;
 /// The options of a [`DataWriter`].
 #[derive(Debug, Clone)]
 pub struct WriteOptions {
-    /// The size in bytes at which a file is closed and the next one is begun. Files become slightly larger,
-    /// because encoded rows are not split.
-    pub target_file_size: u64,
+    /// The size in bytes at which a file is closed and the next one is begun, if it is not to be that of the table.
+    /// Files become slightly larger, because encoded rows are not split.
+    pub target_file_size: Option<u64>,
     /// The memory for the rows and encoders of all files together, in bytes.
     pub memory_budget: usize,
     /// The maximum number of open files; at least one.
     pub max_open_files: usize,
-    /// The columns for which statistics are collected.
-    pub indexed: IndexedColumns,
     /// The source of modification times and of the ids in file names.
     pub environment: Environment,
 }
 
 impl WriteOptions {
-    /// The default target file size in bytes.
-    pub const DEFAULT_TARGET_FILE_SIZE: u64 = 128 << 20;
-
-    /// Creates options with the defaults: files of 128 MiB, 256 MiB of memory, 100 open files.
-    pub fn new(indexed: IndexedColumns, environment: Environment) -> Self {
-        Self {
-            target_file_size: Self::DEFAULT_TARGET_FILE_SIZE,
-            memory_budget: 256 << 20,
-            max_open_files: 100,
-            indexed,
-            environment,
-        }
+    /// Creates options with the defaults: 256 MiB of memory, 100 open files.
+    pub fn new(environment: Environment) -> Self {
+        Self { target_file_size: None, memory_budget: 256 << 20, max_open_files: 100, environment }
     }
 }
 
 /// A writer of record batches to data files, which returns the actions that add the files to the log.
 pub struct DataWriter {
     storage: Storage,
-    schema: SchemaRef,
+    spec: TableWriteSpec,
     file_schema: SchemaRef,
     file_columns: Vec<usize>,
-    partition_columns: Vec<String>,
     splitter: Splitter,
     options: WriteOptions,
     files: HashMap<PartitionKey, Slot>,
@@ -85,18 +75,14 @@ struct Slot {
 }
 
 impl DataWriter {
-    /// Creates a writer for the table at `storage`. `schema` includes the partition columns.
+    /// Creates a writer for the table at `storage`, whose files are as `spec` says.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table cannot be partitioned by these columns, `SchemaMismatch` if Parquet
+    /// `InvalidArgument` if the table cannot be partitioned by its columns, `SchemaMismatch` if Parquet
     /// cannot hold a column.
-    pub fn new(
-        storage: Storage,
-        schema: SchemaRef,
-        partition_columns: &[String],
-        options: WriteOptions,
-    ) -> Result<Self> {
-        let splitter = Splitter::new(&schema, partition_columns)?;
+    pub fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
+        let schema = spec.arrow();
+        let splitter = Splitter::new(schema, spec.partition_columns())?;
         if let Some(field) = schema.fields().iter().find(|field| has_empty_struct(field.data_type())) {
             return Err(Error::schema_mismatch(format!(
                 "column '{}' has a struct without fields, which a Parquet file cannot hold",
@@ -105,26 +91,19 @@ impl DataWriter {
             .in_table(storage.url())
             .with_hint("leave the struct out, or add a field to it"));
         }
-        let is_stored = |index: &usize| {
-            schema.fields().get(*index).is_some_and(|field| !partition_columns.contains(field.name()))
-        };
-        let file_columns: Vec<usize> = (0..schema.fields().len()).filter(is_stored).collect();
+        let file_columns = spec.file_columns();
         if file_columns.is_empty() {
             return Err(Error::invalid_argument(
                 "a table needs at least one column that is not a partition column",
             ));
         }
-        let file_schema: Schema = schema
-            .project(&file_columns)
-            .map_err(|error| Error::invalid_argument("the schema lacks a column").with_source(error))?;
         Ok(Self {
             storage,
-            file_schema: Arc::new(file_schema),
+            file_schema: spec.file_schema(),
             file_columns,
-            partition_columns: partition_columns.to_vec(),
             splitter,
             options,
-            schema,
+            spec,
             files: HashMap::new(),
             memory: 0,
             open: 0,
@@ -143,11 +122,12 @@ impl DataWriter {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_usable()?;
         let located = |error: Error, storage: &Storage| error.in_table(storage.url());
-        let fitted = fit(batch, &self.schema).map_err(|error| located(error, &self.storage))?;
+        let fitted = fit(batch, self.spec.arrow()).map_err(|error| located(error, &self.storage))?;
         let parts = self.splitter.split(&fitted).map_err(|error| located(error, &self.storage))?;
         let data = fitted
             .project(&self.file_columns)
             .map_err(|error| Error::schema_mismatch("the batch does not fit the table").with_source(error))?;
+        let data = renamed(&data, &self.file_schema)?;
         let written = parts.iter().try_for_each(|part| self.write_part(&part.key, &part.of(&data)?));
         self.has_failed = written.is_err();
         written.map_err(|error| located(error, &self.storage))
@@ -220,8 +200,8 @@ impl DataWriter {
         } else {
             self.account(key);
         }
-        if self.files.get(key).is_some_and(|slot| slot.file.expected_size() >= self.options.target_file_size)
-        {
+        let target = self.options.target_file_size.unwrap_or(self.spec.target_file_size());
+        if self.files.get(key).is_some_and(|slot| slot.file.expected_size() >= target) {
             self.close(key)?;
         }
         self.keep_within_budget()
@@ -298,13 +278,13 @@ impl DataWriter {
     }
 
     fn add(&self, closed: ClosedFile) -> Result<Add> {
-        let options = CollectOptions { columns: self.options.indexed.clone(), without_nan: !closed.has_nan };
+        let options = CollectOptions { columns: self.spec.indexed().clone(), without_nan: !closed.has_nan };
         let stats = collect_stats(&closed.metadata, &self.file_schema, &options)
             .map_err(|error| error.at_path(&closed.path))?;
         let size = i64::try_from(closed.size)
             .map_err(|_| Error::corrupt_data("the file is too large").at_path(&closed.path))?;
         let partition_values: PartitionValues =
-            self.partition_columns.iter().cloned().zip(closed.key).collect();
+            self.spec.physical_partition_columns().iter().cloned().zip(closed.key).collect();
         Ok(Add {
             path: path::encode(&closed.path),
             partition_values,
@@ -317,8 +297,8 @@ impl DataWriter {
     }
 
     fn new_path(&self, key: &PartitionKey) -> String {
-        let values =
-            self.partition_columns.iter().zip(key).map(|(column, value)| (column.as_str(), value.as_deref()));
+        let columns = self.spec.physical_partition_columns().iter();
+        let values = columns.zip(key).map(|(column, value)| (column.as_str(), value.as_deref()));
         format!(
             "{}part-00000-{}.c000.snappy.parquet",
             hive::directory(values),

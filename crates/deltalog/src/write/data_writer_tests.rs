@@ -15,7 +15,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use super::{DataWriter, WriteOptions};
+use super::{DataWriter, TableWriteSpec, WriteOptions};
 use crate::protocol::{Add, path};
 use crate::stats::IndexedColumns;
 use crate::storage::Storage;
@@ -25,13 +25,17 @@ fn options() -> WriteOptions {
     let (clock, names) = (AtomicU64::new(1000), AtomicU64::new(0));
     let now_ms = move || clock.fetch_add(1, Ordering::Relaxed) as i64;
     let new_uuid = move || Uuid::from_u128(names.fetch_add(1, Ordering::Relaxed).into());
-    WriteOptions::new(IndexedColumns::All, Environment::new(now_ms, new_uuid))
+    WriteOptions::new(Environment::new(now_ms, new_uuid))
 }
 
 fn table() -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     (directory, storage)
+}
+
+fn spec(schema: &SchemaRef, partition_columns: &[String]) -> TableWriteSpec {
+    TableWriteSpec::unmapped(schema, partition_columns, IndexedColumns::All)
 }
 
 fn writer(
@@ -41,7 +45,7 @@ fn writer(
     options: WriteOptions,
 ) -> DataWriter {
     let columns: Vec<String> = partition_columns.iter().map(|&column| column.to_owned()).collect();
-    DataWriter::new(storage.clone(), Arc::clone(schema), &columns, options).unwrap()
+    DataWriter::new(storage.clone(), spec(schema, &columns), options).unwrap()
 }
 
 fn read(storage: &Storage, add: &Add) -> RecordBatch {
@@ -261,7 +265,7 @@ fn files_are_closed_at_their_target_size() {
         RecordBatch::try_from_iter([("text", Arc::new(StringArray::from(texts)) as ArrayRef)]).unwrap();
     let target = 500_000;
     let mut writer =
-        writer(&storage, &schema_of(&batch), &[], WriteOptions { target_file_size: target, ..options() });
+        writer(&storage, &schema_of(&batch), &[], WriteOptions { target_file_size: Some(target), ..options() });
     for start in (0..40_000).step_by(1000) {
         writer.write(&batch.slice(start, 1000)).unwrap();
     }
@@ -346,7 +350,7 @@ fn single_rows_are_merged() {
 fn an_existing_file_is_neither_overwritten_nor_deleted() {
     let batch = partitioned(&[(Some("a"), 1)]);
     let (directory, storage) = table();
-    let same = || WriteOptions::new(IndexedColumns::All, Environment::new(|| 0, Uuid::nil));
+    let same = || WriteOptions::new(Environment::new(|| 0, Uuid::nil));
     let mut first = writer(&storage, &schema_of(&batch), &["p"], same());
     first.write(&batch).unwrap();
     let adds = first.finish().unwrap();
@@ -422,12 +426,12 @@ fn invalid_partition_columns_are_refused() {
     let schema = schema_of(&every_type());
     for columns in [&["gone"][..], &["struct"], &["array"]] {
         let columns: Vec<String> = columns.iter().map(|&column| column.to_owned()).collect();
-        let error = DataWriter::new(storage.clone(), Arc::clone(&schema), &columns, options()).unwrap_err();
+        let error = DataWriter::new(storage.clone(), spec(&schema, &columns), options()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains(&columns[0]), "{error}");
     }
     let only = Arc::new(Schema::new(vec![Field::new("p", DataType::Int32, true)]));
-    assert!(DataWriter::new(storage, only, &["p".to_owned()], options()).is_err());
+    assert!(DataWriter::new(storage, spec(&only, &["p".to_owned()]), options()).is_err());
 }
 
 /// The log stores the empty string as NULL.
@@ -514,7 +518,7 @@ proptest! {
             Arc::new(StringArray::from_iter(rows.iter().map(|row| row.1.as_deref()))),
         ]).unwrap();
         let (_directory, storage) = table();
-        let limits = WriteOptions { memory_budget, target_file_size, max_open_files, ..options() };
+        let limits = WriteOptions { memory_budget, target_file_size: Some(target_file_size), max_open_files, ..options() };
         let mut writer = writer(&storage, &schema, &["b", "a"], limits);
         for rows in &batches {
             writer.write(&make(rows)).unwrap();

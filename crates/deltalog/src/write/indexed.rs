@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType, Fields, Schema};
 
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
+use crate::protocol::MappedSchema;
 use crate::stats::IndexedColumns;
 
 /// The number of leaf columns with statistics if the table has neither property.
@@ -18,11 +19,25 @@ const DEFAULT_COUNT: usize = 32;
 const COUNT: &str = "delta.dataSkippingNumIndexedCols";
 const NAMES: &str = "delta.dataSkippingStatsColumns";
 
-/// Returns the columns that the table properties `configuration` select from `schema`.
+/// Returns the columns that the table properties `configuration` select from `schema`, by their physical names.
 ///
 /// # Errors
 /// `CorruptLog` naming the property if its value is invalid.
-pub fn indexed_columns(configuration: &BTreeMap<String, String>, schema: &Schema) -> Result<IndexedColumns> {
+pub(super) fn indexed_columns(
+    configuration: &BTreeMap<String, String>,
+    schema: &MappedSchema,
+) -> Result<IndexedColumns> {
+    match selected(configuration, schema.arrow())? {
+        IndexedColumns::Chosen(paths) => {
+            let physical = paths.iter().filter_map(|path| schema.physical_path(path.parts()));
+            Ok(IndexedColumns::Chosen(physical.map(ColumnPath::new).collect()))
+        }
+        others => Ok(others),
+    }
+}
+
+/// Returns the columns by their logical names.
+fn selected(configuration: &BTreeMap<String, String>, schema: &Schema) -> Result<IndexedColumns> {
     let invalid = |property: &str, value: &str| {
         Error::corrupt_log(format!("the table property '{property}' has the invalid value '{value}'"))
             .with_hint("set the property to a valid value")
@@ -119,7 +134,7 @@ mod tests {
             Field::new("a", DataType::Int32, true),
             Field::new("S", DataType::Struct(inner), true),
         ]);
-        indexed_columns(&BTreeMap::from([(property.to_owned(), value.to_owned())]), &schema)
+        selected(&BTreeMap::from([(property.to_owned(), value.to_owned())]), &schema)
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //! | `data_writer` | writes all files of one write within a memory budget |
 //! | `adopt` | turns the files that an engine wrote to a directory into `add` actions |
 //! | `indexed` | reads from the table's properties which columns have statistics |
+//! | `spec` | what all of them keep to, by the table's protocol and metadata |
+//! | `rename` | gives a batch the physical names of a table with column mapping |
 //!
 //! - A whole batch is checked before any byte of it is written.
 //! - A file is durable before its `add` action is returned. Nothing in this module commits.
@@ -21,12 +23,14 @@ mod fit;
 mod fit_leaf;
 mod hive;
 mod indexed;
+mod rename;
+mod spec;
 mod split;
 
-pub use adopt::{AdoptOptions, Adopted, Written, adopt};
+pub use adopt::{Adopted, Written, adopt};
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
-pub use indexed::indexed_columns;
+pub use spec::TableWriteSpec;
 
 #[cfg(test)]
 mod adopt_tests;

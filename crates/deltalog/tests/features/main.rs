@@ -9,6 +9,7 @@ mod checkpoint_statistics;
 mod clustering;
 mod column_mapping;
 mod crafted;
+mod mapped_writes;
 mod row_tracking;
 mod type_widening;
 mod variant;

@@ -23,7 +23,8 @@ fn table_with(property: &str) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let mut definition = TableDefinition::new(schema());
     definition.configuration.insert(property.to_owned(), "true".to_owned());
-    Transaction::create(&storage, &definition, Operation::new("CREATE TABLE"), &environment())
+    let table = definition.resolve(&environment()).unwrap();
+    Transaction::create(&storage, table, Operation::new("CREATE TABLE"), &environment())
         .unwrap()
         .commit_or_fail()
         .unwrap();

@@ -68,6 +68,25 @@ def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
     return data.select(jvm.seq(columns))
 
 
+def to_physical(jvm: Jvm, data: Any, physical_schema_json: str, partition_columns: list[str]) -> Any:
+    """Returns `data`, which has the table's columns, with the names and the field ids that the table's files have.
+
+    The partition columns have been converted to text and are only renamed. (PROTOCOL.md, "Writer Requirements for
+    Column Mapping".)
+    """
+    utilities = jvm.root.org.apache.spark.sql.classic.ExpressionUtils
+    partitions = {name.lower() for name in partition_columns}
+    attributes = jvm.sequence(data.queryExecution().analyzed().output())
+    columns = []
+    for attribute, field in zip(attributes, jvm.struct(physical_schema_json).fields(), strict=True):
+        column = utilities.column(attribute)
+        if attribute.name().lower() not in partitions:
+            # A cast between structs goes by position.
+            column = column.cast(field.dataType())
+        columns.append(getattr(column, "as")(field.name(), field.metadata()))
+    return data.select(jvm.seq(columns))
+
+
 def dataset(jvm: Jvm, session: Any, plan: Any) -> Any:
     """Returns a DataFrame of the JVM for a resolved plan."""
     return jvm.root.org.apache.spark.sql.classic.Dataset.ofRows(session, plan)

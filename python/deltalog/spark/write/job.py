@@ -109,6 +109,9 @@ def _write_files(
         data = fit.to_table(jvm, session, data, pending.table_schema_json, uri)
     partition_columns = list(pending.partition_columns)
     data = fit.partition_text(jvm, data, partition_columns)
+    if pending.physical_schema_json is not None:
+        data = fit.to_physical(jvm, data, pending.physical_schema_json, partition_columns)
+        partition_columns = list(pending.physical_partition_columns)
     writer_options = {
         **options.for_parquet_writer(),
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",

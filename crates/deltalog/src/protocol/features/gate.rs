@@ -49,10 +49,11 @@ fn writer_support(feature: &TableFeature) -> Support {
         // Files are only written or removed whole, together with their vectors. No row is updated, so there
         // is no change data file to write.
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
+        // Files have physical names and field ids; see `TableWriteSpec`.
+        TableFeature::ColumnMapping => Support::Full,
         TableFeature::Invariants
         | TableFeature::CheckConstraints
         | TableFeature::GeneratedColumns
-        | TableFeature::ColumnMapping
         | TableFeature::IdentityColumns => Support::WhileInactive,
         _ => Support::Missing,
     }

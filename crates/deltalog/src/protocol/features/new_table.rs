@@ -220,6 +220,13 @@ mod tests {
             (for_readers, for_writers),
             (names(&[]), names(&["appendOnly", "invariants", "changeDataFeed"]))
         );
+        let (reader, writer, for_readers, for_writers) = made("long", ("delta.columnMapping.mode", "name"));
+        assert_eq!((reader, writer), (3, 7));
+        assert_eq!(
+            (for_readers, for_writers),
+            (names(&["columnMapping"]), names(&["appendOnly", "invariants", "columnMapping"]))
+        );
+        assert_eq!(made("long", ("delta.columnMapping.mode", "none")).1, 2);
         for property in [("delta.enableRowTracking", "true"), ("delta.feature.rowTracking", "supported")] {
             let (reader, writer, _, for_writers) = made("long", property);
             assert_eq!((reader, writer), (1, 7));
@@ -251,7 +258,6 @@ mod tests {
             (("delta.enableTypeWidening", "true"), "typeWidening"),
             (("delta.feature.icebergCompatV1", "supported"), "icebergCompatV1"),
             (("delta.constraints.positive", "a > 0"), "checkConstraints"),
-            (("delta.columnMapping.mode", "name"), "columnMapping"),
         ] {
             let asking = metadata("long", Some(property));
             let error = protocol_for(&asking.schema().unwrap(), &asking).unwrap_err();

@@ -27,8 +27,8 @@ use crate::protocol::features::TableFeature;
 use crate::{Error, Result};
 
 const PROPERTY: &str = "delta.columnMapping.mode";
-const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
-const ID: &str = "delta.columnMapping.id";
+pub(super) const PHYSICAL_NAME: &str = "delta.columnMapping.physicalName";
+pub(super) const ID: &str = "delta.columnMapping.id";
 
 /// The metadata key of a column's Parquet field id in Spark's schemas.
 const SPARK_FIELD_ID: &str = "parquet.field.id";

@@ -11,6 +11,7 @@ mod arrow;
 mod json;
 mod mapping;
 mod metadata;
+mod new_mapping;
 mod primitive;
 mod widening;
 
@@ -22,6 +23,7 @@ mod tests;
 pub(crate) use arrow::is_variant;
 pub use mapping::{ColumnMappingMode, MappedSchema};
 pub use metadata::FieldMetadata;
+pub use new_mapping::NewMapping;
 pub use primitive::PrimitiveType;
 pub use widening::TypeChange;
 pub(crate) use widening::is_widening;

@@ -69,7 +69,8 @@ pub fn creation(storage: &Storage, environment: &Environment) -> Transaction {
 
 /// Does the same as [`creation`], with a store that may fail.
 pub fn try_creation(storage: &Storage, environment: &Environment) -> Result<Transaction> {
-    Transaction::create(storage, &TableDefinition::new(schema()), Operation::new("CREATE TABLE"), environment)
+    let table = TableDefinition::new(schema()).resolve(environment)?;
+    Transaction::create(storage, table, Operation::new("CREATE TABLE"), environment)
 }
 
 /// Returns a transaction that adds the file `path` to `base`.

@@ -1,0 +1,63 @@
+//! Physical names and ids for the columns of a new table. (PROTOCOL, "Writer Requirements for Column Mapping".)
+
+use serde_json::Value;
+
+use super::mapping::{ID, PHYSICAL_NAME};
+use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
+use crate::Result;
+
+/// The assignment of names and ids to the columns of one schema.
+pub struct NewMapping<N> {
+    new_name: N,
+    last_id: i64,
+}
+
+impl<N: FnMut() -> String> NewMapping<N> {
+    /// Returns an assignment that takes physical names from `new_name`, which never returns the same name twice.
+    pub fn new(new_name: N) -> Self {
+        Self { new_name, last_id: 0 }
+    }
+
+    /// Returns `schema` with a physical name and an id for each field, nested ones included. Names and ids that the
+    /// fields had, as fields of another table, are replaced.
+    ///
+    /// # Errors
+    /// None for metadata that was parsed before.
+    pub fn assign(&mut self, schema: &StructType) -> Result<StructType> {
+        let fields = schema.fields().iter().map(|field| self.field(field)).collect::<Result<_>>()?;
+        Ok(StructType { fields })
+    }
+
+    /// Returns the highest id that was assigned: the property `delta.columnMapping.maxColumnId`.
+    pub fn last_id(&self) -> i64 {
+        self.last_id
+    }
+
+    fn field(&mut self, field: &StructField) -> Result<StructField> {
+        self.last_id += 1;
+        let mut entries = field.metadata.entries();
+        entries.insert(ID.to_owned(), self.last_id.into());
+        entries.insert(PHYSICAL_NAME.to_owned(), Value::String((self.new_name)()));
+        Ok(StructField {
+            metadata: FieldMetadata::parse(&Value::Object(entries).to_string())?,
+            data_type: self.data_type(&field.data_type)?,
+            ..field.clone()
+        })
+    }
+
+    fn data_type(&mut self, data_type: &DataType) -> Result<DataType> {
+        Ok(match data_type {
+            DataType::Primitive(_) | DataType::Variant => data_type.clone(),
+            DataType::Struct(fields) => DataType::Struct(self.assign(fields)?),
+            DataType::Array(array) => DataType::Array(Box::new(ArrayType {
+                element_type: self.data_type(&array.element_type)?,
+                contains_null: array.contains_null,
+            })),
+            DataType::Map(map) => DataType::Map(Box::new(MapType {
+                key_type: self.data_type(&map.key_type)?,
+                value_type: self.data_type(&map.value_type)?,
+                value_contains_null: map.value_contains_null,
+            })),
+        })
+    }
+}

@@ -1,0 +1,151 @@
+//! What every writer of a table's files keeps to, whether the table exists or is to be created.
+//!
+//! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and files
+//!   of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column Mapping".)
+//! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema, SchemaRef};
+
+use super::indexed::indexed_columns;
+use crate::error::{Error, Result};
+use crate::protocol::properties::byte_size;
+use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, StructType};
+use crate::stats::IndexedColumns;
+
+/// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
+const TARGET_FILE_SIZE: u64 = 128 << 20;
+
+/// What writers of a table's files keep to.
+#[derive(Debug, Clone)]
+pub struct TableWriteSpec {
+    mode: ColumnMappingMode,
+    logical: StructType,
+    arrow: SchemaRef,
+    /// The schema with physical names and, with column mapping, field ids.
+    physical: StructType,
+    physical_arrow: SchemaRef,
+    partition_columns: Vec<String>,
+    physical_partition_columns: Vec<String>,
+    indexed: IndexedColumns,
+    target_file_size: u64,
+    configuration: BTreeMap<String, String>,
+}
+
+impl TableWriteSpec {
+    /// Creates the spec of a table with this protocol and this metadata.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a schema, a mapping or a property that is not valid.
+    pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
+        let mode = ColumnMappingMode::of(protocol, metadata)?;
+        // Files have field ids in both modes, although in one of them readers find columns by name.
+        let written = match mode {
+            ColumnMappingMode::None => ColumnMappingMode::None,
+            ColumnMappingMode::Name | ColumnMappingMode::Id => ColumnMappingMode::Id,
+        };
+        let schema = MappedSchema::new(metadata.schema()?, written)?;
+        let physical_partition_columns = metadata
+            .partition_columns
+            .iter()
+            .map(|name| {
+                schema.physical_name(name).map(str::to_owned).ok_or_else(|| {
+                    Error::corrupt_log(format!("the partition column '{name}' is not in the schema"))
+                })
+            })
+            .collect::<Result<Vec<_>>>()?;
+        let target_file_size = metadata.property("delta.targetFileSize").and_then(byte_size);
+        Ok(Self {
+            mode,
+            indexed: indexed_columns(&metadata.configuration, &schema)?,
+            arrow: Arc::clone(schema.arrow()),
+            physical_arrow: Arc::clone(schema.physical_arrow()),
+            physical: schema.physical().clone(),
+            logical: schema.logical().clone(),
+            partition_columns: metadata.partition_columns.clone(),
+            physical_partition_columns,
+            target_file_size: target_file_size.unwrap_or(TARGET_FILE_SIZE),
+            configuration: metadata.configuration.clone(),
+        })
+    }
+
+    /// Creates the spec of a table without column mapping.
+    #[cfg(test)]
+    pub(super) fn unmapped(arrow: &SchemaRef, partition_columns: &[String], indexed: IndexedColumns) -> Self {
+        Self {
+            mode: ColumnMappingMode::None,
+            logical: StructType::default(),
+            arrow: Arc::clone(arrow),
+            physical: StructType::default(),
+            physical_arrow: Arc::clone(arrow),
+            partition_columns: partition_columns.to_vec(),
+            physical_partition_columns: partition_columns.to_vec(),
+            indexed,
+            target_file_size: TARGET_FILE_SIZE,
+            configuration: BTreeMap::new(),
+        }
+    }
+
+    /// Returns how columns of the table's files are found.
+    pub fn column_mapping(&self) -> ColumnMappingMode {
+        self.mode
+    }
+
+    /// Returns the schema that data must be fitted to.
+    pub fn schema(&self) -> &StructType {
+        &self.logical
+    }
+
+    /// Returns the same schema with Arrow types.
+    pub fn arrow(&self) -> &SchemaRef {
+        &self.arrow
+    }
+
+    /// Returns the partition columns, by their logical names.
+    pub fn partition_columns(&self) -> &[String] {
+        &self.partition_columns
+    }
+
+    /// Returns the partition columns, by the names that directories and the log have.
+    pub fn physical_partition_columns(&self) -> &[String] {
+        &self.physical_partition_columns
+    }
+
+    /// Returns the schema with physical names, including the partition columns. With column mapping, the fields have the
+    /// metadata by which Spark writes field ids.
+    pub fn physical_schema(&self) -> &StructType {
+        &self.physical
+    }
+
+    /// Returns the positions in the schema of the columns that files have: all but the partition columns.
+    pub(super) fn file_columns(&self) -> Vec<usize> {
+        let fields = self.arrow.fields().iter().enumerate();
+        fields
+            .filter(|(_, field)| !self.partition_columns.contains(field.name()))
+            .map(|(index, _)| index)
+            .collect()
+    }
+
+    /// Returns the schema of the files.
+    pub(super) fn file_schema(&self) -> SchemaRef {
+        let fields = self.file_columns().into_iter().filter_map(|index| self.physical_arrow.fields().get(index));
+        Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
+    }
+
+    /// Returns the columns with statistics, by their physical names.
+    pub(crate) fn indexed(&self) -> &IndexedColumns {
+        &self.indexed
+    }
+
+    /// Returns the size in bytes at which a file is closed and the next one is begun.
+    pub fn target_file_size(&self) -> u64 {
+        self.target_file_size
+    }
+
+    /// Returns the table's properties.
+    pub fn configuration(&self) -> &BTreeMap<String, String> {
+        &self.configuration
+    }
+}
