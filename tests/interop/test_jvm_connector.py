@@ -180,3 +180,69 @@ def test_we_keep_writing_over_deletion_vectors_with_the_feed_on(jvm: Jvm, tmp_pa
         )
     changes = pa.table(deltalog.DeltaTable(tmp_path).load_cdf())
     assert rows(changes) == rows(jvm.query(f"SELECT * FROM table_changes_by_path('{tmp_path}', 0)"))
+
+
+NESTED = pa.struct([pa.field("x y", pa.int64())])
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        {"delta.columnMapping.mode": "name"},
+        {"delta.columnMapping.mode": "id"},
+        {"delta.enableInCommitTimestamps": "true"},
+        {"delta.enableRowTracking": "true"},
+        {
+            "delta.columnMapping.mode": "name",
+            "delta.enableInCommitTimestamps": "true",
+            "delta.enableRowTracking": "true",
+            "delta.enableDeletionVectors": "true",
+        },
+    ],
+    ids=["name", "id", "in-commit timestamps", "row tracking", "all"],
+)
+def test_they_go_on_with_the_features_of_our_tables(
+    jvm: Jvm, tmp_path: Path, properties: dict[str, str]
+) -> None:
+    """Both write in turns: ids of columns and of rows, physical names and timestamps stay consistent."""
+    table = f"delta.`{tmp_path}`"
+    is_mapped = "delta.columnMapping.mode" in properties
+    names = ["the id", "p, q", "s;t"] if is_mapped else ["id", "p", "s"]
+
+    def data(start: int) -> pa.Table:
+        ids = range(start, start + 10)
+        nested = pa.array(
+            [{"x y" if is_mapped else "x": number} for number in ids],
+            NESTED if is_mapped else pa.struct([pa.field("x", pa.int64())]),
+        )
+        return pa.table([pa.array(ids, pa.int64()), pa.array([f"p{number % 2}" for number in ids]), nested], names)
+
+    def write(start: int, mode: str = "append") -> None:
+        deltalog.write_deltalake(
+            tmp_path, data(start), mode=mode, partition_by=[names[1]], configuration=properties
+        )
+
+    write(0)
+    write(10)
+    jvm.run(f"INSERT INTO {table} SELECT 100, 'p1', NULL")
+    jvm.run(f"DELETE FROM {table} WHERE `{names[0]}` IN (3, 4)")
+    write(20)
+    assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}"))
+    skipped = jvm.query(f"SELECT * FROM {table} WHERE `{names[0]}` >= 20 AND `{names[1]}` = 'p1'")
+    assert skipped.num_rows == 6
+    history = jvm.query(f"DESCRIBE HISTORY {table}")
+    versions = history.column("version").to_pylist()
+    assert sorted(versions) == list(range(5))
+    if "delta.enableRowTracking" in properties:
+        theirs = jvm.query(f"SELECT `{names[0]}` AS id, _metadata.row_id AS row_id FROM {table}")
+        mine = pa.table(deltalog.DeltaTable(tmp_path).to_arrow(row_ids=True))
+        mine = mine.select([names[0], "_row_id"]).rename_columns(["id", "row_id"])
+        assert rows(mine) == rows(theirs)
+        assert pc.count_distinct(theirs.column("row_id")).as_py() == theirs.num_rows
+    if "delta.enableInCommitTimestamps" in properties:
+        times = dict(zip(versions, history.column("timestamp").to_pylist(), strict=True))
+        assert len(set(times.values())) == 5
+        for entry in deltalog.DeltaTable(tmp_path).history():
+            assert entry["timestamp"] == int(times[entry["version"]].timestamp() * 1000)
+    write(30, "overwrite")
+    assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}")) == rows(data(30))

@@ -1,10 +1,16 @@
 """Mapped columns in Spark's own scan (PROTOCOL, "Reader Requirements for Column Mapping")."""
 
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
+import deltalog
 from tests.golden.expected import Golden, load
 
 MAPPED = [
@@ -44,3 +50,34 @@ def test_filters_by_logical_names_find_all_rows(
             assert frame.where(sf.expr(name) == sf.lit(some)).count() == values.count(some)
     frame.explain()
     assert "col-" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("mode", ["name", "id"])
+def test_writes_have_physical_names_and_field_ids(spark: SparkSession, tmp_path: Path, mode: str) -> None:
+    """Created, appended to and overwritten by Spark, and read by Rust, which finds columns by name or by id."""
+    path = str(tmp_path)
+    frame = spark.range(10).selectExpr(
+        "id AS `the id`",
+        "concat('p ', id % 2) AS `p, q`",
+        "named_struct('a;b', id, 'c', named_struct('d', id)) AS s",
+        "array(named_struct('x', id)) AS l",
+        "map('k', named_struct('y', id)) AS m",
+    )
+    for start, save_mode in enumerate(["append", "append", "overwrite", "append"]):
+        part = frame.where(f"`the id` >= {start}")
+        writer = part.write.format("deltalog").mode(save_mode).partitionBy("p, q")
+        writer.option("delta.columnMapping.mode", mode).save(path)
+    table = deltalog.DeltaTable(path)
+    rows = pa.table(table.to_arrow())
+    expected = frame.where("`the id` >= 2").unionByName(frame.where("`the id` >= 3")).toArrow()
+    key = [("the id", "ascending")]
+    assert rows.select(expected.column_names).sort_by(key).to_pylist() == expected.sort_by(key).to_pylist()
+    read = spark.read.format("deltalog").load(path)
+    assert read.where("`p, q` = 'p 1' AND s.`a;b` > 6").count() == 4
+    fields = json.loads(table.schema().to_json())["fields"]
+    ids = {field["metadata"]["delta.columnMapping.physicalName"]: field["metadata"] for field in fields}
+    for file in Path(path).glob("*/*/*.parquet"):
+        schema = pq.read_schema(file)
+        for field in schema:
+            assert int(field.metadata[b"PARQUET:field_id"]) == ids[field.name]["delta.columnMapping.id"]
+        assert len(schema) == 4
