@@ -223,6 +223,7 @@ def write_stream(
     commit: CommitArguments,
     storage_options: Mapping[str, str] | None = None,
     base: Snapshot | None = None,
+    partition_overwrite: str = "static",
 ) -> int | None:
     """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
 
@@ -306,6 +307,7 @@ class SparkWrite:
         options: TableOptions,
         storage_options: Mapping[str, str] | None = None,
         base: Snapshot | None = None,
+        partition_overwrite: str = "static",
     ) -> SparkWrite | None:
         """Checks a write before any file is written.
 
@@ -323,7 +325,8 @@ class SparkWrite:
         table, it is only checked for what can never be stored (void, intervals, names that differ only in case);
         the caller then converts the data to `table_schema_json`.
 
-        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`.
+        `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. `partition_overwrite` is `static` or `dynamic`:
+        an overwrite replaces all rows, or those of the partitions that get new ones.
         """
     @property
     def directory(self) -> str:

@@ -25,6 +25,7 @@ def write_deltalake(
     user_metadata: str | None = None,
     storage_options: Mapping[str, str] | None = None,
     commit_properties: CommitProperties | None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
 ) -> int | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -42,6 +43,8 @@ def write_deltalake(
         partition_by: columns to partition a new table by. Of an existing table it must be what the table has.
         name, description, configuration: of a new table; those of an existing one stay.
         user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
+        partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions
+            that `data` has rows for (`dynamic`). Without rows, the latter changes nothing.
         storage_options: options of the store; local files have none. A table brings its own.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
@@ -83,4 +86,5 @@ def write_deltalake(
         commit_arguments(commit_properties, user_metadata),
         storage_options=options_argument(storage_options, "a storage option"),
         base=base,
+        partition_overwrite=partition_overwrite,
     )

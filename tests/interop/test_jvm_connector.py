@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -215,9 +216,11 @@ def test_they_go_on_with_the_features_of_our_tables(
             [{"x y" if is_mapped else "x": number} for number in ids],
             NESTED if is_mapped else pa.struct([pa.field("x", pa.int64())]),
         )
-        return pa.table([pa.array(ids, pa.int64()), pa.array([f"p{number % 2}" for number in ids]), nested], names)
+        return pa.table(
+            [pa.array(ids, pa.int64()), pa.array([f"p{number % 2}" for number in ids]), nested], names
+        )
 
-    def write(start: int, mode: str = "append") -> None:
+    def write(start: int, mode: Literal["append", "overwrite"] = "append") -> None:
         deltalog.write_deltalake(
             tmp_path, data(start), mode=mode, partition_by=[names[1]], configuration=properties
         )

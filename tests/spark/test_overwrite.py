@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import deltalog
 from deltalog.spark import bridge
-from deltalog.spark.errors import AfterCommitError, DeltaError, InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.errors import AfterCommitError, CommitConflictError, DeltaError, InvalidArgumentError
 from deltalog.spark.sql import statements
 from deltalog.spark.tables import DeltaTable
 
@@ -60,12 +60,11 @@ WAYS: dict[str, Callable[[SparkSession, DataFrame, str], object]] = {
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_dynamic_overwrite_as_a_session_setting_is_refused(spark: SparkSession, named: str, way: str) -> None:
+def test_dynamic_overwrite_as_a_session_setting(spark: SparkSession, named: str, way: str) -> None:
     new = spark.createDataFrame([(3, "x")], SCHEMA)
-    for value in ("dynamic", "DYNAMIC"):
-        with setting(spark, MODE, value), pytest.raises(UnsupportedFeatureError, match="dynamic"):
-            WAYS[way](spark, new, named)
-        assert rows(named) == [(1, "x"), (2, "y")]
+    with setting(spark, MODE, "DYNAMIC"):
+        WAYS[way](spark, new, named)
+    assert rows(named) == [(2, "y"), (3, "x")]
     WAYS[way](spark, new, named)
     assert rows(named) == [(3, "x")]
 
@@ -75,16 +74,39 @@ OPTION = "partitionOverwriteMode"
 
 def test_the_option_takes_precedence_over_the_session_setting(spark: SparkSession, named: str) -> None:
     writer = spark.createDataFrame([(3, "x")], SCHEMA).write.format("deltalog").mode("overwrite")
-    with pytest.raises(UnsupportedFeatureError, match="dynamic"):
-        writer.option(OPTION, "dynamic").save(named)
-    with pytest.raises(UnsupportedFeatureError, match="dynamic"):
-        writer.option(OPTION, "Dynamic").partitionBy("p").saveAsTable("t")
     with pytest.raises(InvalidArgumentError, match="static"):
         writer.option(OPTION, "some").save(named)
     assert rows(named) == [(1, "x"), (2, "y")]
+    writer.option(OPTION, "Dynamic").partitionBy("p").saveAsTable("t")
+    assert rows(named) == [(2, "y"), (3, "x")]
     with setting(spark, MODE, "dynamic"):
         writer.option(OPTION, "static").save(named)
     assert rows(named) == [(3, "x")]
+
+
+def test_dynamic_overwrites_of_null_partitions_and_without_rows(spark: SparkSession, named: str) -> None:
+    """NULL is a partition like others, and an overwrite without rows replaces nothing."""
+    writes = [[(3, None), (4, "y")], [(5, None)], []]
+    for rows_to_write in writes:
+        new = spark.createDataFrame(rows_to_write, SCHEMA).write.format("deltalog").mode("overwrite")
+        new.option(OPTION, "dynamic").save(named)
+    found = spark.read.format("deltalog").load(named).collect()
+    assert sorted(map(tuple, found), key=str) == [(1, "x"), (4, "y"), (5, None)]
+
+
+def test_dynamic_overwrites_conflict_in_their_partitions_only(spark: SparkSession, named: str) -> None:
+    """The base is the version that the data was read at."""
+
+    def overwrite(base: int) -> None:
+        new = spark.createDataFrame([(3, "x")], SCHEMA).write.format("deltalog").mode("overwrite")
+        new.option(OPTION, "dynamic").option("baseVersion", base).save(named)
+
+    spark.createDataFrame([(9, "y")], SCHEMA).write.format("deltalog").mode("append").save(named)
+    overwrite(0)
+    assert rows(named) == [(2, "y"), (3, "x"), (9, "y")]
+    with pytest.raises(CommitConflictError) as caught:
+        overwrite(0)
+    assert (caught.value.reason, caught.value.version) == ("concurrent_append", 2)
 
 
 def test_the_dynamic_setting_does_not_affect_other_writes(

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
 use deltalog::engine::protocol::{Add, ColumnMappingMode, StructType, path};
-use deltalog::engine::transaction::{Conflict, ConflictReason, NewTable, Operation, SaveMode};
+use deltalog::engine::transaction::{
+    Conflict, ConflictReason, NewTable, Operation, PartitionOverwrite, SaveMode,
+};
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
     Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, SnapshotBuilder, Storage, WriteRequest,
@@ -34,6 +36,7 @@ pub(crate) struct Token {
     allowed_roots: Vec<String>,
     schema: String,
     mode: String,
+    partition_overwrite: String,
     options: TableOptions,
     /// Relative to the table's root.
     directory: String,
@@ -41,7 +44,10 @@ pub(crate) struct Token {
 
 impl Token {
     fn request(&self) -> Result<WriteRequest> {
-        Ok(self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?))
+        let mut request =
+            self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?);
+        request.partition_overwrite = PartitionOverwrite::parse(&self.partition_overwrite)?;
+        Ok(request)
     }
 
     /// Records what the write is based on.
@@ -167,7 +173,10 @@ fn files_of(fragments: &[Vec<u8>]) -> Result<Vec<Add>> {
 #[pymethods]
 impl SparkWrite {
     #[staticmethod]
-    #[pyo3(signature = (uri, schema_json, mode, options, storage_options = None, base = None))]
+    #[pyo3(signature = (
+        uri, schema_json, mode, options, storage_options = None, base = None, partition_overwrite = "static"
+    ))]
+    #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn begin(
         py: Python<'_>,
         uri: &str,
@@ -176,6 +185,7 @@ impl SparkWrite {
         options: TableOptions,
         storage_options: Option<HashMap<String, String>>,
         base: Option<Bound<'_, PySnapshot>>,
+        partition_overwrite: &str,
     ) -> PyResult<Option<Self>> {
         let base = base.map(|base| base.get().0.clone());
         call(py, || {
@@ -189,6 +199,7 @@ impl SparkWrite {
                 allowed_roots: Vec::new(),
                 schema: schema_json.to_owned(),
                 mode: mode.to_owned(),
+                partition_overwrite: partition_overwrite.to_owned(),
                 options: options.of_spark(),
                 directory: environment.uuid().to_string(),
             };

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::error::ArrowError;
 use deltalog::engine::protocol::StructType;
-use deltalog::engine::transaction::{Operation, SaveMode};
+use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::engine::write::DataWriter;
 use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result};
 use pyo3::exceptions::PyKeyboardInterrupt;
@@ -22,7 +22,9 @@ use crate::write_target::WriteTarget;
 
 /// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists.
 #[pyfunction]
-#[pyo3(signature = (uri, stream, mode, options, commit, storage_options = None, base = None))]
+#[pyo3(signature = (
+    uri, stream, mode, options, commit, storage_options = None, base = None, partition_overwrite = "static"
+))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn write_stream(
     py: Python<'_>,
@@ -33,6 +35,7 @@ pub(crate) fn write_stream(
     commit: CommitArguments,
     storage_options: Option<HashMap<String, String>>,
     base: Option<Bound<'_, Snapshot>>,
+    partition_overwrite: &str,
 ) -> PyResult<Option<u64>> {
     let reader = reader_of(stream)?;
     let base = base.map(|base| base.get().0.clone());
@@ -41,7 +44,8 @@ pub(crate) fn write_stream(
         let mode = SaveMode::parse(mode)?;
         let schema = StructType::from_arrow(&reader.schema())
             .map_err(|error| error.in_table(target.storage().url()))?;
-        let request = options.request(schema, mode);
+        let mut request = options.request(schema, mode);
+        request.partition_overwrite = PartitionOverwrite::parse(partition_overwrite)?;
         let Some(pending) = target.begin(request, &Environment::system())? else {
             return Ok(None);
         };

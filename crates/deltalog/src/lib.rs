@@ -101,7 +101,7 @@ pub use protocol::{
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;
-pub use transaction::{Committed, Operation, SaveMode, find_commit};
+pub use transaction::{Committed, Operation, PartitionOverwrite, SaveMode, find_commit};
 pub use verify::{Difference, Verification};
 pub use write::DataWriter;
 

@@ -19,7 +19,8 @@ use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::storage::Storage;
 use crate::transaction::{
-    Committed, Conflict, ConflictReason, NewTable, Operation, Outcome, SaveMode, TableDefinition, Transaction,
+    Committed, Conflict, ConflictReason, NewTable, Operation, Outcome, PartitionOverwrite, SaveMode,
+    TableDefinition, Transaction,
 };
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
 
@@ -40,6 +41,8 @@ pub struct WriteRequest {
     pub schema: StructType,
     /// What to do if the table exists.
     pub mode: SaveMode,
+    /// The rows that an overwrite replaces.
+    pub partition_overwrite: PartitionOverwrite,
     /// The partition columns of a new table; an existing table must have the same. `None` accepts those of the table.
     pub partition_by: Option<Vec<String>>,
     /// The properties of a new table.
@@ -56,6 +59,7 @@ impl WriteRequest {
         Self {
             schema,
             mode,
+            partition_overwrite: PartitionOverwrite::default(),
             partition_by: None,
             configuration: BTreeMap::new(),
             name: None,
@@ -79,6 +83,7 @@ pub struct PendingWrite {
     storage: Storage,
     target: Target,
     mode: SaveMode,
+    partition_overwrite: PartitionOverwrite,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     environment: Environment,
@@ -111,7 +116,8 @@ impl PendingWrite {
     /// `Ignore`.
     ///
     /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files
-    ///   since then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`.
+    ///   since then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`. For an overwrite
+    ///   of partitions, only the files in these count.
     /// - An append does not depend on any file of the table: it is based on the newest version.
     ///
     /// # Errors
@@ -122,7 +128,9 @@ impl PendingWrite {
         environment: &Environment,
     ) -> Result<Option<Self>> {
         let base = if request.mode == SaveMode::Overwrite {
-            if let Some(conflict) = Transaction::conflict_since(read, environment)? {
+            // Which partitions are replaced is only known with the data.
+            let replaces_all = request.partition_overwrite == PartitionOverwrite::Static;
+            if replaces_all && let Some(conflict) = Transaction::conflict_since(read, environment)? {
                 return Err(conflict.into_error(ErrorKind::CommitConflict, read.storage().url()));
             }
             read.clone()
@@ -172,6 +180,7 @@ impl PendingWrite {
             storage: storage.clone(),
             target: Target::Existing(snapshot),
             mode,
+            partition_overwrite: request.partition_overwrite,
             spec,
             progress: Vec::new(),
             environment: environment.clone(),
@@ -195,6 +204,7 @@ impl PendingWrite {
             storage: storage.clone(),
             target: Target::New(Box::new(table)),
             mode,
+            partition_overwrite: PartitionOverwrite::Static,
             spec,
             progress: Vec::new(),
             environment: environment.clone(),
@@ -334,16 +344,27 @@ impl PendingWrite {
 
     fn try_commit(self, files: &[Add], operation: Operation) -> Result<Committed> {
         let operation = with_metrics(operation, files);
+        let replaces_partitions = self.partition_overwrite == PartitionOverwrite::Dynamic
+            && !self.spec.partition_columns().is_empty();
+        let environment = &self.environment;
         let mut transaction = match (&self.target, self.mode) {
-            (Target::New(table), _) => {
-                Transaction::create(&self.storage, NewTable::clone(table), operation, &self.environment)
+            (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {
+                Transaction::overwrite_partitions(base, files, operation, environment)?
             }
-            (Target::Existing(base), SaveMode::Overwrite) => {
-                Transaction::overwrite(base, operation, &self.environment)
+            (target, mode) => {
+                let mut transaction = match target {
+                    Target::New(table) => {
+                        Transaction::create(&self.storage, NewTable::clone(table), operation, environment)
+                    }
+                    Target::Existing(base) if mode == SaveMode::Overwrite => {
+                        Transaction::overwrite(base, operation, environment)
+                    }
+                    Target::Existing(base) => Transaction::new(base, operation, environment),
+                }?;
+                transaction.add_files(files)?;
+                transaction
             }
-            (Target::Existing(base), _) => Transaction::new(base, operation, &self.environment),
-        }?;
-        transaction.add_files(files)?;
+        };
         for progress in self.progress.iter().cloned() {
             transaction.record(progress);
         }

@@ -37,7 +37,7 @@ from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
 from deltalog.spark.write.base import check_base_requested, requested_base
-from deltalog.spark.write.overwrite import check_overwrite
+from deltalog.spark.write.overwrite import check_overwrite, overwrite_mode
 
 # Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -144,12 +144,20 @@ class DeltalogDataSource(DataSource):
         if overwrite:
             roots = [connect_uri(root) for root in self._options.allowed_roots]
             base = requested_base(self._options, uri, roots)
-        pending = SparkWrite.begin(uri, schemas.of_data(schema.json()), mode, table, base=base)
+        replaced = overwrite_mode(self._options, session_mode=None)
+        pending = SparkWrite.begin(
+            uri,
+            schemas.of_data(schema.json()),
+            mode,
+            table,
+            base=base,
+            partition_overwrite=replaced or "static",
+        )
         if pending is None:
             raise InvalidArgumentError(f"a write with the mode {mode} was not started")
         if overwrite:
             check_base_requested(pending, uri, self._options)
-            check_overwrite(pending, uri, self._options, session_mode=None)
+            check_overwrite(pending, uri, replaced)
         return DeltalogWriter(
             pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
         )

@@ -1,6 +1,6 @@
 //! The feed of hand-made tables: ranges, columns, schemas and refusals. (PROTOCOL, "Add CDC File".)
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
@@ -468,14 +468,7 @@ fn our_own_writes_are_in_the_feed() {
     assert_eq!(ids_at(&table, 4), [3, 10, 41]);
     let write = |mode, ids: &[i64]| {
         let snapshot = Snapshot::open(&table.storage(), None).unwrap();
-        let request = WriteRequest {
-            schema: snapshot.schema().clone(),
-            mode,
-            partition_by: None,
-            configuration: BTreeMap::new(),
-            name: None,
-            description: None,
-        };
+        let request = WriteRequest::new(snapshot.schema().clone(), mode);
         let write = PendingWrite::begin(&table.storage(), request, &Environment::system()).unwrap().unwrap();
         let mut writer = write.writer().unwrap();
         writer.write(&RecordBatch::try_from_iter([("id", ints(ids))]).unwrap()).unwrap();

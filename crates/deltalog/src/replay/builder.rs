@@ -149,8 +149,8 @@ impl RemoveRows {
     }
 }
 
-/// The number of rows of a batch of [`batches_of_adds`]. Its statistics must not exceed the 2 GiB that an Arrow array of
-/// strings can hold.
+/// The number of rows of a batch of [`batches_of_adds`]. Its statistics must not exceed the 2 GiB that an Arrow array
+/// of strings can hold.
 const ADDS_PER_BATCH: usize = 4096;
 
 /// Returns `adds` as batches in the form of the log, in their order.

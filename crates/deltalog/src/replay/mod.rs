@@ -37,12 +37,12 @@ pub use deletion_vectors::DeletionVectorColumn;
 pub use filter::{FileFilter, Keep};
 pub use tail::{FileReplay, Tail};
 
+pub(crate) use builder::batches_of_adds;
 pub(crate) use checkpoint::STATS_PARSED;
 pub(crate) use checkpoint::TableAction;
 pub(crate) use columns::{deletion_vector_fields, remove_fields, string_map};
-pub(crate) use builder::batches_of_adds;
 pub(crate) use file_set::{FileSet, path as path_of};
 pub(crate) use filter::apply;
 pub(crate) use key::are_plain;
 pub(crate) use state::State;
-pub(crate) use tail::with_columns;
+pub(crate) use tail::{filtered, with_columns};

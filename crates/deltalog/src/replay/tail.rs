@@ -131,7 +131,8 @@ impl Tail {
     }
 }
 
-fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
+/// Returns the selected rows of a batch of file actions.
+pub(crate) fn filtered(batch: &RecordBatch, rows: &BooleanArray) -> Result<RecordBatch> {
     filter_record_batch(batch, rows)
         .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
 }

@@ -13,10 +13,10 @@ mod table;
 pub use answers::{Answers, MinMax};
 pub use files::{FileList, FileListing, ListColumn};
 pub use partitions::PartitionColumns;
+pub(crate) use pruner::file_filters;
 pub use rows::{
     DataFile, FileRows, PartitionRow, ROW_COMMIT_VERSION, ROW_ID, RowScan, RowStream, RowTracking,
 };
-pub(crate) use pruner::file_filters;
 pub(crate) use statistics::StatisticsColumns;
 pub use table::{DataFiles, TableScan};
 

@@ -6,13 +6,12 @@
 use std::collections::HashMap;
 
 use arrow::array::{BooleanArray, RecordBatch};
-use arrow::compute::filter_record_batch;
 
 use super::encode::{adds_of, removes_of};
 use crate::deletion_vector::DeletionVectors;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::protocol::{DeletionVectorDescriptor, PathResolver};
-use crate::replay::Commit;
+use crate::replay::{Commit, filtered};
 
 /// Returns the `add` actions of `commit`, without those that only take rows away from a file that was there.
 ///
@@ -37,8 +36,7 @@ pub(super) fn appended(
             Some(old) => !only_grows(old.as_ref(), add.deletion_vector.as_ref(), vectors)?,
         });
     }
-    filter_record_batch(&commit.adds, &BooleanArray::from(has_new_rows))
-        .map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
+    filtered(&commit.adds, &BooleanArray::from(has_new_rows))
 }
 
 /// Returns whether the vector `new` has all rows of `old`.

@@ -152,9 +152,8 @@ fn data_changes(batch: &RecordBatch) -> impl Iterator<Item = bool> {
         .column_by_name(FileColumn::DataChange.name())
         .and_then(|column| column.as_boolean_opt())
         .cloned();
-    (0..batch.num_rows()).map(move |row| {
-        column.as_ref().is_none_or(|column| column.is_null(row) || column.value(row))
-    })
+    (0..batch.num_rows())
+        .map(move |row| column.as_ref().is_none_or(|column| column.is_null(row) || column.value(row)))
 }
 
 fn has_vectors(batch: &RecordBatch) -> bool {

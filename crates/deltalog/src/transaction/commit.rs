@@ -9,9 +9,9 @@ use object_store::PutPayload;
 use super::Transaction;
 use super::appended::appended;
 use super::conflict::{Conflict, ConflictReason};
+use super::encode::Lines;
 use super::head::Head;
 use super::isolation::IsolationLevel;
-use super::encode::Lines;
 use super::put::{Owner, Putter};
 use super::row_deletes::RowDeletes;
 use super::rules::{Mine, Winner, concerns_writers, conflict};
@@ -119,7 +119,8 @@ impl<'a> Attempts<'a> {
         }
         let Transaction { storage, environment, id, base, .. } = self.transaction;
         let putter = Putter { storage, txn_id: id, environment };
-        self.fixed_lines = self.transaction.changes.fixed_lines().map_err(|error| error.in_table(storage.url()))?;
+        self.fixed_lines =
+            self.transaction.changes.fixed_lines().map_err(|error| error.in_table(storage.url()))?;
         let mut losses = 0;
         loop {
             let version = self.head.next_version();

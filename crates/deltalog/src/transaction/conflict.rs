@@ -33,8 +33,8 @@ pub enum ConflictReason {
     ConcurrentAppend {
         /// The path of an added file.
         file: String,
-        /// The predicate that the file may match; `None` if the whole table was read.
-        predicate: Option<String>,
+        /// What was read that the file may match.
+        read: WhatWasRead,
     },
     /// The other commit removed a file that this transaction has read.
     ConcurrentDeleteRead {
@@ -50,6 +50,18 @@ pub enum ConflictReason {
     AppTransaction(String),
     /// The other commit changed the same metadata domain.
     DomainChanged(String),
+}
+
+/// What a transaction had read of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WhatWasRead {
+    /// The whole table.
+    WholeTable,
+    /// The partition of the file.
+    Partition,
+    /// The rows for which this predicate is true.
+    Predicate(String),
 }
 
 impl ConflictReason {
@@ -128,12 +140,17 @@ impl fmt::Display for Conflict {
             ),
             ConflictReason::ProtocolChanged => write!(f, "{winner} changed the table's protocol"),
             ConflictReason::MetadataChanged => write!(f, "{winner} changed the table's metadata"),
-            ConflictReason::ConcurrentAppend { predicate: None, .. } => {
-                write!(f, "{winner} added files, and this transaction had read the whole table")
-            }
-            ConflictReason::ConcurrentAppend { predicate: Some(predicate), .. } => {
-                write!(f, "{winner} added files that may have rows for which {predicate} is true")
-            }
+            ConflictReason::ConcurrentAppend { read, .. } => match read {
+                WhatWasRead::WholeTable => {
+                    write!(f, "{winner} added files, and this transaction had read the whole table")
+                }
+                WhatWasRead::Partition => {
+                    write!(f, "{winner} added files to a partition that this transaction replaces")
+                }
+                WhatWasRead::Predicate(predicate) => {
+                    write!(f, "{winner} added files that may have rows for which {predicate} is true")
+                }
+            },
             ConflictReason::ConcurrentDeleteRead { .. } => {
                 write!(f, "{winner} removed files that this transaction had read")
             }

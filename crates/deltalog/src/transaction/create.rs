@@ -6,7 +6,8 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::properties::check_properties;
 use crate::protocol::{
-    ColumnMappingMode, DataType, Format, Metadata, NewMapping, PrimitiveType, Protocol, StructType, protocol_for,
+    ColumnMappingMode, DataType, Format, Metadata, NewMapping, PrimitiveType, Protocol, StructType,
+    protocol_for,
 };
 use serde::{Deserialize, Serialize};
 

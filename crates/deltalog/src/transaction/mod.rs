@@ -38,6 +38,7 @@ mod head;
 mod isolation;
 mod operation;
 mod overwrite;
+mod partitions;
 mod put;
 mod read_set;
 mod row_deletes;
@@ -46,25 +47,24 @@ mod rules;
 mod winners;
 
 pub use commit::{Committed, Outcome};
-pub use conflict::{Conflict, ConflictReason};
+pub use conflict::{Conflict, ConflictReason, WhatWasRead};
 pub use create::{NewTable, TableDefinition};
 pub use find::find_commit;
 pub use isolation::IsolationLevel;
-pub use operation::{Operation, SaveMode};
+pub use operation::{Operation, PartitionOverwrite, SaveMode};
 pub use read_set::ReadSet;
 
 use arrow::array::RecordBatch;
 
 use self::changes::Changes;
+use self::partitions::PartitionSet;
 use self::row_deletes::RowDelete;
 use self::row_ids::RowIds;
 use crate::deletion_vector::DeletionVector;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
-use crate::protocol::{
-    Add, DomainMetadata, PathResolver, SetTransaction, ensure_writable, is_append_only,
-};
+use crate::protocol::{Add, DomainMetadata, PathResolver, SetTransaction, ensure_writable, is_append_only};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
@@ -79,10 +79,18 @@ pub struct Transaction {
     changes: Changes,
     /// The isolation level; `None` for that of the table.
     isolation: Option<IsolationLevel>,
-    replaces_all: bool,
+    replaces: Option<Replaced>,
     operation: Operation,
     environment: Environment,
     id: String,
+}
+
+/// What an overwrite replaces.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replaced {
+    WholeTable,
+    /// The partitions that the added files are in.
+    Partitions,
 }
 
 impl Transaction {
@@ -97,8 +105,7 @@ impl Transaction {
         operation: Operation,
         environment: &Environment,
     ) -> Result<Self> {
-        let resolver =
-            PathResolver::new(storage.root()).map_err(|error| error.in_table(storage.url()))?;
+        let resolver = PathResolver::new(storage.root()).map_err(|error| error.in_table(storage.url()))?;
         let NewTable { protocol, metadata } = table;
         let changes = Changes { protocol: Some(protocol), metadata: Some(metadata), ..Changes::default() };
         Ok(Self {
@@ -108,15 +115,15 @@ impl Transaction {
             resolver,
             changes,
             isolation: None,
-            replaces_all: false,
+            replaces: None,
             operation,
             id: environment.uuid().to_string(),
             environment: environment.clone(),
         })
     }
 
-    /// Creates a transaction that has read nothing of `base` yet and changes nothing yet. If it only adds files, it is a
-    /// blind append.
+    /// Creates a transaction that has read nothing of `base` yet and changes nothing yet. If it only adds files, it
+    /// is a blind append.
     ///
     /// # Errors
     /// `Unsupported` if the table has a feature that cannot be written.
@@ -130,7 +137,7 @@ impl Transaction {
             reads: ReadSet::nothing(base.resolver()),
             changes: Changes::default(),
             isolation: None,
-            replaces_all: false,
+            replaces: None,
             operation,
             id: environment.uuid().to_string(),
             environment: environment.clone(),
@@ -146,16 +153,40 @@ impl Transaction {
     /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
     pub fn overwrite(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
         let mut transaction = Self::new(base, operation, environment)?;
-        if is_append_only(base.metadata()) {
-            return Err(Error::invalid_argument(
-                "the table is append-only (delta.appendOnly) and cannot be overwritten",
-            )
-            .in_table(base.storage().url()));
-        }
+        ensure_not_append_only(base)?;
         transaction.read_whole_table();
         transaction.isolation = Some(IsolationLevel::Serializable);
-        transaction.replaces_all = true;
-        transaction.changes.removes = overwrite::removes(base, environment.now_ms())?;
+        transaction.replaces = Some(Replaced::WholeTable);
+        transaction.changes.removes = overwrite::removes(base, None, environment.now_ms())?;
+        Ok(transaction)
+    }
+
+    /// Creates a transaction that removes every file of `base` in the partitions of `files`, and adds `files`. Without
+    /// files it changes nothing.
+    ///
+    /// It is serializable as [`Transaction::overwrite`] is, with respect to these partitions.
+    ///
+    /// # Errors
+    /// As [`Transaction::overwrite`]; `InvalidArgument` too if the table has no partition columns.
+    pub fn overwrite_partitions(
+        base: &Snapshot,
+        files: &[Add],
+        operation: Operation,
+        environment: &Environment,
+    ) -> Result<Self> {
+        let mut transaction = Self::new(base, operation, environment)?;
+        ensure_not_append_only(base)?;
+        transaction.add_files(files)?;
+        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+        let mut partitions = PartitionSet::of(base).map_err(located)?;
+        for batch in &transaction.changes.adds {
+            partitions.insert(batch).map_err(located)?;
+        }
+        let removes = overwrite::removes(base, Some(&partitions), environment.now_ms()).map_err(located)?;
+        transaction.changes.removes = removes;
+        transaction.reads.partitions = Some(partitions);
+        transaction.isolation = Some(IsolationLevel::Serializable);
+        transaction.replaces = Some(Replaced::Partitions);
         Ok(transaction)
     }
 
@@ -215,11 +246,12 @@ impl Transaction {
         self.changes.removes.push(batch);
     }
 
-    /// Deletes rows of a data file that remains in the table. `file` is the logical file in the base, with its statistics
-    /// and its deletion vector; `rows` are positions in the data file. Rows that are deleted already are ignored.
+    /// Deletes rows of a data file that remains in the table. `file` is the logical file in the base, with its
+    /// statistics and its deletion vector; `rows` are positions in the data file. Rows that are deleted already are
+    /// ignored.
     ///
-    /// The transaction depends on these rows, not on the others of the file: a commit that deletes other rows of it is no
-    /// conflict, and its deletion vector is merged.
+    /// The transaction depends on these rows, not on the others of the file: a commit that deletes other rows of it
+    /// is no conflict, and its deletion vector is merged.
     pub fn delete_rows(&mut self, file: Add, rows: DeletionVector) {
         self.changes.row_deletes.push(RowDelete { file, rows });
     }
@@ -268,7 +300,8 @@ impl Transaction {
         &self.id
     }
 
-    /// Moves a transaction that was not committed to another version of the table, usually a newer one after a conflict.
+    /// Moves a transaction that was not committed to another version of the table, usually a newer one after a
+    /// conflict.
     ///
     /// - A creation becomes an append to the table that another writer has created as this one would have.
     /// - An overwrite replaces the rows of the new base.
@@ -298,16 +331,25 @@ impl Transaction {
             .with_hint("write the data again"));
         }
         let is_creation = self.base.is_none();
-        let has_read = !is_creation && !self.replaces_all && !self.reads.is_nothing()
+        let has_read = !is_creation && self.replaces.is_none() && !self.reads.is_nothing()
             || !changes.row_deletes.is_empty();
         if has_read || (!is_creation && (changes.protocol.is_some() || changes.metadata.is_some())) {
-            return Err(Error::invalid_argument("the transaction depends on rows of the version that it has read")
-                .in_table(url)
-                .with_hint("read the newest version, and repeat the operation"));
+            return Err(Error::invalid_argument(
+                "the transaction depends on rows of the version that it has read",
+            )
+            .in_table(url)
+            .with_hint("read the newest version, and repeat the operation"));
         }
-        let mut moved = match self.replaces_all {
-            true => Self::overwrite(base, operation, &environment)?,
-            false => Self::new(base, operation, &environment)?,
+        let mut moved = match self.replaces {
+            None => Self::new(base, operation, &environment)?,
+            Some(Replaced::WholeTable) => Self::overwrite(base, operation, &environment)?,
+            Some(Replaced::Partitions) => {
+                let mut files = Vec::new();
+                for batch in &changes.adds {
+                    files.extend(encode::adds_of(batch)?);
+                }
+                Self::overwrite_partitions(base, &files, operation, &environment)?
+            }
         };
         moved.id = self.id;
         moved.changes.adds = changes.adds;
@@ -343,5 +385,15 @@ impl Transaction {
         let kind =
             if self.base.is_none() { ErrorKind::TableAlreadyExists } else { ErrorKind::CommitConflict };
         conflict.into_error(kind, self.storage.url())
+    }
+}
+
+fn ensure_not_append_only(base: &Snapshot) -> Result<()> {
+    match is_append_only(base.metadata()) {
+        false => Ok(()),
+        true => Err(Error::invalid_argument(
+            "the table is append-only (delta.appendOnly) and cannot be overwritten",
+        )
+        .in_table(base.storage().url())),
     }
 }

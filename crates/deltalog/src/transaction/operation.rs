@@ -47,6 +47,33 @@ impl SaveMode {
     }
 }
 
+/// The rows that an overwrite replaces, named as in Spark's `partitionOverwriteMode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum PartitionOverwrite {
+    /// All rows of the table.
+    #[default]
+    Static,
+    /// The rows of the partitions that get new rows; those of all others stay. In a table without partition columns
+    /// these are all rows.
+    Dynamic,
+}
+
+impl PartitionOverwrite {
+    /// Parses the name of a mode, ignoring case: `static` or `dynamic`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for any other name.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name.trim().to_ascii_lowercase().as_str() {
+            "static" => Ok(Self::Static),
+            "dynamic" => Ok(Self::Dynamic),
+            _ => Err(Error::invalid_argument(format!("there is no mode '{name}' of overwriting partitions"))
+                .with_hint("use static or dynamic")),
+        }
+    }
+}
+
 /// The description of an operation, which is recorded in the commit.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]

@@ -1,15 +1,20 @@
-//! The removal of every file of a snapshot.
+//! The removal of the files of a snapshot that an overwrite replaces.
 
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
 
+use super::partitions::PartitionSet;
 use crate::error::{Error, Result};
-use crate::replay::{FileColumn, FileColumns, remove_fields, with_columns};
+use crate::replay::{FileColumn, FileColumns, filtered, remove_fields, with_columns};
 use crate::snapshot::Snapshot;
 
-/// Returns a `remove` action for each live file, in the form of the log.
-pub(super) fn removes(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<RecordBatch>> {
+/// Returns a `remove` action for each live file of the snapshot, or of `partitions` of it, in the form of the log.
+pub(super) fn removes(
+    snapshot: &Snapshot,
+    partitions: Option<&PartitionSet>,
+    now_ms: i64,
+) -> Result<Vec<RecordBatch>> {
     let columns = FileColumns::of(&[
         FileColumn::Path,
         FileColumn::PartitionValues,
@@ -18,7 +23,11 @@ pub(super) fn removes(snapshot: &Snapshot, now_ms: i64) -> Result<Vec<RecordBatc
         FileColumn::BaseRowId,
         FileColumn::DefaultRowCommitVersion,
     ]);
-    let batches = snapshot.replay_files(columns)?.map(|batch| remove(&batch?, now_ms));
+    let replaced = |batch: RecordBatch| match partitions {
+        None => Ok(batch),
+        Some(partitions) => filtered(&batch, &partitions.contains(&batch)?),
+    };
+    let batches = snapshot.replay_files(columns)?.map(|batch| remove(&replaced(batch?)?, now_ms));
     batches.filter(|batch| !batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0)).collect()
 }
 

@@ -203,7 +203,10 @@ mod tests {
     fn a_commit_is_recognized_by_its_transaction_id() {
         let id = |text: &str| txn_id(text.as_bytes()).unwrap();
         assert_eq!(id("{\"commitInfo\":{\"txnId\":\"a\"}}\n{\"torn").as_deref(), Some("a"));
-        assert_eq!(id("\n{\"txn\":{\"appId\":\"b\",\"version\":1}}\n{\"commitInfo\":{\"txnId\":\"c\"}}").as_deref(), Some("c"));
+        assert_eq!(
+            id("\n{\"txn\":{\"appId\":\"b\",\"version\":1}}\n{\"commitInfo\":{\"txnId\":\"c\"}}").as_deref(),
+            Some("c")
+        );
         assert_eq!(id("{\"commitInfo\":{}}\n{\"commitInfo\":{\"txnId\":\"d\"}}"), None);
         assert_eq!(id(""), None);
         assert!(txn_id(b"{\"commitInfo\":{\"txnId\":\"a\"").is_err());

@@ -4,6 +4,7 @@
 //! | --- | --- |
 //! | nothing | — |
 //! | a predicate | adds a file that may hold a row for which the predicate is true |
+//! | a partition | adds a file of the partition |
 //! | a file | removes the file |
 //! | the whole table | adds or removes any file |
 //!
@@ -11,6 +12,7 @@
 
 use arrow::array::RecordBatch;
 
+use super::partitions::PartitionSet;
 use crate::error::Result;
 use crate::predicate::Predicate;
 use crate::protocol::PathResolver;
@@ -21,13 +23,19 @@ use crate::replay::FileSet;
 pub struct ReadSet {
     pub(super) whole_table: bool,
     pub(super) predicates: Vec<Predicate>,
+    pub(super) partitions: Option<PartitionSet>,
     pub(super) files: FileSet,
 }
 
 impl ReadSet {
     /// Returns a set that depends on no file, as that of a blind append.
     pub(super) fn nothing(resolver: &PathResolver) -> Self {
-        Self { whole_table: false, predicates: Vec::new(), files: FileSet::of_paths(resolver) }
+        Self {
+            whole_table: false,
+            predicates: Vec::new(),
+            partitions: None,
+            files: FileSet::of_paths(resolver),
+        }
     }
 
     /// Returns a set that depends on all files.
@@ -50,7 +58,7 @@ impl ReadSet {
 
     /// Returns whether nothing was read.
     pub(super) fn is_nothing(&self) -> bool {
-        !self.whole_table && self.predicates.is_empty() && self.files.is_empty()
+        !self.whole_table && self.predicates.is_empty() && self.partitions.is_none() && self.files.is_empty()
     }
 
     /// Returns whether the statistics of added files matter.

@@ -70,8 +70,8 @@ impl<'a> RowDeletes<'a> {
     /// Reads the vectors that the files have in the version that was read.
     ///
     /// # Errors
-    /// `InvalidArgument` for a file that is named twice, or whose number of rows is not known, or that does not have one
-    /// of the rows; also the errors of [`DeletionVectors::read`].
+    /// `InvalidArgument` for a file that is named twice, or whose number of rows is not known, or that does not have
+    /// one of the rows; also the errors of [`DeletionVectors::read`].
     pub(super) fn new(
         deletes: &'a [RowDelete],
         storage: &'a Storage,
@@ -169,11 +169,15 @@ impl<'a> RowDeletes<'a> {
     /// # Errors
     /// Errors of the store; `InvalidArgument` for statistics that are no JSON object.
     pub(super) fn prepare(&mut self) -> Result<Vec<Action>> {
+        if self.is_empty() {
+            return Ok(Vec::new());
+        }
         let now_ms = self.environment.now_ms();
         let union = |file: &File<'_>| DeletionVector::from(&file.deleted | file.rows);
         let is_pending = |file: &File<'_>| file.actions.is_none();
         let is_emptied = |vector: &DeletionVector, file: &File<'_>| vector.cardinality() >= file.num_records;
-        let pending: Vec<DeletionVector> = self.files.iter().filter(|file| is_pending(file)).map(union).collect();
+        let pending: Vec<DeletionVector> =
+            self.files.iter().filter(|file| is_pending(file)).map(union).collect();
         let partial: Vec<DeletionVector> = self
             .files
             .iter()
@@ -206,15 +210,16 @@ impl<'a> RowDeletes<'a> {
         Ok(self.files.iter().filter_map(|file| file.actions.clone()).flatten().collect())
     }
 
-    /// Deletes the files of vectors that were written: after a commit those of earlier attempts, else all. The fate of the
-    /// transaction must be known.
+    /// Deletes the files of vectors that were written: after a commit those of earlier attempts, else all. The fate
+    /// of the transaction must be known.
     pub(super) fn delete_unused(&mut self, is_committed: bool) {
         let is_used = |path: &String| {
             is_committed && self.files.iter().any(|file| file.vector_file.as_ref() == Some(path))
         };
         for path in self.written.iter().filter(|path| !is_used(path)) {
             if let Err(error) = self.storage.delete(path) {
-                tracing::warn!(table = self.storage.url(), file = path, %error, "an unused file of deletion vectors remains");
+                let table = self.storage.url();
+                tracing::warn!(table, file = path, %error, "an unused file of deletion vectors remains");
             }
         }
     }
@@ -242,7 +247,8 @@ impl File<'_> {
 /// Protocol: "Per-file Statistics".
 fn with_wide_bounds(stats: &str) -> Result<String> {
     let invalid = |error: serde_json::Error| {
-        Error::new(ErrorKind::InvalidArgument, "the statistics of a file are not a JSON object").with_source(error)
+        Error::new(ErrorKind::InvalidArgument, "the statistics of a file are not a JSON object")
+            .with_source(error)
     };
     // The values are kept as they are written, because numbers must not lose digits.
     let mut fields: BTreeMap<String, &RawValue> = serde_json::from_str(stats).map_err(invalid)?;

@@ -23,7 +23,7 @@ const AT_ONCE: usize = 8;
 /// A step from a transaction's base to the newest version.
 pub(super) enum Step {
     /// The commit of the next version.
-    Winner(Commit),
+    Winner(Box<Commit>),
     /// The commits from this version on were cleaned up, at least some of them.
     CleanedUp(u64),
     /// The table is no longer there.
@@ -53,7 +53,7 @@ pub(super) fn visit(
         let read = |version: &u64| read_commit(base.storage(), *version, with_statistics, environment);
         for (version, commit) in some.iter().zip(parallel::each(some, AT_ONCE, read)?) {
             let Some(commit) = commit else { return visit(Step::CleanedUp(*version)).map(drop) };
-            if !visit(Step::Winner(commit))? {
+            if !visit(Step::Winner(Box::new(commit)))? {
                 return Ok(());
             }
         }

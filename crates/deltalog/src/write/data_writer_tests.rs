@@ -264,8 +264,12 @@ fn files_are_closed_at_their_target_size() {
     let batch =
         RecordBatch::try_from_iter([("text", Arc::new(StringArray::from(texts)) as ArrayRef)]).unwrap();
     let target = 500_000;
-    let mut writer =
-        writer(&storage, &schema_of(&batch), &[], WriteOptions { target_file_size: Some(target), ..options() });
+    let mut writer = writer(
+        &storage,
+        &schema_of(&batch),
+        &[],
+        WriteOptions { target_file_size: Some(target), ..options() },
+    );
     for start in (0..40_000).step_by(1000) {
         writer.write(&batch.slice(start, 1000)).unwrap();
     }
@@ -518,7 +522,8 @@ proptest! {
             Arc::new(StringArray::from_iter(rows.iter().map(|row| row.1.as_deref()))),
         ]).unwrap();
         let (_directory, storage) = table();
-        let limits = WriteOptions { memory_budget, target_file_size: Some(target_file_size), max_open_files, ..options() };
+        let target_file_size = Some(target_file_size);
+        let limits = WriteOptions { memory_budget, target_file_size, max_open_files, ..options() };
         let mut writer = writer(&storage, &schema, &["b", "a"], limits);
         for rows in &batches {
             writer.write(&make(rows)).unwrap();

@@ -15,12 +15,14 @@ use crate::error::{Error, Result};
 /// `SchemaMismatch` if the shapes differ.
 pub(super) fn renamed(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch> {
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(array, field)| rename(array, field.data_type())).collect::<Result<Vec<_>, _>>();
+    let columns =
+        columns.map(|(array, field)| rename(array, field.data_type())).collect::<Result<Vec<_>, _>>();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     columns
         .and_then(|columns| RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options))
         .map_err(|error| {
-            Error::schema_mismatch("the batch does not have the shape of the table's files").with_source(error)
+            Error::schema_mismatch("the batch does not have the shape of the table's files")
+                .with_source(error)
         })
 }
 

@@ -1,7 +1,8 @@
 //! What every writer of a table's files keeps to, whether the table exists or is to be created.
 //!
-//! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and files
-//!   of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column Mapping".)
+//! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and
+//!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
+//!   Mapping".)
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
 
 use std::collections::BTreeMap;
@@ -113,8 +114,8 @@ impl TableWriteSpec {
         &self.physical_partition_columns
     }
 
-    /// Returns the schema with physical names, including the partition columns. With column mapping, the fields have the
-    /// metadata by which Spark writes field ids.
+    /// Returns the schema with physical names, including the partition columns. With column mapping, the fields have
+    /// the metadata by which Spark writes field ids.
     pub fn physical_schema(&self) -> &StructType {
         &self.physical
     }
@@ -130,7 +131,8 @@ impl TableWriteSpec {
 
     /// Returns the schema of the files.
     pub(super) fn file_schema(&self) -> SchemaRef {
-        let fields = self.file_columns().into_iter().filter_map(|index| self.physical_arrow.fields().get(index));
+        let fields =
+            self.file_columns().into_iter().filter_map(|index| self.physical_arrow.fields().get(index));
         Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
     }
 

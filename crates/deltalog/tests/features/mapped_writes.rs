@@ -5,7 +5,9 @@ use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, ListArray, MapArray, RecordBatch, StringArray, StructArray};
+use arrow::array::{
+    ArrayRef, AsArray, Int64Array, ListArray, MapArray, RecordBatch, StringArray, StructArray,
+};
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Fields};
@@ -63,12 +65,19 @@ fn batch(fields: &Fields, ids: std::ops::Range<i64>) -> RecordBatch {
     };
     let column = |index: usize| -> ArrayRef {
         match fields[index].data_type() {
-            DataType::Utf8 => Arc::new(StringArray::from_iter_values(ids.clone().map(|id| format!("d{}", id % 2)))),
+            DataType::Utf8 => {
+                Arc::new(StringArray::from_iter_values(ids.clone().map(|id| format!("d{}", id % 2))))
+            }
             DataType::Int64 => Arc::clone(&longs),
             data_type @ DataType::Struct(_) => Arc::new(inner(data_type)),
             DataType::List(element) => {
                 let offsets = OffsetBuffer::from_lengths(vec![1; count]);
-                Arc::new(ListArray::new(Arc::clone(element), offsets, Arc::new(inner(element.data_type())), None))
+                Arc::new(ListArray::new(
+                    Arc::clone(element),
+                    offsets,
+                    Arc::new(inner(element.data_type())),
+                    None,
+                ))
             }
             DataType::Map(entries, sorted) => {
                 let DataType::Struct(pair) = entries.data_type() else { panic!("no pair") };
@@ -86,7 +95,8 @@ fn batch(fields: &Fields, ids: std::ops::Range<i64>) -> RecordBatch {
 }
 
 fn adds(directory: &Path) -> Vec<Add> {
-    let text = |version: u64| std::fs::read(directory.join(format!("_delta_log/{version:020}.json"))).unwrap();
+    let text =
+        |version: u64| std::fs::read(directory.join(format!("_delta_log/{version:020}.json"))).unwrap();
     let mut adds = Vec::new();
     for version in 0..2 {
         for line in text(version).split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
@@ -143,7 +153,8 @@ fn files_partition_values_and_statistics_have_physical_names() {
             let stats: serde_json::Value = serde_json::from_str(add.stats.as_deref().unwrap()).unwrap();
             let bounded: BTreeSet<&String> = stats["minValues"].as_object().unwrap().keys().collect();
             assert_eq!(bounded, [&physical("id, or key"), &physical("s")].into());
-            let file = SerializedFileReader::new(File::open(directory.path().join(&add.path)).unwrap()).unwrap();
+            let file =
+                SerializedFileReader::new(File::open(directory.path().join(&add.path)).unwrap()).unwrap();
             let mut found = BTreeSet::new();
             fields_of(file.metadata().file_metadata().schema(), &mut found);
             let expected: BTreeSet<_> =
@@ -170,7 +181,8 @@ fn rows_are_read_back_under_their_names() {
         ids.sort_unstable();
         assert_eq!(ids, [1, 2, 3, 4, 5]);
         // Statistics and partition values prune under the logical names.
-        let predicate = parse_predicate("`id, or key` > 3 AND `the day` = 'd1'", "UTC", ParseMode::Strict).unwrap();
+        let predicate =
+            parse_predicate("`id, or key` > 3 AND `the day` = 'd1'", "UTC", ParseMode::Strict).unwrap();
         let files = FileListing::new(&snapshot).predicate(&predicate).unwrap().read().unwrap();
         assert_eq!(files.map(|batch| batch.unwrap().num_rows()).sum::<usize>(), 1);
     }
@@ -181,7 +193,8 @@ fn unknown_modes_are_refused_and_none_is_no_mapping() {
     let create = |mode: &str| {
         let directory = tempfile::tempdir().unwrap();
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
-        let schema = r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}"#;
+        let schema =
+            r#"{"type":"struct","fields":[{"name":"a","type":"long","nullable":true,"metadata":{}}]}"#;
         let mut request = WriteRequest::new(StructType::from_json(schema).unwrap(), SaveMode::Append);
         request.configuration = [("delta.columnMapping.mode".to_owned(), mode.to_owned())].into();
         let write = PendingWrite::begin(&storage, request, &Environment::system())?.unwrap();

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::LOG_DIRECTORY;
 use deltalog::engine::log::name::LogFileName;
-use deltalog::engine::transaction::{ConflictReason, Outcome};
+use deltalog::engine::transaction::{ConflictReason, Outcome, WhatWasRead};
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{FaultyStore, Op};
@@ -65,7 +65,7 @@ fn commits_are_never_placed_before_a_checkpoint() {
             let expected = if first_kept <= base + 1 || base >= CHECKPOINT {
                 ConflictReason::ConcurrentAppend {
                     file: format!("{}.parquet", base + 1),
-                    predicate: None,
+                    read: WhatWasRead::WholeTable,
                 }
             } else {
                 ConflictReason::LogCleanedUp

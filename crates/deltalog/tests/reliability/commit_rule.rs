@@ -6,9 +6,7 @@ use deltalog::engine::transaction::find_commit;
 use deltalog::{ErrorKind, Snapshot, Storage};
 
 use crate::common::store::{Call, Fault, FaultyStore, Op};
-use crate::common::{
-    append, creation, empty, environment, paths, table, try_creation, versions_of, versions_with,
-};
+use crate::common::{append, creation, empty, environment, paths, table, versions_of, versions_with};
 
 const FIRST_ID: &str = "00000000-0000-0000-0000-000000000001";
 
@@ -278,7 +276,9 @@ fn a_put_that_is_denied_after_its_effect_is_read_back() {
 fn tables_are_not_created_over_a_log_without_its_first_version() {
     let (_, storage) = table(&["a"]);
     storage.delete("_delta_log/00000000000000000000.json").unwrap();
-    assert_eq!(try_creation(&storage, &environment()).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
+    let error = creation(&storage, &environment()).commit_or_fail().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TableAlreadyExists);
+    assert!(storage.get("_delta_log/00000000000000000000.json").unwrap().is_none());
 }
 
 /// Nothing after the put makes a commit fail, not even a panic. Here the clock panics when the checkpoint

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use deltalog::engine::transaction::{ConflictReason, Outcome};
+use deltalog::engine::transaction::{ConflictReason, Outcome, WhatWasRead};
 use deltalog::{ErrorKind, Snapshot};
 
 use crate::common::store::FaultyStore;
@@ -26,7 +26,7 @@ fn reason(outcome: Outcome) -> (u64, ConflictReason) {
 }
 
 fn appended(file: &str) -> ConflictReason {
-    ConflictReason::ConcurrentAppend { file: file.to_owned(), predicate: None }
+    ConflictReason::ConcurrentAppend { file: file.to_owned(), read: WhatWasRead::WholeTable }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use arrow::datatypes::Int64Type;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{
-    ConflictReason, Operation, Outcome, TableDefinition, Transaction,
+    ConflictReason, IsolationLevel, Operation, Outcome, TableDefinition, Transaction,
 };
 use deltalog::{ErrorKind, Snapshot, Storage};
 use proptest::prelude::*;
@@ -96,7 +96,10 @@ proptest! {
     /// started.
     #[test]
     fn row_ids_are_unique_whoever_wins(
-        writes in prop::collection::vec((prop::collection::vec(0..5u64, 1..4), any::<prop::sample::Index>(), any::<bool>()), 1..14),
+        writes in prop::collection::vec(
+            (prop::collection::vec(0..5u64, 1..4), any::<prop::sample::Index>(), any::<bool>()),
+            1..14,
+        ),
     ) {
         let (_, storage) = table_with("delta.enableRowTracking");
         let mut bases = vec![newest(&storage)];
@@ -170,7 +173,7 @@ fn a_transaction_that_lost_can_be_tried_again() {
 fn what_was_read_is_not_moved_to_another_version() {
     let (_, storage) = table(&["a"]);
     let base = newest(&storage);
-    let mut transaction = append(&base, "b", &environment());
+    let mut transaction = append(&base, "b", &environment()).with_isolation(IsolationLevel::Serializable);
     transaction.read_whole_table();
     append(&base, "c", &environment()).commit_or_fail().unwrap();
     let Outcome::Conflict { transaction, .. } = transaction.commit().unwrap() else { panic!("no conflict") };
@@ -181,7 +184,8 @@ fn what_was_read_is_not_moved_to_another_version() {
 /// Metadata changes that concern no writer are no conflict.
 #[test]
 fn appends_go_on_after_a_harmless_change_of_the_metadata() {
-    for (property, expected) in [("owner", Ok(3)), ("delta.appendOnly", Err(ConflictReason::MetadataChanged))] {
+    for (property, expected) in [("owner", Ok(3)), ("delta.appendOnly", Err(ConflictReason::MetadataChanged))]
+    {
         let (_, storage) = empty();
         write_commit(&storage, 0, &crate::common::first_lines(&BTreeMap::new()));
         let base = newest(&storage);
@@ -211,13 +215,10 @@ fn invariants_are_checked_before_the_put() {
     domain.set_domain(serde_json::from_str(json).unwrap()).unwrap();
     let mut both = begin();
     both.add_files(&[add("b")]).unwrap();
-    let removes = deltalog::engine::replay::Commit::parse(
-        br#"{"remove":{"path":"b","dataChange":true}}"#,
-        1,
-        0,
-    )
-    .unwrap()
-    .removes;
+    let removes =
+        deltalog::engine::replay::Commit::parse(br#"{"remove":{"path":"b","dataChange":true}}"#, 1, 0)
+            .unwrap()
+            .removes;
     both.remove_batch(removes);
     store.take_calls();
     for (transaction, message) in [

@@ -9,7 +9,8 @@ use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::protocol::{Action, Add};
 use deltalog::engine::transaction::{ConflictReason, Operation, Outcome, SaveMode, Transaction};
 use deltalog::{
-    Environment, ErrorKind, ParseMode, PendingWrite, Snapshot, Storage, TableScan, WriteRequest, parse_predicate,
+    Environment, ErrorKind, ParseMode, PendingWrite, Snapshot, Storage, TableScan, WriteRequest,
+    parse_predicate,
 };
 use proptest::prelude::*;
 
@@ -44,7 +45,9 @@ fn file(base: &Snapshot) -> Add {
     let find = |version: u64| {
         let text = base.storage().read(&format!("_delta_log/{version:020}.json")).unwrap();
         let actions = text.split(|byte| *byte == b'\n').filter_map(|line| Action::parse_line(line).ok()?);
-        actions.filter_map(|action| if let Action::Add(add) = action { Some(add) } else { None }).last()
+        actions
+            .filter_map(|action| if let Action::Add(add) = action { Some(add) } else { None })
+            .fold(None, |_, add| Some(add))
     };
     (0..=base.version()).rev().find_map(find).unwrap()
 }

@@ -20,7 +20,7 @@ from deltalog.spark.options import Options
 from deltalog.spark.write import fit
 from deltalog.spark.write.base import base_of, requested_base
 from deltalog.spark.write.interrupts import RunningWrite, running_write
-from deltalog.spark.write.overwrite import check_overwrite
+from deltalog.spark.write.overwrite import overwrite_mode
 
 
 def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int | None:
@@ -63,16 +63,21 @@ def begin(
     save_mode = mode.lower()
     options.check_mode(save_mode)
     is_overwrite = save_mode == "overwrite"
+    session_mode = session.sessionState().conf().partitionOverwriteMode().toString()
+    replaced = overwrite_mode(options, session_mode) or "static"
     base = None
     if is_overwrite:
         roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
         requested = options.base_version is not None
         base = requested_base(options, uri, roots) if requested else base_of(jvm, data, uri, roots)
-    pending = SparkWrite.begin(uri, schema.of_data(data.schema().json()), save_mode, table, base=base)
-    if pending is not None and is_overwrite:
-        session_mode = session.sessionState().conf().partitionOverwriteMode().toString()
-        check_overwrite(pending, uri, options, session_mode)
-    return pending
+    return SparkWrite.begin(
+        uri,
+        schema.of_data(data.schema().json()),
+        save_mode,
+        table,
+        base=base,
+        partition_overwrite=replaced,
+    )
 
 
 def run(

@@ -1,7 +1,7 @@
-"""The check of which rows an overwrite replaces, shared by all APIs for writing."""
+"""Which rows an overwrite replaces: the one decision for all APIs for writing."""
 
 from deltalog._internal import SparkWrite
-from deltalog.spark.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.options import Options
 
 # The option takes precedence over the session's setting, as in Spark.
@@ -9,26 +9,23 @@ OPTION = "partitionOverwriteMode"
 SETTING = "spark.sql.sources.partitionOverwriteMode"
 
 
-def check_overwrite(pending: SparkWrite, uri: str, options: Options, session_mode: str | None) -> None:
-    """Raises an error unless the overwrite replaces the whole table. Other overwrites are not supported yet.
-
-    Both modes are the same for a new table and for a table without partition columns. `session_mode` is None if
-    the session's setting is unknown; then the option must be set.
-    """
+def overwrite_mode(options: Options, session_mode: str | None) -> str | None:
+    """Returns `static` or `dynamic`: the option, else the session's setting. None if neither is known."""
     option = options.values.get(OPTION.lower())
     if option is not None and option.strip().lower() not in ("static", "dynamic"):
         raise InvalidArgumentError(f"{OPTION} must be static or dynamic, not {option!r}")
-    if pending.table_schema_json is None or not pending.partition_columns:
-        return
     mode = session_mode if option is None else option
-    if mode is None:
+    return None if mode is None else mode.strip().lower()
+
+
+def check_overwrite(pending: SparkWrite, uri: str, mode: str | None) -> None:
+    """Raises an error if the mode is not known and matters.
+
+    Both modes are the same for a new table and for a table without partition columns.
+    """
+    if mode is None and pending.table_schema_json is not None and pending.partition_columns:
         raise InvalidArgumentError(
             f"it is unknown whether the overwrite replaces the whole table {uri} or some of its partitions, because "
             f"Spark does not pass the setting {SETTING} to Python data sources: set the option {OPTION} to static to "
-            "replace the whole table"
-        )
-    if mode.strip().lower() == "dynamic":
-        raise UnsupportedFeatureError(
-            f"{OPTION}=dynamic is not supported yet by deltalog, and a static overwrite would replace all partitions "
-            f"of the table {uri}: set the option {OPTION} (or {SETTING}) to static to do that"
+            "replace the whole table, or to dynamic to replace the partitions that the data has rows for"
         )

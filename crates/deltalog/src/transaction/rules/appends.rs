@@ -14,10 +14,10 @@ use arrow::array::RecordBatch;
 use super::{Mine, Winner};
 use crate::error::Result;
 use crate::predicate::Predicate;
-use crate::replay::{FileColumn, apply, with_columns};
+use crate::replay::{FileColumn, apply, filtered, with_columns};
 use crate::scan::file_filters;
 use crate::transaction::changes::path_of_data_change;
-use crate::transaction::conflict::ConflictReason;
+use crate::transaction::conflict::{ConflictReason, WhatWasRead};
 use crate::transaction::isolation::IsolationLevel;
 
 pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
@@ -33,12 +33,18 @@ pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Confl
     }
     if mine.reads.whole_table {
         let file = path_of_data_change(winner.appended);
-        return Ok(file.map(|file| ConflictReason::ConcurrentAppend { file, predicate: None }));
+        return Ok(file.map(|file| ConflictReason::ConcurrentAppend { file, read: WhatWasRead::WholeTable }));
+    }
+    if let Some(partitions) = &mine.reads.partitions {
+        let read = filtered(winner.appended, &partitions.contains(winner.appended)?)?;
+        if let Some(file) = path_of_data_change(&read) {
+            return Ok(Some(ConflictReason::ConcurrentAppend { file, read: WhatWasRead::Partition }));
+        }
     }
     for predicate in &mine.reads.predicates {
         if let Some(file) = matching(mine, predicate, winner.appended)? {
-            let predicate = Some(predicate.to_string());
-            return Ok(Some(ConflictReason::ConcurrentAppend { file, predicate }));
+            let read = WhatWasRead::Predicate(predicate.to_string());
+            return Ok(Some(ConflictReason::ConcurrentAppend { file, read }));
         }
     }
     Ok(None)

@@ -65,7 +65,8 @@ pub(in super::super) fn concerns_writers(old: &Metadata, new: &Metadata) -> Resu
 
 /// Returns whether `new` is `old` with additional nullable fields.
 fn only_adds_nullable(old: &StructType, new: &StructType) -> bool {
-    let find = |fields: &StructType, name: &str| fields.fields().iter().find(|field| field.name == name).cloned();
+    let find =
+        |fields: &StructType, name: &str| fields.fields().iter().find(|field| field.name == name).cloned();
     let is_kept = |field: &StructField| {
         find(new, &field.name).is_some_and(|other| {
             field.nullable == other.nullable
@@ -88,8 +89,7 @@ fn is_same(old: &DataType, new: &DataType) -> bool {
 }
 
 fn without_comment(field: &StructField) -> Vec<(String, serde_json::Value)> {
-    let entries = field.metadata.entries().iter().filter(|(key, _)| key.as_str() != COMMENT);
-    entries.map(|(key, value)| (key.clone(), value.clone())).collect()
+    field.metadata.entries().into_iter().filter(|(key, _)| key != COMMENT).collect()
 }
 
 #[cfg(test)]

@@ -62,7 +62,8 @@ pub(super) struct Winner<'a> {
 /// # Errors
 /// `CorruptLog` for file actions that cannot be understood.
 pub(super) fn conflict(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Conflict>> {
-    const RULES: [fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>; 7] = [
+    type Rule = fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>;
+    const RULES: [Rule; 7] = [
         protocol::check,
         metadata::check,
         applications::check,

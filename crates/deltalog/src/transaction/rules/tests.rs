@@ -18,7 +18,8 @@ fn table() -> (tempfile::TempDir, Snapshot) {
     let directory = tempfile::tempdir().unwrap();
     fs::create_dir(directory.path().join("_delta_log")).unwrap();
     let field = |name: &str, data_type: &str| {
-        json!({"name": name, "type": data_type, "nullable": true, "metadata": {}})
+        let metadata = json!({});
+        json!({"name": name, "type": data_type, "nullable": true, "metadata": metadata})
     };
     let schema = json!({"type": "struct", "fields": [field("p", "string"), field("id", "long")]});
     let metadata = json!({"metaData": {
@@ -33,7 +34,8 @@ fn table() -> (tempfile::TempDir, Snapshot) {
         "minWriterVersion": 7,
         "writerFeatures": ["appendOnly", "invariants", "domainMetadata"],
     }});
-    let lines = [protocol, metadata, add("a.parquet", "a", Some((1, 9))), add("b.parquet", "b", Some((11, 19)))];
+    let lines =
+        [protocol, metadata, add("a.parquet", "a", Some((1, 9))), add("b.parquet", "b", Some((11, 19)))];
     let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
     fs::write(directory.path().join("_delta_log/00000000000000000000.json"), text).unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
@@ -93,7 +95,10 @@ fn winners() -> Vec<(&'static str, Commit)> {
         ("compaction of a", commit(&[info(false), moved(remove("a.parquet")), moved(a)])),
         ("progress", commit(&[json!({"txn": {"appId": "app", "version": 1}})])),
         ("other progress", commit(&[json!({"txn": {"appId": "other", "version": 1}})])),
-        ("domain", commit(&[json!({"domainMetadata": {"domain": "d", "configuration": "", "removed": false}})])),
+        (
+            "domain",
+            commit(&[json!({"domainMetadata": {"domain": "d", "configuration": "", "removed": false}})]),
+        ),
     ]
 }
 
@@ -127,9 +132,9 @@ fn mine(base: &Snapshot, kind: &str) -> Transaction {
             mine.add_batch(commit(&[moved(add("mine.parquet", "a", None))]).adds);
         }
         "progress" => mine.record_progress("app", 1),
-        "domain" => mine
-            .set_domain(DomainMetadata { domain: "d".to_owned(), ..DomainMetadata::default() })
-            .unwrap(),
+        "domain" => {
+            mine.set_domain(DomainMetadata { domain: "d".to_owned(), ..DomainMetadata::default() }).unwrap()
+        }
         other => panic!("{other}"),
     }
     mine
@@ -149,7 +154,12 @@ fn conflicts(kind: &str, level: IsolationLevel) -> Vec<(&'static str, &'static s
     };
     winners()
         .into_iter()
-        .filter_map(|(name, winner)| Some((name, conflict(&mine, &Winner { commit: &winner, appended: &winner.adds }).unwrap()?.reason.name())))
+        .filter_map(|(name, winner)| {
+            Some((
+                name,
+                conflict(&mine, &Winner { commit: &winner, appended: &winner.adds }).unwrap()?.reason.name(),
+            ))
+        })
         .collect()
 }
 
@@ -228,7 +238,11 @@ fn two_commits_do_not_remove_the_same_file() {
         removed: &removed,
         isolation: IsolationLevel::Serializable,
     };
-    let reason = |winner: &Commit| conflict(&mine, &Winner { commit: winner, appended: &winner.adds }).unwrap().map(|conflict| conflict.reason);
+    let reason = |winner: &Commit| {
+        conflict(&mine, &Winner { commit: winner, appended: &winner.adds })
+            .unwrap()
+            .map(|conflict| conflict.reason)
+    };
     let expected = ConflictReason::ConcurrentDeleteDelete { file: "a.parquet".to_owned() };
     assert_eq!(reason(&commit(&[remove("a.parquet")])), Some(expected));
     assert_eq!(reason(&commit(&[remove("b.parquet")])), None);
@@ -246,7 +260,11 @@ fn a_protocol_that_says_the_same_is_no_change() {
         removed: &removed,
         isolation: IsolationLevel::WriteSerializable,
     };
-    let reason = |winner: &Commit| conflict(&mine, &Winner { commit: winner, appended: &winner.adds }).unwrap().map(|conflict| conflict.reason.name());
+    let reason = |winner: &Commit| {
+        conflict(&mine, &Winner { commit: winner, appended: &winner.adds })
+            .unwrap()
+            .map(|conflict| conflict.reason.name())
+    };
     let same = json!({"protocol": serde_json::to_value(base.protocol()).unwrap()});
     assert_eq!(reason(&commit(&[same])), None);
     let other = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});
