@@ -25,7 +25,7 @@ from benches.contender import (
 )
 from benches.tables import Checkpointed, Commits, Data, TableSpec
 from benches.tables.actions import MONTHS, ROWS_PER_FILE
-from benches.tables.checkpointed import TAIL, VERSION, commit
+from benches.tables.checkpointed import CHANGES_PER_COMMIT, TAIL, VERSION, commit, removed_later
 
 SCALES = ("small", "medium", "full")
 TARGET_SCALE = "full"
@@ -109,6 +109,26 @@ def _with_next_commit(spec: TableSpec, table: Path, scratch: Path) -> Mapping[st
     }
 
 
+def _copied(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """Copies the log by links. Whoever writes a file that is there replaces it, and leaves the original alone."""
+    shutil.copytree(table, scratch / "table", copy_function=os.link)
+    return {"table": str(scratch / "table")}
+
+
+def _with_next_commits(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """Copies the log by links, and adds five commits, which add and remove files, to put into place."""
+    assert isinstance(spec, Checkpointed)
+    arguments = _copied(spec, table, scratch)
+    gone = removed_later(spec.files, TAIL * CHANGES_PER_COMMIT)
+    commits = scratch / "commits"
+    commits.mkdir()
+    for number in range(TAIL):
+        version = VERSION + TAIL + 1 + number
+        removed = gone[number * CHANGES_PER_COMMIT : (number + 1) * CHANGES_PER_COMMIT]
+        (commits / f"{version:020}.json").write_text(commit(version, spec.files, removed))
+    return {**arguments, "commits": str(commits)}
+
+
 def _with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
     return {"table": str(table), "target": str(scratch / "written")}
 
@@ -117,6 +137,11 @@ _MANY_FILES: Mapping[str, TableSpec] = {
     "small": Checkpointed(10_000),
     "medium": Checkpointed(100_000),
     "full": Checkpointed(1_000_000),
+}
+_V2_FILES: Mapping[str, TableSpec] = {
+    "small": Checkpointed(10_000, v2=True),
+    "medium": Checkpointed(100_000, v2=True),
+    "full": Checkpointed(1_000_000, v2=True),
 }
 _ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
 _DELETED_ROWS: Mapping[str, TableSpec] = {
@@ -196,6 +221,25 @@ CASES = (
         contenders=(OURS, DELTALAKE),
         ratios=(Ratio("no-op", "ours", "deltalake"), Ratio("one commit", "ours", "deltalake")),
         limits=(Limit("no-op", "ours", seconds=0.002), Limit("one commit", "ours", seconds=0.005)),
+    ),
+    Case(
+        name="checkpoint",
+        about="open the table, and write a classic checkpoint of its newest version",
+        operation="checkpoint",
+        setup=_copied,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("checkpoint", "ours", "deltalake", time=0.4, memory=0.2),),
+    ),
+    Case(
+        name="checkpoint-v2",
+        about="write a V2 checkpoint with sidecars, and another one after five commits",
+        operation="checkpoint_again",
+        setup=_with_next_commits,
+        tables=_V2_FILES,
+        contenders=(OURS,),
+        ratios=(),
+        limits=(Limit("after five commits", "ours", seconds=0.2),),
     ),
     Case(
         name="scan",

@@ -9,7 +9,7 @@ from typing import Any
 
 from deltalake import DeltaTable
 
-from benches.contenders import rows
+from benches.contenders import log, rows
 from benches.watch import Watch, peak_bytes
 
 
@@ -46,6 +46,13 @@ def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, 
     with watch("one commit"):
         opened.update_incremental()
     return {"before": before, "after": opened.version()}
+
+
+def checkpoint(watch: Watch, table: str) -> dict[str, Any]:
+    with watch("checkpoint"):
+        opened = DeltaTable(table)
+        opened.create_checkpoint()
+    return {"version": opened.version(), "files": log.files_of_checkpoint(table, opened.version())}
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:

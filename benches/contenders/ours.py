@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import deltalog
-from benches.contenders import rows
+from benches.contenders import log, rows
 from benches.watch import Watch, peak_bytes
 
 COLUMNS = ["path", "size", "partition_values"]
@@ -56,6 +56,27 @@ def refresh(watch: Watch, table: str, commit: str, commit_to: str) -> dict[str, 
     with watch("one commit"):
         opened.update_incremental()
     return {"before": before, "after": opened.version()}
+
+
+def checkpoint(watch: Watch, table: str) -> dict[str, Any]:
+    with watch("checkpoint"):
+        opened = deltalog.DeltaTable(table)
+        opened.create_checkpoint()
+    return {"version": opened.version(), "files": log.files_of_checkpoint(table, opened.version())}
+
+
+def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
+    """The files of the newest version are listed afterwards, from the second checkpoint alone."""
+    opened = deltalog.DeltaTable(table)
+    with watch("whole"):
+        opened.create_checkpoint()
+    log.put_into_place(commits, table)
+    opened.update_incremental()
+    with watch("after five commits"):
+        opened.create_checkpoint()
+    log.remove_all_but_newest_checkpoint(table)
+    again = deltalog.DeltaTable(table)
+    return {"version": again.version(), "files": _count(again.files(columns=COLUMNS))}
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:

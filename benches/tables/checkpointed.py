@@ -83,16 +83,18 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True)
 class Checkpointed:
-    """A table of `files` files."""
+    """A table of `files` files. With `v2`, its policy asks for V2 checkpoints; the one that it has is classic."""
 
     files: int
+    v2: bool = False
 
     @property
     def name(self) -> str:
-        return f"checkpoint-{self.files}"
+        return f"checkpoint-{self.files}{'-v2' if self.v2 else ''}"
 
     def parameters(self) -> dict[str, Any]:
-        return asdict(self)
+        # The tables without the policy keep their stamp.
+        return {name: value for name, value in asdict(self).items() if value is not False}
 
     def write(self, table: Path) -> None:
         log = table / "_delta_log"
@@ -114,7 +116,7 @@ class Checkpointed:
     def _write_checkpoint(self, target: Path) -> tuple[int, list[str]]:
         """Returns the number of actions and the paths that the commits after it may remove."""
         rows, removable = 0, []
-        head = _others(self.files // 1_000)
+        head = _others(self.files // 1_000, self.v2)
         with pq.ParquetWriter(target, SCHEMA, compression="snappy", write_page_index=True) as writer:
             for first in range(0, self.files, ROWS_PER_GROUP):
                 files = Files.make(WIDE, first, min(ROWS_PER_GROUP, self.files - first))
@@ -138,7 +140,12 @@ def commit(version: int, files: int, removed: list[str]) -> str:
     return lines(commit_info(version), *removes) + "".join(line + "\n" for line in added.json_lines())
 
 
-def _others(tombstones: int) -> pa.Table:
+def removed_later(files: int, count: int) -> list[str]:
+    """Returns paths of live files, all from the beginning of the checkpoint, as many as `count`."""
+    return list(Files.make(WIDE, 0, min(ROWS_PER_GROUP, files)).path[:count].to_pylist())
+
+
+def _others(tombstones: int, v2: bool) -> pa.Table:
     """Returns the rows of a checkpoint that are not adds."""
     gone = [
         {"path": f"month=2022-12/region=asia/part-{number:05}-gone.c000.snappy.parquet"}
@@ -146,8 +153,15 @@ def _others(tombstones: int) -> pa.Table:
     ]
     meta = partitioned_metadata(WIDE)
     meta["format"] = {"provider": "parquet", "options": []}
-    meta["configuration"] = []
-    actions: list[dict[str, Any]] = [{"protocol": protocol()}, {"metaData": meta}]
+    meta["configuration"] = [("delta.checkpointPolicy", "v2")] if v2 else []
+    features = ["v2Checkpoint"]
+    with_features = {
+        "minReaderVersion": 3,
+        "minWriterVersion": 7,
+        "readerFeatures": features,
+        "writerFeatures": features,
+    }
+    actions: list[dict[str, Any]] = [{"protocol": with_features if v2 else protocol()}, {"metaData": meta}]
     actions += [
         {"remove": {**remove, "deletionTimestamp": CREATED_MS, "dataChange": True}} for remove in gone
     ]

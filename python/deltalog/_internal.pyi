@@ -125,6 +125,8 @@ class Snapshot:
     def configuration(self) -> dict[str, str]: ...
     def clustering_columns(self) -> list[list[str]]:
         """The path of each column that the table is clustered by; none if it is not clustered."""
+    def create_checkpoint(self) -> None:
+        """Writes the checkpoint of the version."""
     @property
     def min_reader_version(self) -> int: ...
     @property

@@ -501,6 +501,18 @@ class DeltaTable:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
+    def create_checkpoint(self) -> None:
+        """Writes a checkpoint of the version that is open, so that readers need no older commits.
+
+        Its form follows from the table's properties: `delta.checkpointPolicy`,
+        `delta.checkpoint.writeStatsAsJson` and `delta.checkpoint.writeStatsAsStruct`. Writes do this on their own,
+        every `delta.checkpointInterval` versions.
+
+        Raises:
+            DeltaError: the table cannot be read or written. It is unchanged.
+        """
+        self._snapshot.create_checkpoint()
+
     def update_incremental(self, *, staged_commits: Iterable[StagedCommit] | None = None) -> None:
         """Goes to the newest version; reads only the commits that are new.
 

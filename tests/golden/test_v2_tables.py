@@ -2,7 +2,7 @@
 
 What was there stays, and deltalog and `deltalake` read the same rows, also from our checkpoint alone.
 
-Protocol: "V2 Checkpoint Table Feature", "V2 Spec", "Classic checkpoint".
+Protocol: "V2 Checkpoint Table Feature", "V2 Spec", "UUID-named checkpoint", "Classic checkpoint".
 """
 
 from __future__ import annotations
@@ -34,16 +34,22 @@ def theirs(table: Path) -> pa.Table:
     return pa.table(deltalake.DeltaTable(table).scan())
 
 
+def checkpoint_of(table: Path, version: int) -> Path:
+    """Returns the checkpoint of `version`."""
+    (found,) = (table / "_delta_log").glob(f"{version:020}.checkpoint.*")
+    return found
+
+
 def leave_only(table: Path, version: int) -> None:
     """Removes the commits that the checkpoint of `version` covers, and all other checkpoints. A commit must
     follow it.
     """
-    log = table / "_delta_log"
-    for file in log.iterdir():
+    checkpoint = checkpoint_of(table, version)
+    for file in checkpoint.parent.iterdir():
         if (
             file.is_file()
             and file.name[:20].isdigit()
-            and file.name != f"{version:020}.checkpoint.parquet"
+            and file != checkpoint
             and int(file.name[:20]) <= version
         ):
             file.unlink()
@@ -70,7 +76,6 @@ def test_appends_a_checkpoint_and_an_overwrite(golden: Golden, tmp_path: Path) -
     checkpoint = (start // interval + 1) * interval
     for version in range(start + 1, checkpoint + 2):
         assert deltalog.write_deltalake(table, before.slice(0, 2), mode="append") == version
-    assert (table / "_delta_log" / f"{checkpoint:020}.checkpoint.parquet").exists()
     leave_only(table, checkpoint)
     expected = rows(pa.concat_tables([before, *[before.slice(0, 2)] * (checkpoint + 1 - start)]))
     assert rows(pa.table(deltalog.DeltaTable(table).to_arrow())) == expected
@@ -96,7 +101,7 @@ def test_a_table_gets_the_checkpoints_of_its_policy(
     protocol = deltalog.DeltaTable(tmp_path).protocol()
     assert (protocol.min_reader_version, protocol.min_writer_version) == (3, 7)
     assert "v2Checkpoint" in (protocol.reader_features or ())
-    checkpoint = pq.read_table(tmp_path / "_delta_log" / f"{2:020}.checkpoint.parquet")
+    checkpoint = pq.read_table(checkpoint_of(tmp_path, 2))
     found = (
         [entry["version"] for entry in checkpoint["checkpointMetadata"].to_pylist() if entry]
         if versions

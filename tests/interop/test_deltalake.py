@@ -12,6 +12,7 @@ import pytest
 
 import deltalog
 from tests.golden.canonical import rows
+from tests.interop.checkpoints import add_many_files, leave_newest_checkpoint, write_checkpoints
 from tests.interop.data import PARTITION_BY, PARTITIONS, TYPES
 
 # The two packages have the same functions, so each test runs with the roles swapped.
@@ -69,6 +70,57 @@ def test_checkpoint_without_the_commits_before_it(writer: Any, reader: Any, tmp_
     for number in range(newest + 1):
         (log / f"{number:020}.json").unlink()
     assert rows(read(reader, tmp_path)) == rows(pa.concat_tables([data] * 5))
+
+
+# Each has the properties of a table, and the ending of the name of its second checkpoint.
+CHECKPOINTS = {
+    "classic": ({}, "checkpoint.parquet"),
+    "structs": ({"delta.checkpoint.writeStatsAsStruct": "true"}, "checkpoint.parquet"),
+    "structs alone": (
+        {"delta.checkpoint.writeStatsAsStruct": "true", "delta.checkpoint.writeStatsAsJson": "false"},
+        "checkpoint.parquet",
+    ),
+    "v2": ({"delta.checkpointPolicy": "v2"}, ".parquet"),
+    "v2, structs": (
+        {"delta.checkpointPolicy": "v2", "delta.checkpoint.writeStatsAsStruct": "true"},
+        ".parquet",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", CHECKPOINTS)
+def test_they_read_our_checkpoints(form: str, tmp_path: Path) -> None:
+    """The rows, and the files that a filter keeps, from the newest checkpoint and the commits after it."""
+    properties, ending = CHECKPOINTS[form]
+    table = write_checkpoints(tmp_path, properties)
+    log = tmp_path / "_delta_log"
+    newest = max(log.glob("*.checkpoint.*"), key=lambda file: file.name[:20])
+    assert newest.name.endswith(ending)
+    assert int(newest.name[:20]) == table.version() - 1
+    theirs = deltalake.DeltaTable(tmp_path)
+    # The engine: the pyarrow dataset of `deltalake` refuses newer features.
+    assert rows(pa.table(theirs.scan())) == rows(pa.table(table.to_arrow()))
+    for predicate in ("value = 3", "string = 'a b'", "int IS NULL"):
+        assert len(theirs.file_uris(file_pruning_predicate=predicate)) >= len(table.file_uris(predicate)) > 0
+        found = pa.table(theirs.scan(predicate=predicate))
+        assert rows(found) == rows(pa.table(table.to_arrow(predicate=predicate))), predicate
+
+
+def test_they_read_our_sidecars(tmp_path: Path) -> None:
+    """Two checkpoints with sidecars, the second of which uses those of the first again, and nothing else."""
+    configuration = {"delta.checkpointPolicy": "v2"}
+    number = add_many_files(tmp_path, configuration)
+    deltalog.DeltaTable(tmp_path).create_checkpoint()
+    sidecars = tmp_path / "_delta_log" / "_sidecars"
+    first = {file.name for file in sidecars.iterdir()}
+    deltalog.write_deltalake(tmp_path, pa.table({"id": [-1]}), mode="append")
+    deltalog.DeltaTable(tmp_path).create_checkpoint()
+    second = {file.name for file in sidecars.iterdir()} - first
+    assert len(second) == 1
+    deltalog.write_deltalake(tmp_path, pa.table({"id": [-2]}), mode="append")
+    leave_newest_checkpoint(tmp_path)
+    for files in (deltalog.DeltaTable(tmp_path).file_uris(), deltalake.DeltaTable(tmp_path).file_uris()):
+        assert len(set(files)) == len(files) == number + 2
 
 
 def test_metadata_that_we_write(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 import deltalog
 from tests.conftest import ROOT, missing
 from tests.golden.canonical import rows
+from tests.interop.checkpoints import add_many_files, leave_newest_checkpoint, write_checkpoints
 from tests.interop.data import PARTITION_BY, PARTITIONS, TYPES
 
 PYTHON = ROOT / ".venvs" / "4.2" / "bin" / "python"
@@ -249,3 +250,28 @@ def test_they_go_on_with_the_features_of_our_tables(
             assert entry["timestamp"] == int(times[entry["version"]].timestamp() * 1000)
     write(30, "overwrite")
     assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}")) == rows(data(30))
+
+
+def test_they_read_every_form_of_our_checkpoints(jvm: Jvm, tmp_path: Path) -> None:
+    """Each checkpoint is the only source of its version; with sidecars, two of which were used again."""
+    structs = {"delta.checkpoint.writeStatsAsStruct": "true"}
+    forms = {
+        "classic": {},
+        "structs": {**structs, "delta.checkpoint.writeStatsAsJson": "false"},
+        "v2": {"delta.checkpointPolicy": "v2"},
+        "v2-structs": {"delta.checkpointPolicy": "v2", **structs},
+    }
+    for name, properties in forms.items():
+        written = write_checkpoints(tmp_path / name, properties)
+        table = f"delta.`{tmp_path / name}`"
+        assert rows(jvm.query(f"SELECT * FROM {table}")) == rows(pa.table(written.to_arrow())), name
+        one = f"SELECT value FROM {table} WHERE value = 3 AND string = 'a=b' AND date = DATE '2020-02-29'"
+        assert jvm.query(one).num_rows == 2, name
+    path = tmp_path / "sidecars"
+    number = add_many_files(path, {"delta.checkpointPolicy": "v2"})
+    for value in (-1, -2):
+        deltalog.DeltaTable(path).create_checkpoint()
+        deltalog.write_deltalake(path, pa.table({"id": [value]}), mode="append")
+    leave_newest_checkpoint(path)
+    detail = jvm.query(f"DESCRIBE DETAIL delta.`{path}`")
+    assert detail.column("numFiles").to_pylist() == [number + 2]

@@ -120,6 +120,17 @@ def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
     assert (difference.field, difference.checksum, difference.replay) == ("numFiles", 11, 12)
 
 
+def test_a_checkpoint_of_the_open_version(table: Path) -> None:
+    opened = DeltaTable(table, version=5)
+    opened.create_checkpoint()
+    for version in range(6):
+        commit_file(table, version).unlink()
+    assert ids(DeltaTable(table, version=5)) == list(range(6))
+    assert ids(DeltaTable(table, version=7)) == list(range(8))
+    # The hint still points at the newer one.
+    assert json.loads((table / "_delta_log" / "_last_checkpoint").read_text())["version"] == 10
+
+
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"x" * 5000])
 def test_an_unreadable_checkpoint_is_replaced_by_the_commits(table: Path, damage: bytes) -> None:
     (table / "_delta_log" / f"{10:020}.checkpoint.parquet").write_bytes(damage)

@@ -10,7 +10,7 @@ use deltalog::engine::predicate::{ParseMode, Predicate, parse};
 use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string};
 use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
 use deltalog::engine::transaction::find_commit;
-use deltalog::{Snapshot as CoreSnapshot, SnapshotBuilder, Storage};
+use deltalog::{Environment, Snapshot as CoreSnapshot, SnapshotBuilder, Storage, write_checkpoint};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -234,6 +234,10 @@ impl Snapshot {
 
     fn clustering_columns(&self, py: Python<'_>) -> PyResult<Vec<Vec<String>>> {
         call(py, || self.0.clustering_columns())
+    }
+
+    fn create_checkpoint(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, || write_checkpoint(&self.0, &Environment::system()))
     }
 
     #[getter]

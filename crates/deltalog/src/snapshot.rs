@@ -347,6 +347,11 @@ impl Snapshot {
         self.0.state.removes()
     }
 
+    /// Returns the replayed log, for writers of checkpoints.
+    pub(crate) fn state(&self) -> &State {
+        &self.0.state
+    }
+
     /// How many files, how many bytes: from the version's checksum file, if it has one, else counted. Found
     /// out once.
     ///

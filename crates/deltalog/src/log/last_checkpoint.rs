@@ -17,7 +17,7 @@ use super::name::LAST_CHECKPOINT;
 use super::take;
 use crate::error::{Error, Result};
 use crate::protocol::Sidecar;
-use crate::storage::Storage;
+use crate::storage::{FileState, Storage};
 
 /// The content of the hint.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -108,24 +108,34 @@ impl LastCheckpoint {
 
     /// Reads the hint of a table. Returns `None` if there is no hint or it is invalid.
     pub(crate) fn read(storage: &Storage) -> Result<Option<Self>> {
-        let Some(bytes) = storage.get(&Self::path())? else { return Ok(None) };
-        match Self::parse(&bytes) {
-            Ok(hint) => Ok(Some(hint)),
+        Ok(storage.get(&Self::path())?.and_then(|bytes| Self::understood(storage, &bytes)))
+    }
+
+    /// Reads the hint of a table with the state of its file. The hint is `None` if it is invalid.
+    pub(crate) fn read_with_state(storage: &Storage) -> Result<(Option<Self>, Option<FileState>)> {
+        let Some((bytes, state)) = storage.get_with_state(&Self::path())? else { return Ok((None, None)) };
+        Ok((Self::understood(storage, &bytes), Some(state)))
+    }
+
+    fn understood(storage: &Storage, bytes: &[u8]) -> Option<Self> {
+        match Self::parse(bytes) {
+            Ok(hint) => Some(hint),
             Err(error) => {
                 tracing::warn!(table = storage.url(), file = Self::path(), %error, "an invalid hint is ignored");
-                Ok(None)
+                None
             }
         }
     }
 
-    /// Writes the hint, with its checksum.
-    pub(crate) fn write(&self, storage: &Storage) -> Result<()> {
+    /// Writes the hint with its checksum, if its file is still in the state `read`. Returns whether it was.
+    pub(crate) fn write_over(&self, storage: &Storage, read: Option<&FileState>) -> Result<bool> {
         let failed = |error: serde_json::Error| {
             Error::invalid_argument("the hint cannot be written").with_source(error)
         };
         let bare = serde_json::to_string(&Self { checksum: None, ..self.clone() }).map_err(failed)?;
         let whole = Self { checksum: Some(json_checksum(&bare).map_err(failed)?), ..self.clone() };
-        storage.put(&Self::path(), serde_json::to_vec(&whole).map_err(failed)?.into())
+        let bytes = serde_json::to_vec(&whole).map_err(failed)?;
+        storage.put_if_unchanged(&Self::path(), bytes.into(), read)
     }
 }
 
@@ -189,7 +199,7 @@ mod tests {
         let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
         std::fs::create_dir(directory.path().join(LOG_DIRECTORY)).unwrap();
         LastCheckpoint { version: 10, size: 3, num_of_add_files: Some(1), ..LastCheckpoint::default() }
-            .write(&storage)
+            .write_over(&storage, None)
             .unwrap();
         let text = String::from_utf8(storage.read(&LastCheckpoint::path()).unwrap().to_vec()).unwrap();
         assert!(LastCheckpoint::parse(text.as_bytes()).unwrap().checksum.is_some());

@@ -17,8 +17,8 @@ pub use action::{
 pub(crate) use action::{ActionLine, AddLine, EscapedText, Pairs, RemoveLine, Text, write_unique_id};
 pub use clustering::{CLUSTERING_DOMAIN, clustering_columns};
 pub use features::{
-    FeatureKind, TableFeature, ensure_readable, ensure_readable_with_catalog, ensure_writable,
-    is_append_only, protocol_for, reader_refusals, writer_refusals,
+    FeatureKind, TableFeature, ensure_checkpointable, ensure_readable, ensure_readable_with_catalog,
+    ensure_writable, is_append_only, protocol_for, reader_refusals, writer_refusals,
 };
 pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};

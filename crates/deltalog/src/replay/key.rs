@@ -90,6 +90,19 @@ impl Keys {
     }
 }
 
+impl Keys {
+    /// Returns the resolved path of `row`, which is the key without the deletion vector.
+    pub(super) fn path<'a>(
+        &'a self,
+        row: usize,
+        resolver: &PathResolver,
+        scratch: &'a mut String,
+    ) -> Result<&'a str> {
+        let key = self.key(row, resolver, scratch)?;
+        Ok(key.split_once('\0').map_or(key, |(path, _)| path))
+    }
+}
+
 /// Returns whether all paths are plain, see [`is_plain`].
 ///
 /// Checks the bytes of all paths at once, including the bytes across path boundaries. A false match there

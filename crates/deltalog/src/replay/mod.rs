@@ -39,7 +39,7 @@ pub use tail::{FileReplay, Tail};
 
 pub(crate) use builder::batches_of_adds;
 pub(crate) use checkpoint::STATS_PARSED;
-pub(crate) use checkpoint::TableAction;
+pub(crate) use checkpoint::{FileAction, PLAIN_PATHS, SidecarFile, TableAction};
 pub(crate) use columns::{deletion_vector_fields, remove_fields, string_map};
 pub(crate) use file_set::{FileSet, path as path_of};
 pub(crate) use filter::apply;

@@ -69,6 +69,22 @@ impl Seen {
         Ok(true)
     }
 
+    /// Returns the resolved paths of all keys, in no order and perhaps repeatedly. Returns `None` if there are more
+    /// than `limit`.
+    pub(super) fn paths(&self, limit: usize) -> Result<Option<Vec<String>>> {
+        if self.keys.iter().map(Keys::len).sum::<usize>() > limit {
+            return Ok(None);
+        }
+        let mut scratch = String::new();
+        let mut paths = Vec::new();
+        for keys in &self.keys {
+            for row in 0..keys.len() {
+                paths.push(keys.path(row, &self.resolver, &mut scratch)?.to_owned());
+            }
+        }
+        Ok(Some(paths))
+    }
+
     /// Returns whether the file of row `row` of `keys` was marked.
     pub(super) fn contains(&self, keys: &Keys, row: usize) -> Result<bool> {
         let mut scratch = String::new();

@@ -9,7 +9,8 @@ use std::sync::{Arc, OnceLock};
 
 use arrow::array::RecordBatch;
 
-use super::checkpoint::{AddRequest, Checkpoint, CheckpointReader, TableAction};
+use super::checkpoint::{AddRequest, Checkpoint, CheckpointReader, SidecarFile, TableAction};
+use super::columns::FileColumns;
 use super::commit::Commit;
 use super::tail::{FileReplay, Tail};
 use crate::error::{Error, ErrorKind, Result};
@@ -168,6 +169,22 @@ impl State {
         Ok(Box::new(
             recent.into_iter().chain(older.into_iter().flatten().map(move |batch| tail.filter(batch?))),
         ))
+    }
+
+    /// Returns the live files that the commits after the checkpoint have added.
+    ///
+    /// # Errors
+    /// As [`State::files`].
+    pub(crate) fn files_of_commits(&self, columns: FileColumns) -> Result<FileReplay> {
+        Ok(FileReplay::new(self.storage.clone(), self.tail()?, None, AddRequest::new(columns)))
+    }
+
+    /// Opens the sidecars of the checkpoint. Returns `None` if there are none that can be used.
+    ///
+    /// # Errors
+    /// `CorruptLog`, `FileNotFound` and errors of the store, for a checkpoint that cannot be read.
+    pub(crate) fn sidecars(&self) -> Result<Option<Vec<SidecarFile>>> {
+        self.checkpoint.as_ref().map_or(Ok(None), |checkpoint| checkpoint.open_sidecars())
     }
 
     /// Returns the reconciled files and tombstones of the commits after the checkpoint.

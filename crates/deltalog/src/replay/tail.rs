@@ -110,9 +110,38 @@ impl Tail {
             .all(|one| is_whole(&one.live, &one.commit.adds) && is_whole(&one.dead, &one.commit.removes)))
     }
 
+    /// Returns whether the commits have added files that are live.
+    pub(crate) fn has_adds(&self) -> bool {
+        self.commits.iter().any(|commit| !matches!(commit.live, Rows::None))
+    }
+
+    /// Returns whether the commits have tombstones that no newer commit supersedes.
+    pub(crate) fn has_removes(&self) -> bool {
+        self.commits.iter().any(|commit| !matches!(commit.dead, Rows::None))
+    }
+
     /// Returns whether no file action follows the checkpoint.
     fn is_empty(&self) -> bool {
         self.seen.is_empty()
+    }
+
+    /// Returns the resolved paths of the files that the commits have actions for, see [`Seen::paths`].
+    pub(crate) fn paths(&self, limit: usize) -> Result<Option<Vec<String>>> {
+        self.seen.paths(limit)
+    }
+
+    /// Returns whether a commit has an action for one of the files of a checkpoint's batch.
+    pub(crate) fn concerns(&self, batch: &RecordBatch) -> Result<bool> {
+        if self.is_empty() {
+            return Ok(false);
+        }
+        let keys = Keys::new(batch)?;
+        for row in 0..batch.num_rows() {
+            if self.seen.contains(&keys, row)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// Removes the rows of a checkpoint's batch that a later commit supersedes.

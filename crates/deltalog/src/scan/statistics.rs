@@ -59,6 +59,25 @@ impl StatisticsColumns {
         self.logical(decode_stats(texts, self.schema.physical_arrow(), &self.physical)?)
     }
 
+    /// Parses statistics from `texts` like [`StatisticsColumns::decode`], with the names of the log.
+    ///
+    /// # Errors
+    /// Never because of the contents of a text.
+    pub(crate) fn decode_physical<'a>(
+        &self,
+        texts: impl IntoIterator<Item = Option<&'a str>>,
+    ) -> Result<StructArray> {
+        renamed(&self.decode(texts)?, &self.physical_fields()?)
+    }
+
+    /// Returns the fields of the results of [`StatisticsColumns::decode_physical`].
+    ///
+    /// # Errors
+    /// `InvalidArgument` if a column is not a leaf column.
+    pub(crate) fn physical_fields(&self) -> Result<Fields> {
+        stats_fields(self.schema.physical_arrow(), &self.physical)
+    }
+
     /// Converts statistics that a checkpoint stores as a struct.
     ///
     /// # Errors

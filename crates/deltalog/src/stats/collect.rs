@@ -93,7 +93,8 @@ fn add_leaves(fields: &Fields, parents: &mut Vec<String>, leaves: &mut Vec<(Colu
     }
 }
 
-fn indexed(schema: &Schema, columns: &IndexedColumns) -> Vec<(ColumnPath, DataType)> {
+/// Returns those of the leaf columns of `schema` that `columns` selects, in the order of the schema.
+pub(crate) fn indexed(schema: &Schema, columns: &IndexedColumns) -> Vec<(ColumnPath, DataType)> {
     let mut leaves = leaf_columns(schema);
     match columns {
         IndexedColumns::All => {}

@@ -18,6 +18,7 @@ mod scanner;
 
 pub use bounds::StatsBounds;
 pub(crate) use bounds::{is_unrounded, widened_max, widened_min};
+pub(crate) use collect::indexed;
 pub use collect::{CollectOptions, IndexedColumns, collect_stats, leaf_columns};
 pub use decode::{decode_stats, stats_fields};
 pub(crate) use json::num_records;

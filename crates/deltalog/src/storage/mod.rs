@@ -12,7 +12,9 @@
 mod list;
 mod location;
 mod read;
+mod replace;
 mod sync;
+mod upload;
 mod write;
 
 use std::collections::HashMap;
@@ -31,6 +33,7 @@ use crate::protocol::LogPath;
 
 pub use location::parse_location;
 pub use read::FileReader;
+pub(crate) use replace::FileState;
 pub use write::FileWriter;
 
 /// The hint for a file that the log refers to and that does not exist. Spark's errors repeat it.
@@ -486,21 +489,39 @@ impl Storage {
         Ok(())
     }
 
-    /// Creates a data file, which must not exist yet. The file is complete and durable when
+    /// Creates a file, which must not exist yet. The file is complete and durable when
     /// [`FileWriter::finish`] returns.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     #[doc(hidden)]
     pub fn create_file(&self, path: &str) -> Result<FileWriter> {
+        self.write_file(path, FileWriter::create_local)
+    }
+
+    /// Writes a file that appears when [`FileWriter::finish`] is called, in place of an existing one. It is
+    /// durable when that returns.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    #[doc(hidden)]
+    pub fn replace_file(&self, path: &str) -> Result<FileWriter> {
+        self.write_file(path, FileWriter::replace_local)
+    }
+
+    fn write_file(
+        &self,
+        path: &str,
+        local: impl FnOnce(&std::path::Path, &str) -> std::io::Result<FileWriter>,
+    ) -> Result<FileWriter> {
         let located = self.path(path)?;
         if !self.local {
-            return Ok(FileWriter::in_memory(self.clone(), path));
+            return Ok(FileWriter::remote(self.clone(), path));
         }
         let file = object_store::local::LocalFileSystem::new()
             .path_to_filesystem(&located)
             .map_err(|error| self.error(path, error))?;
-        FileWriter::create_local(&file, path).map_err(|error| {
+        local(&file, path).map_err(|error| {
             let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
                 ErrorKind::PermissionDenied
             } else {

@@ -1,11 +1,14 @@
-//! Writing data files.
+//! Writing files from beginning to end.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
+
 use super::Storage;
 use super::sync::sync_directory;
+use super::upload::Upload;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Removes the empty directories of a tree. `remove_dir` refuses directories that are not empty, so no file
@@ -21,8 +24,10 @@ pub(super) fn remove_empty(directory: &Path) {
 
 /// A file that is written sequentially.
 ///
-/// The file has its final name from the start, because readers ignore it until a commit refers to it. If the
-/// writer is dropped before it is finished, the file is left for clean-up.
+/// - A new file ([`Storage::create_file`]) has its final name from the start, because readers ignore it until the
+///   log refers to it. If the writer is dropped before it is finished, the file is left for clean-up.
+/// - A file that may replace another one ([`Storage::replace_file`]) gets its name when it is finished. Until then
+///   nothing has changed, and if the writer is dropped, nothing is left.
 #[derive(Debug)]
 pub struct FileWriter {
     sink: Sink,
@@ -32,8 +37,41 @@ pub struct FileWriter {
 
 #[derive(Debug)]
 enum Sink {
-    Local(BufWriter<File>, DirectoriesToSync),
-    Memory(Storage, Vec<u8>),
+    Local { file: BufWriter<File>, directories: DirectoriesToSync, staged: Option<Staged> },
+    Remote(Upload),
+}
+
+/// A complete or incomplete file that does not have its name yet. It is deleted unless it gets its name.
+#[derive(Debug)]
+struct Staged {
+    from: PathBuf,
+    to: PathBuf,
+    is_published: bool,
+}
+
+impl Staged {
+    /// Returns a new place beside `file`. Its name is not one of a log or of a data file, so readers ignore it.
+    fn beside(file: &Path) -> Self {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let from = file.with_file_name(format!(".{name}.{}.tmp", Uuid::new_v4()));
+        Self { from, to: file.to_owned(), is_published: false }
+    }
+
+    /// Gives the file its name, in place of the file that has it now.
+    fn publish(&mut self) -> io::Result<()> {
+        fs::rename(&self.from, &self.to)?;
+        self.is_published = true;
+        Ok(())
+    }
+}
+
+impl Drop for Staged {
+    fn drop(&mut self) {
+        if !self.is_published {
+            // The file is a leftover whether it can be deleted or not.
+            let _ = fs::remove_file(&self.from);
+        }
+    }
 }
 
 /// The directories that must be synced for a file to be durable. Without that, a power failure can lose even a
@@ -68,16 +106,25 @@ impl DirectoriesToSync {
 
 impl FileWriter {
     pub(super) fn create_local(file: &Path, path: &str) -> io::Result<Self> {
+        Self::local(file, path, None)
+    }
+
+    pub(super) fn replace_local(file: &Path, path: &str) -> io::Result<Self> {
+        Self::local(file, path, Some(Staged::beside(file)))
+    }
+
+    fn local(file: &Path, path: &str, staged: Option<Staged>) -> io::Result<Self> {
         let directories = DirectoriesToSync::of(file, path);
         if let Some(directory) = file.parent() {
             fs::create_dir_all(directory)?;
         }
-        let sink = Sink::Local(BufWriter::with_capacity(1 << 20, File::create_new(file)?), directories);
-        Ok(Self { sink, path: path.to_owned(), written: 0 })
+        let file = File::create_new(staged.as_ref().map_or(file, |staged| &staged.from))?;
+        let file = BufWriter::with_capacity(1 << 20, file);
+        Ok(Self { sink: Sink::Local { file, directories, staged }, path: path.to_owned(), written: 0 })
     }
 
-    pub(super) fn in_memory(storage: Storage, path: &str) -> Self {
-        Self { sink: Sink::Memory(storage, Vec::new()), path: path.to_owned(), written: 0 }
+    pub(super) fn remote(storage: Storage, path: &str) -> Self {
+        Self { sink: Sink::Remote(Upload::new(storage, path)), path: path.to_owned(), written: 0 }
     }
 
     /// Returns the number of bytes written so far.
@@ -88,7 +135,7 @@ impl FileWriter {
     /// Makes the file durable and returns its size in bytes.
     ///
     /// # Errors
-    /// `Unavailable`, `PermissionDenied`.
+    /// `Unavailable`, `PermissionDenied`. A file that replaces another one may have done so.
     pub fn finish(self) -> Result<u64> {
         let failed = |path: &str, error: io::Error| {
             Error::new(ErrorKind::Unavailable, "the file could not be written")
@@ -96,13 +143,14 @@ impl FileWriter {
                 .with_source(error)
         };
         match self.sink {
-            Sink::Local(buffer, directories) => {
-                let file = buffer.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
+            Sink::Local { file, directories, mut staged } => {
+                let file = file.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
                 file.sync_all()
+                    .and_then(|()| staged.as_mut().map_or(Ok(()), Staged::publish))
                     .and_then(|()| directories.sync(sync_directory))
                     .map_err(|error| failed(&self.path, error))?;
             }
-            Sink::Memory(storage, bytes) => storage.put(&self.path, bytes.into())?,
+            Sink::Remote(upload) => upload.finish()?,
         }
         Ok(self.written)
     }
@@ -111,8 +159,11 @@ impl FileWriter {
 impl Write for FileWriter {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         let written = match &mut self.sink {
-            Sink::Local(file, _) => file.write(buffer)?,
-            Sink::Memory(_, bytes) => bytes.write(buffer)?,
+            Sink::Local { file, .. } => file.write(buffer)?,
+            Sink::Remote(upload) => {
+                upload.write(buffer)?;
+                buffer.len()
+            }
         };
         self.written += written as u64;
         Ok(written)
@@ -120,8 +171,8 @@ impl Write for FileWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         match &mut self.sink {
-            Sink::Local(file, _) => file.flush(),
-            Sink::Memory(..) => Ok(()),
+            Sink::Local { file, .. } => file.flush(),
+            Sink::Remote(_) => Ok(()),
         }
     }
 }
@@ -150,6 +201,33 @@ mod tests {
         fs::create_dir_all(root.join("a=1/b=2")).unwrap();
         assert_eq!(of("a=1/b=2/f"), all[..3]);
         assert_eq!(of("f"), std::slice::from_ref(&root));
+    }
+
+    #[test]
+    fn a_replacement_appears_when_it_is_finished() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("f");
+        let names = || {
+            let entries = fs::read_dir(root.path()).unwrap();
+            entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+        };
+        for (before, content) in [(None, "first"), (Some("first"), "second")] {
+            let mut writer = FileWriter::replace_local(&file, "f").unwrap();
+            writer.write_all(content.as_bytes()).unwrap();
+            writer.flush().unwrap();
+            assert_eq!(fs::read_to_string(&file).ok().as_deref(), before);
+            assert_eq!(writer.finish().unwrap(), content.len() as u64);
+            assert_eq!(fs::read_to_string(&file).unwrap(), content);
+            assert_eq!(names(), ["f"]);
+        }
+        let mut abandoned = FileWriter::replace_local(&file, "f").unwrap();
+        abandoned.write_all(b"third").unwrap();
+        assert_eq!(names().len(), 2);
+        drop(abandoned);
+        assert_eq!(
+            (names(), fs::read_to_string(&file).unwrap()),
+            (vec!["f".to_owned()], "second".to_owned())
+        );
     }
 
     #[cfg(unix)]

@@ -127,7 +127,7 @@ impl<'a> Attempts<'a> {
             let bytes = self.prepare().map_err(|error| error.in_table(storage.url()))?;
             let mut lost_to = match putter.put(version, &bytes)? {
                 Owner::Own => {
-                    checkpoint::after_commit(storage, base.as_ref(), version, environment);
+                    base.iter().for_each(|base| checkpoint::after_commit(base, version, environment));
                     let first = base.as_ref().map_or(0, |base| base.version() + 1);
                     let rebased_over = version.saturating_sub(first);
                     return Ok(Ok(Committed { version, txn_id: id.clone(), rebased_over }));

@@ -27,7 +27,7 @@ pub(super) fn indexed_columns(
     configuration: &BTreeMap<String, String>,
     schema: &MappedSchema,
 ) -> Result<IndexedColumns> {
-    match selected(configuration, schema.arrow())? {
+    match selected_columns(configuration, schema.arrow())? {
         IndexedColumns::Chosen(paths) => {
             let physical = paths.iter().filter_map(|path| schema.physical_path(path.parts()));
             Ok(IndexedColumns::Chosen(physical.map(ColumnPath::new).collect()))
@@ -36,8 +36,11 @@ pub(super) fn indexed_columns(
     }
 }
 
-/// Returns the columns by their logical names.
-fn selected(configuration: &BTreeMap<String, String>, schema: &Schema) -> Result<IndexedColumns> {
+/// Returns the columns that `configuration` selects like [`indexed_columns`], by their logical names.
+pub(crate) fn selected_columns(
+    configuration: &BTreeMap<String, String>,
+    schema: &Schema,
+) -> Result<IndexedColumns> {
     let invalid = |property: &str, value: &str| {
         Error::corrupt_log(format!("the table property '{property}' has the invalid value '{value}'"))
             .with_hint("set the property to a valid value")
@@ -134,7 +137,7 @@ mod tests {
             Field::new("a", DataType::Int32, true),
             Field::new("S", DataType::Struct(inner), true),
         ]);
-        selected(&BTreeMap::from([(property.to_owned(), value.to_owned())]), &schema)
+        selected_columns(&BTreeMap::from([(property.to_owned(), value.to_owned())]), &schema)
     }
 
     #[test]

@@ -30,6 +30,7 @@ mod split;
 pub use adopt::{Adopted, Written, adopt};
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
+pub(crate) use indexed::selected_columns;
 pub use spec::TableWriteSpec;
 
 #[cfg(test)]

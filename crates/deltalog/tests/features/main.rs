@@ -13,3 +13,4 @@ mod mapped_writes;
 mod row_tracking;
 mod type_widening;
 mod variant;
+mod written_statistics;

@@ -4,10 +4,10 @@
 //! The faults of a request are those of its kind, once or for good, and the end of the process before and after its
 //! effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::checkpoint::{CheckpointLimits, write_checkpoint, write_checkpoint_within};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::SetTransaction;
 use deltalog::{
@@ -18,7 +18,8 @@ use deltalog_testkit::judge::{Log, State as Replayed};
 
 use crate::common::store::{Call, Crash, Fault, FaultyStore};
 use crate::common::{
-    add, append, empty, environment, live, overwrite, paths, schema, storage_in, table, try_creation,
+    add, add_line, append, empty, environment, live, metadata_line, overwrite, paths, schema, storage_in,
+    table, try_creation, write_commit,
 };
 
 type State = Option<(u64, Vec<String>)>;
@@ -239,6 +240,31 @@ fn a_second_checkpoint_is_atomic() {
         |storage| write_checkpoint(&Snapshot::open(storage, None)?, &hasty()),
         false,
     );
+}
+
+/// The second checkpoint uses the sidecars of the first one again.
+#[test]
+fn a_checkpoint_with_sidecars_is_atomic() {
+    let mut limits = CheckpointLimits::default();
+    (limits.inline_rows, limits.sidecar_rows) = (0, 2);
+    let prepare = || {
+        let (store, storage) = empty();
+        let features = r#"["v2Checkpoint"]"#;
+        let protocol = format!(
+            r#"{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":{features},"writerFeatures":{features}}}}}"#
+        );
+        let policy = BTreeMap::from([("delta.checkpointPolicy".to_owned(), "v2".to_owned())]);
+        write_commit(&storage, 0, &[protocol, metadata_line(&policy)]);
+        write_commit(&storage, 1, &["a", "b", "c", "d", "e"].map(add_line));
+        write_checkpoint_within(&Snapshot::open(&storage, None).unwrap(), &limits, &other_ids()).unwrap();
+        let remove =
+            r#"{"remove":{"path":"a","deletionTimestamp":1700000000000,"dataChange":true}}"#.to_owned();
+        write_commit(&storage, 2, &[add_line("f"), remove]);
+        (store, storage)
+    };
+    let write =
+        |storage: &Storage| write_checkpoint_within(&Snapshot::open(storage, None)?, &limits, &hasty());
+    fail_at_each_request(prepare, write, false);
 }
 
 #[test]

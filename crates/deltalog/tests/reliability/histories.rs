@@ -168,7 +168,7 @@ pub fn expected(table: &Table) -> Table {
 }
 
 /// Returns the tombstones that have not expired. Protocol: "Add File and Remove File".
-fn unexpired(table: &Table) -> BTreeSet<Key> {
+pub fn unexpired(table: &Table) -> BTreeSet<Key> {
     let retention = match table.configuration.get("delta.deletedFileRetentionDuration").map(String::as_str) {
         None => WEEK_MS,
         Some("interval 1 hour") => HOUR_MS,

@@ -31,3 +31,4 @@ mod row_deletes;
 mod staged;
 mod threads;
 mod times;
+mod written_checkpoints;

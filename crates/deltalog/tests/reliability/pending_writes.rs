@@ -194,9 +194,9 @@ fn two_columns() -> StructType {
     StructType::from_json(&json.replacen("]}", &format!(",{field}"), 1)).unwrap()
 }
 
-/// Statistics are not written as structs. The checkpoint has them as JSON instead.
+/// Protocol: "Checkpoints", `delta.checkpoint.writeStatsAsJson`: without the text, statistics come from the struct.
 #[test]
-fn tables_that_request_statistics_as_structs_get_checkpoints() {
+fn statistics_of_checkpoints_are_kept_as_text_or_as_structs() {
     for as_json in ["true", "false"] {
         let (_, storage) = empty();
         let mut creation = request(SaveMode::ErrorIfExists);

@@ -39,6 +39,12 @@ impl FaultyStore {
         Self { objects: Arc::new(Mutex::new(self.objects().clone())), state: Arc::default() }
     }
 
+    /// Returns another connection to the same objects. Its requests do not fail, and are recorded apart.
+    #[must_use]
+    pub fn reconnect(&self) -> Self {
+        Self { objects: Arc::clone(&self.objects), state: Arc::default() }
+    }
+
     /// Makes `script` decide whether each further call fails. It receives the number of the call, starting at
     /// 0, and the call.
     pub fn fail(&self, script: impl FnMut(usize, &Call) -> Option<Fault> + Send + 'static) {

@@ -44,7 +44,7 @@ fn writer_support(feature: &TableFeature) -> Support {
         // Each attempt to commit assigns timestamps and row ids anew. No row is moved, so none has to keep an id.
         TableFeature::InCommitTimestamp | TableFeature::RowTracking => Support::Full,
         TableFeature::TimestampNtz | TableFeature::VacuumProtocolCheck => Support::Full,
-        // Classic checkpoints of either spec remain allowed.
+        // Checkpoints of all allowed forms are written, and no multi-part ones.
         TableFeature::V2Checkpoint => Support::Full,
         // Files are only written or removed whole, together with their vectors. No row is updated, so there
         // is no change data file to write.
@@ -165,6 +165,20 @@ pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     ensure_version("write", protocol.min_writer_version, WRITER_VERSION)?;
     ensure_features("write", &writer_refusals(protocol, metadata)?)?;
     ensure_readable(protocol, metadata)
+}
+
+/// Refuses a table whose checkpoints could lack something: one with a feature whose actions are unknown here.
+///
+/// Features that are known by name add no actions, whether rows can be written here or not.
+///
+/// # Errors
+/// As [`ensure_readable`].
+pub fn ensure_checkpointable(protocol: &Protocol) -> Result<()> {
+    protocol.validate()?;
+    ensure_version("write", protocol.min_writer_version, WRITER_VERSION)?;
+    let is_unknown = |feature: &TableFeature| matches!(feature, TableFeature::Unknown(_));
+    let unknown: Vec<_> = protocol.writer_features().into_iter().filter(is_unknown).collect();
+    ensure_features("write", &unknown)
 }
 
 /// Returns whether rows of the table must not be changed or removed. (PROTOCOL, "Append-only Tables".)

@@ -15,8 +15,8 @@ mod table_feature;
 mod tests;
 
 pub use gate::{
-    ensure_readable, ensure_readable_with_catalog, ensure_writable, is_append_only, reader_refusals,
-    writer_refusals,
+    ensure_checkpointable, ensure_readable, ensure_readable_with_catalog, ensure_writable, is_append_only,
+    reader_refusals, writer_refusals,
 };
 pub use new_table::protocol_for;
 pub use table_feature::{FeatureKind, TableFeature};

@@ -16,7 +16,9 @@ mod normalize;
 mod parquet_file;
 mod parsed;
 mod reader;
+mod references;
 mod rows;
+mod sidecars;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -24,18 +26,19 @@ use std::sync::{Arc, OnceLock};
 use super::commit::Commit;
 use super::state::State;
 use crate::error::{Error, ErrorKind, Result};
-use crate::log::name::LogFileName;
 use crate::log::{CheckpointFiles, CheckpointKind, LOG_DIRECTORY, StagedCommit};
 use crate::parallel;
-use crate::protocol::{Action, PathResolver, Sidecar, path};
+use crate::protocol::{Action, PathResolver};
 use crate::storage::Storage;
 
 use parquet_file::ParquetFile;
+use references::References;
 
 pub use reader::CheckpointReader;
 pub use rows::{AddRequest, RowGroupFilter};
 
 pub(crate) use rows::STATS_PARSED;
+pub(crate) use sidecars::{FileAction, PLAIN_PATHS, SidecarFile};
 
 /// A checkpoint that is read on demand, and replaced if it cannot be read.
 pub(crate) struct Checkpoint {
@@ -56,7 +59,7 @@ struct Top {
     parquet: Vec<ParquetFile>,
     /// The lines of a top-level JSON file.
     json: Option<Commit>,
-    sidecars: OnceLock<Vec<String>>,
+    sidecars: OnceLock<References>,
 }
 
 /// The kind of an action that concerns the table rather than a file.
@@ -273,7 +276,7 @@ impl Checkpoint {
                 "the checkpoint is incomplete: it lacks 'protocol' or 'metaData'",
             ));
         }
-        let sidecars = self.sidecar_paths(actions)?;
+        let sidecars = References::among(actions)?;
         Ok(Top { parquet: Vec::new(), json: Some(json), sidecars: sidecars.into() })
     }
 
@@ -297,6 +300,10 @@ impl Checkpoint {
 
     /// Returns the paths of the sidecars, relative to the table's root.
     fn sidecars<'a>(&self, top: &'a Top) -> Result<&'a [String]> {
+        Ok(&self.references(top)?.paths)
+    }
+
+    fn references<'a>(&self, top: &'a Top) -> Result<&'a References> {
         if let Some(sidecars) = top.sidecars.get() {
             return Ok(sidecars);
         }
@@ -304,58 +311,12 @@ impl Checkpoint {
         for file in &top.parquet {
             file.actions("sidecar", "path", false, &mut actions)?;
         }
-        let sidecars = self.sidecar_paths(actions)?;
+        let sidecars = References::among(actions)?;
         Ok(top.sidecars.get_or_init(|| sidecars))
-    }
-
-    fn sidecar_paths(&self, actions: Vec<Action>) -> Result<Vec<String>> {
-        let sidecars = actions.into_iter().filter_map(|action| match action {
-            Action::Sidecar(sidecar) => Some(sidecar_path(&sidecar)),
-            _ => None,
-        });
-        sidecars.collect()
-    }
-}
-
-/// Returns the path of a sidecar. Protocol: "Sidecar File Information".
-fn sidecar_path(sidecar: &Sidecar) -> Result<String> {
-    let decoded = path::decode(&sidecar.path)?;
-    match LogFileName::parse(&format!("_sidecars/{decoded}")) {
-        Some(name @ LogFileName::Sidecar(_)) if !decoded.contains(char::is_control) => Ok(name.path()),
-        _ => Err(Error::corrupt_log(format!(
-            "the sidecar '{}' is not the name of a file in {LOG_DIRECTORY}/_sidecars",
-            sidecar.path
-        ))),
     }
 }
 
 /// Opens the files, several at once.
 fn open_all(storage: &Storage, paths: &[String]) -> Result<Vec<ParquetFile>> {
     parallel::each(paths, parallel::cores(), |path| ParquetFile::open(storage, path))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// "Sidecar files must always reside in the table's own _delta_log/_sidecars directory".
-    #[test]
-    fn sidecar_paths_are_bare_names() {
-        let of = |path: &str| sidecar_path(&Sidecar { path: path.to_owned(), ..Sidecar::default() });
-        assert_eq!(of("a%20b.parquet").unwrap(), "_delta_log/_sidecars/a b.parquet");
-        for path in [
-            "",
-            "../x.parquet",
-            "a/x.parquet",
-            "a%2Fx.parquet",
-            "/x.parquet",
-            "file:///x.parquet",
-            "%2e%2e%2fx.parquet",
-            "x.json",
-            ".x.parquet",
-            "x%00.parquet",
-        ] {
-            assert!(of(path).is_err(), "{path}");
-        }
-    }
 }

@@ -18,6 +18,7 @@ use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
     ParquetRecordBatchReaderBuilder, RowFilter, RowSelectionPolicy, RowSelector,
 };
+use parquet::bloom_filter::Sbbf;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, RowGroupMetaData};
 
 use crate::error::{Error, Result};
@@ -116,6 +117,21 @@ impl ParquetFile {
     pub(super) fn groups_with(&self, root: &str, field: &str) -> Vec<usize> {
         let Some(leaf) = self.leaf(&[root, field]) else { return Vec::new() };
         (0..self.metadata().num_row_groups()).filter(|group| self.may_have(*group, leaf)).collect()
+    }
+
+    /// Returns the value of `key` in the metadata of the footer.
+    pub(super) fn note(&self, key: &str) -> Option<&str> {
+        let notes = self.metadata().file_metadata().key_value_metadata()?;
+        notes.iter().find(|note| note.key == key)?.value.as_deref()
+    }
+
+    /// Returns the Bloom filter of the leaf column `leaf` in row group `group`. Returns `None` if there is none that
+    /// can be read, which only costs time.
+    pub(super) fn bloom_filter(&self, group: usize, leaf: usize) -> Option<Sbbf> {
+        let builder =
+            ParquetRecordBatchReaderBuilder::new_with_metadata(self.file.clone(), self.footer.clone());
+        let read = || builder.get_row_group_column_bloom_filter(group, leaf).map_err(damaged_by);
+        guarded(read).unwrap_or_default()
     }
 
     /// Returns the leaf columns whose paths `wanted` accepts.

@@ -138,6 +138,12 @@ impl RowRequest {
         }
     }
 
+    /// Requests the columns that identify the files of `action`.
+    pub(super) fn keys(action: &'static str) -> Self {
+        let fields = [FileColumn::Path, FileColumn::DeletionVector].map(FileColumn::field).to_vec();
+        Self { columns: Columns::new(action, fields), ..Self::removes() }
+    }
+
     /// Returns whether filters may reject rows that are read.
     pub(super) fn has_filters(&self) -> bool {
         !self.filters.is_empty()

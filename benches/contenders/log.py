@@ -1,0 +1,33 @@
+"""Files of a log that contenders put there, look at, or take away, without their libraries."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def put_into_place(commits: str, table: str) -> None:
+    for commit in sorted(Path(commits).iterdir()):
+        os.link(commit, Path(table) / "_delta_log" / commit.name)
+
+
+def files_of_checkpoint(table: str, version: int) -> int:
+    """Returns the number of live files in the classic checkpoint of `version`, by its footer."""
+    import pyarrow.parquet as pq
+
+    metadata = pq.read_metadata(Path(table) / "_delta_log" / f"{version:020}.checkpoint.parquet")
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    names = [groups[0].column(number).path_in_schema for number in range(groups[0].num_columns)]
+    paths = names.index("add.path")
+    return sum(group.num_rows - int(group.column(paths).statistics.null_count) for group in groups)
+
+
+def remove_all_but_newest_checkpoint(table: str) -> None:
+    """Removes all commits but the newest, and all checkpoints but the newest. Sidecars stay."""
+    log = Path(table) / "_delta_log"
+    commits = sorted(log.glob("*.json"), key=lambda file: file.name)
+    checkpoints = [file for file in log.iterdir() if ".checkpoint." in file.name]
+    newest = max(checkpoints, key=lambda file: file.name[:20])
+    for file in {*commits, *checkpoints} - {newest}:
+        if file.name[:20] < newest.name[:20] or ".checkpoint." in file.name:
+            file.unlink()

@@ -1,0 +1,174 @@
+//! Writing checkpoints. Protocol: "Checkpoints", "Checkpoint Naming Scheme", "V1 Spec", "V2 Spec".
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `classic` | a checkpoint in one file, by the V1 spec |
+//! | `parts` | a multi-part checkpoint, which only an explicit request writes |
+//! | `v2` | a checkpoint by the V2 spec: its head, with the file actions or with sidecars beside it |
+//! | `sidecars` | writes sidecars, and chooses those of the checkpoint before that are used again |
+//! | `file_actions`, `adds` | the file actions of a version, batch by batch, in the columns of a checkpoint |
+//! | `table_actions` | all other actions |
+//! | `action_file` | a Parquet file of actions |
+//! | `hint` | `_last_checkpoint` |
+//!
+//! - A table whose policy is `v2` and that has the table feature gets checkpoints by the V2 spec, every other table
+//!   classic ones by the V1 spec, which all readers know.
+//! - A checkpoint holds the protocol, the metadata, every application's newest progress, every live domain,
+//!   every live file, and the tombstones that have not expired. It holds no removed domains: those suppress
+//!   domains of older commits, which a checkpoint replaces.
+//! - Memory does not depend on the number of files: they pass through in batches, and a row group is written when
+//!   it is full.
+//! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. What a failed one
+//!   leaves behind is nothing that readers know: temporary files, and sidecars without a head.
+//! - Checkpoints are an optimization: failing to write one is logged and never fails the commit.
+
+mod action_file;
+mod adds;
+mod classic;
+mod file_actions;
+mod hint;
+mod parts;
+mod sidecars;
+mod table_actions;
+mod v2;
+
+use std::num::NonZeroU32;
+
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::{CommitKind, LastCheckpoint};
+use crate::panics::caught;
+use crate::protocol::{TableFeature, ensure_checkpointable};
+use crate::snapshot::Snapshot;
+
+use file_actions::FileActions;
+
+const DEFAULT_INTERVAL: u64 = 10;
+
+/// Writes the checkpoint of `snapshot`, and the hint that names it.
+///
+/// # Errors
+/// `CorruptLog`, `Unsupported` for a table with an unknown feature, `InvalidArgument` for a version that its catalog
+/// has not published, and errors of the store. They leave the table unchanged.
+pub fn write_checkpoint(snapshot: &Snapshot, environment: &Environment) -> Result<()> {
+    write_checkpoint_within(snapshot, &CheckpointLimits::default(), environment)
+}
+
+/// The sizes by which the form of a checkpoint by the V2 spec is chosen.
+#[derive(Debug, Clone)]
+#[doc(hidden)]
+pub struct CheckpointLimits {
+    /// The maximum number of file actions in a head. More are in sidecars.
+    pub inline_rows: u64,
+    /// The maximum number of actions in a JSON head. One with more is Parquet.
+    pub json_actions: usize,
+    /// The number of actions at which a sidecar is full. One that loses a file is written again as a whole.
+    pub sidecar_rows: u64,
+}
+
+impl Default for CheckpointLimits {
+    fn default() -> Self {
+        Self { inline_rows: 4 * 1024, json_actions: 10_000, sidecar_rows: 16 * 1024 }
+    }
+}
+
+/// Writes the checkpoint of `snapshot` like [`write_checkpoint`], with other limits.
+///
+/// # Errors
+/// As [`write_checkpoint`].
+#[doc(hidden)]
+pub fn write_checkpoint_within(
+    snapshot: &Snapshot,
+    limits: &CheckpointLimits,
+    environment: &Environment,
+) -> Result<()> {
+    write(snapshot, environment, |actions| match is_v2(snapshot) {
+        true => v2::write(snapshot, actions, limits, environment),
+        false => classic::write(snapshot, actions, environment),
+    })
+}
+
+/// Writes a multi-part checkpoint of `parts` files. Prefer [`write_checkpoint`]: "Multi-part checkpoints are
+/// deprecated, and writers should avoid creating them".
+///
+/// # Errors
+/// As [`write_checkpoint`], and `InvalidArgument` if the table has the feature `v2Checkpoint`, which forbids them.
+/// Some parts may have been written then; readers ignore an incomplete checkpoint.
+#[doc(hidden)]
+pub fn write_checkpoint_in_parts(
+    snapshot: &Snapshot,
+    parts: NonZeroU32,
+    environment: &Environment,
+) -> Result<()> {
+    write(snapshot, environment, |actions| parts::write(snapshot, actions, parts, environment))
+}
+
+/// Writes a checkpoint if `version`, just committed on top of `base`, is due for one.
+pub(crate) fn after_commit(base: &Snapshot, version: u64, environment: &Environment) {
+    if !is_due(base, version) {
+        return;
+    }
+    let write = || {
+        // A checkpoint must be of its own version, even if other writers have committed since.
+        base.refresh()?.at_version(version).and_then(|snapshot| write_checkpoint(&snapshot, environment))
+    };
+    // A commit that stands must not fail because a thread cannot be started or an Arrow array exceeds 2 GiB.
+    let written = caught(write, |panic| {
+        Error::new(ErrorKind::Unavailable, format!("writing the checkpoint panicked with '{panic}'"))
+    });
+    if let Err(error) = written {
+        tracing::warn!(
+            table = base.storage().url(),
+            version,
+            %error,
+            "the commit succeeded, but its checkpoint could not be written"
+        );
+    }
+}
+
+/// Returns the number of versions between two checkpoints of a table.
+pub(crate) fn interval(base: &Snapshot) -> u64 {
+    let interval = base.metadata().property("delta.checkpointInterval");
+    let interval = interval.and_then(|interval| interval.trim().parse().ok());
+    interval.filter(|interval| *interval > 0).unwrap_or(DEFAULT_INTERVAL)
+}
+
+/// Returns whether `version`, committed on top of `base`, is due for a checkpoint.
+pub(crate) fn is_due(base: &Snapshot, version: u64) -> bool {
+    version > 0 && version.is_multiple_of(interval(base))
+}
+
+/// Returns whether the table wants checkpoints by the V2 spec, and allows them.
+fn is_v2(snapshot: &Snapshot) -> bool {
+    snapshot.metadata().wants_v2_checkpoints() && has_v2_feature(snapshot)
+}
+
+fn has_v2_feature(snapshot: &Snapshot) -> bool {
+    snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint)
+}
+
+/// Writes a checkpoint with `form`, and then the hint that `form` returns.
+fn write(
+    snapshot: &Snapshot,
+    environment: &Environment,
+    form: impl FnOnce(&FileActions) -> Result<LastCheckpoint>,
+) -> Result<()> {
+    let write = || {
+        ensure_checkpointable(snapshot.protocol())?;
+        check_published(snapshot)?;
+        let actions = FileActions::of(snapshot, environment.now_ms())?;
+        hint::advance(snapshot.storage(), &form(&actions)?)
+    };
+    write().map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))
+}
+
+/// Checks that the version has its commit file: "Checkpoints for a given version must only be created after the
+/// associated delta file has been successfully written".
+fn check_published(snapshot: &Snapshot) -> Result<()> {
+    match snapshot.segment().commits.last().map(|commit| commit.kind) {
+        Some(CommitKind::Staged(_)) => Err(Error::invalid_argument(
+            "the version cannot have a checkpoint before its catalog has published it",
+        )),
+        _ => Ok(()),
+    }
+}

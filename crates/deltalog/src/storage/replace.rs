@@ -1,0 +1,170 @@
+//! Replacing a small file only if it is still the one that was read.
+//!
+//! - Stores with conditional puts compare and replace in one request.
+//! - On a local file system, writers lock the file's directory while they compare and rename. The lock ends with
+//!   the process that holds it.
+//! - Where neither exists (a store without conditional puts, a file system without locks), or where the lock is held
+//!   for long, the file is compared and then replaced. Another writer's file may be lost in between.
+
+use std::fs::{File, TryLockError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::executor::block_on;
+use object_store::{ObjectStore, PutMode, PutOptions, UpdateVersion};
+
+use super::Storage;
+use crate::error::{ErrorKind, Result};
+
+/// How often a lock is tried, and the pause between two tries. Locks are held for a few milliseconds.
+const TRIES: u32 = 50;
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The state of a file when it was read, by which the store recognizes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FileState(UpdateVersion);
+
+impl Storage {
+    /// Reads a whole file, with its state. Returns `None` if the file does not exist.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    pub(crate) fn get_with_state(&self, path: &str) -> Result<Option<(Bytes, FileState)>> {
+        let found: Result<_> = block_on(async {
+            let found = self.store.get_opts(&self.path(path)?, Default::default()).await;
+            let found = found.map_err(|error| self.error(path, error))?;
+            let meta = found.meta.clone();
+            let state = UpdateVersion { e_tag: meta.e_tag, version: meta.version };
+            let bytes = found.bytes().await.map_err(|error| self.error(path, error))?;
+            Ok((bytes, FileState(state)))
+        });
+        match found {
+            Ok(found) => Ok(Some(found)),
+            Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces the file by `bytes` if its state is `read`, or creates it if `read` is `None` and it does not exist.
+    /// Returns whether that was so.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`. The file may have been replaced.
+    pub(crate) fn put_if_unchanged(
+        &self,
+        path: &str,
+        bytes: Bytes,
+        read: Option<&FileState>,
+    ) -> Result<bool> {
+        if self.local {
+            return self.put_locked(path, bytes, read);
+        }
+        let mode = match read {
+            None => PutMode::Create,
+            // The store has no name for the state of a file.
+            Some(FileState(UpdateVersion { e_tag: None, version: None })) => PutMode::Overwrite,
+            Some(FileState(state)) => PutMode::Update(state.clone()),
+        };
+        let options = PutOptions { mode, ..Default::default() };
+        match block_on(self.store.put_opts(&self.path(path)?, bytes.clone().into(), options)) {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. } | object_store::Error::Precondition { .. }) => {
+                Ok(false)
+            }
+            Err(object_store::Error::NotImplemented { .. }) => self.put(path, bytes).map(|()| true),
+            Err(error) => Err(self.error(path, error)),
+        }
+    }
+
+    fn put_locked(&self, path: &str, bytes: Bytes, read: Option<&FileState>) -> Result<bool> {
+        let file = object_store::local::LocalFileSystem::new()
+            .path_to_filesystem(&self.path(path)?)
+            .map_err(|error| self.error(path, error))?;
+        // The lock ends when the directory is closed.
+        let _lock = file.parent().and_then(locked);
+        if self.get_with_state(path)?.map(|(_, state)| state).as_ref() != read {
+            return Ok(false);
+        }
+        self.put(path, bytes)?;
+        Ok(true)
+    }
+}
+
+/// Locks a directory against other writers that do the same. Returns `None` if that is not possible.
+fn locked(directory: &std::path::Path) -> Option<File> {
+    let directory = File::open(directory).ok()?;
+    for _ in 0..TRIES {
+        match directory.try_lock() {
+            Ok(()) => return Some(directory),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            Err(TryLockError::Error(_)) => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+    use url::Url;
+
+    use super::*;
+
+    fn stores() -> (tempfile::TempDir, [Storage; 2]) {
+        let directory = tempfile::tempdir().unwrap();
+        let local = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        let url = Url::parse("memory:///t").unwrap();
+        (directory, [local, Storage::with_store(url, Arc::new(InMemory::new())).unwrap()])
+    }
+
+    #[test]
+    fn only_the_file_that_was_read_is_replaced() {
+        let (_directory, stores) = stores();
+        for storage in stores {
+            assert!(storage.get_with_state("f").unwrap().is_none());
+            assert!(storage.put_if_unchanged("f", "a".into(), None).unwrap());
+            assert!(!storage.put_if_unchanged("f", "b".into(), None).unwrap());
+            let (bytes, first) = storage.get_with_state("f").unwrap().unwrap();
+            assert_eq!(bytes, "a");
+            assert!(storage.put_if_unchanged("f", "two".into(), Some(&first)).unwrap());
+            assert!(!storage.put_if_unchanged("f", "three".into(), Some(&first)).unwrap());
+            assert_eq!(storage.read("f").unwrap(), "two");
+        }
+    }
+
+    /// Writers that only ever raise a number, which they read before, never lower it.
+    #[test]
+    fn racing_writers_never_go_back() {
+        let (_directory, stores) = stores();
+        for storage in &stores {
+            std::thread::scope(|scope| {
+                for writer in 0..4u64 {
+                    scope.spawn(move || {
+                        for round in 0..25 {
+                            raise(storage, round * 4 + writer);
+                        }
+                    });
+                }
+            });
+            assert_eq!(storage.read("f").unwrap(), "099");
+        }
+    }
+
+    fn raise(storage: &Storage, number: u64) {
+        loop {
+            let read = storage.get_with_state("f").unwrap();
+            let found = read.as_ref().map(|(bytes, _)| std::str::from_utf8(bytes).unwrap().parse().unwrap());
+            if found.is_some_and(|found: u64| found >= number) {
+                return;
+            }
+            let state = read.as_ref().map(|(_, state)| state);
+            if storage.put_if_unchanged("f", format!("{number:03}").into(), state).unwrap() {
+                let (bytes, _) = storage.get_with_state("f").unwrap().unwrap();
+                assert!(bytes >= format!("{number:03}"));
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Writing an object of a remote store in parts.
+//!
+//! - The object appears when it is complete, under its name, and replaces an older one.
+//! - An object of a single part is put with one request. A larger one is uploaded part by part, so that at most
+//!   one part is in memory.
+//! - An upload that is dropped before it is complete is aborted. If that fails as well, the parts stay with the
+//!   store, invisible, until its own rules remove them.
+
+use std::io;
+
+use futures::executor::block_on;
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStore, PutMultipartOptions};
+
+use super::Storage;
+use crate::error::Result;
+
+/// The size of every part but the last. Stores want at least 5 MiB, and some of them want equal parts.
+const PART_SIZE: usize = 8 << 20;
+
+/// An object that is being written.
+#[derive(Debug)]
+pub(super) struct Upload {
+    storage: Storage,
+    path: String,
+    /// The bytes that are not uploaded yet: less than a part.
+    buffer: Vec<u8>,
+    parts: Option<Box<dyn MultipartUpload>>,
+}
+
+impl Upload {
+    pub(super) fn new(storage: Storage, path: &str) -> Self {
+        Self { storage, path: path.to_owned(), buffer: Vec::new(), parts: None }
+    }
+
+    /// Writes all of `bytes`.
+    pub(super) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.buffer.extend_from_slice(bytes);
+        while self.buffer.len() >= PART_SIZE {
+            let rest = self.buffer.split_off(PART_SIZE);
+            let part = std::mem::replace(&mut self.buffer, rest);
+            self.put_part(part).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Completes the object.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`. The object may exist nevertheless, complete.
+    pub(super) fn finish(mut self) -> Result<()> {
+        let rest = std::mem::take(&mut self.buffer);
+        if self.parts.is_none() {
+            return self.storage.put(&self.path, rest.into());
+        }
+        let completed = match rest.is_empty() {
+            true => Ok(()),
+            false => self.put_part(rest),
+        };
+        let completed = completed.and_then(|()| match &mut self.parts {
+            Some(parts) => block_on(parts.complete()).map(drop),
+            None => Ok(()),
+        });
+        if completed.is_ok() {
+            self.parts = None;
+        }
+        completed.map_err(|error| self.storage.error(&self.path, error))
+    }
+
+    fn put_part(&mut self, part: Vec<u8>) -> object_store::Result<()> {
+        let mut parts = match self.parts.take() {
+            Some(parts) => parts,
+            None => start(&self.storage, &self.path)?,
+        };
+        let uploaded = block_on(parts.put_part(part.into()));
+        self.parts = Some(parts);
+        uploaded
+    }
+}
+
+fn start(storage: &Storage, path: &str) -> object_store::Result<Box<dyn MultipartUpload>> {
+    let invalid = |error| object_store::Error::Generic { store: "deltalog", source: Box::new(error) };
+    let located: Path = storage.path(path).map_err(invalid)?;
+    block_on(storage.store.put_multipart_opts(&located, PutMultipartOptions::default()))
+}
+
+impl Drop for Upload {
+    fn drop(&mut self) {
+        if let Some(mut parts) = self.parts.take()
+            && let Err(error) = block_on(parts.abort())
+        {
+            tracing::debug!(table = self.storage.url(), file = self.path, %error, "an upload was not aborted");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+    use url::Url;
+
+    use super::*;
+
+    fn storage() -> Storage {
+        Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(InMemory::new())).unwrap()
+    }
+
+    #[test]
+    fn an_object_of_any_number_of_parts_has_all_bytes() {
+        let storage = storage();
+        for size in [0, 1, PART_SIZE - 1, PART_SIZE, PART_SIZE + 1, 2 * PART_SIZE, 2 * PART_SIZE + 7] {
+            let bytes: Vec<u8> = (0..size).map(|at| (at % 251) as u8).collect();
+            let mut upload = Upload::new(storage.clone(), "f");
+            // The pieces do not end where the parts end.
+            for piece in bytes.chunks(3 << 20) {
+                upload.write(piece).unwrap();
+                assert!(upload.buffer.len() < PART_SIZE);
+            }
+            upload.finish().unwrap();
+            assert!(storage.read("f").unwrap() == bytes, "{size} bytes");
+        }
+    }
+
+    #[test]
+    fn an_object_does_not_change_before_it_is_complete() {
+        let storage = storage();
+        storage.put("f", "old".into()).unwrap();
+        let mut upload = Upload::new(storage.clone(), "f");
+        upload.write(&vec![7; PART_SIZE + 1]).unwrap();
+        assert_eq!(storage.read("f").unwrap(), "old");
+        drop(upload);
+        assert_eq!(storage.read("f").unwrap(), "old");
+    }
+}
