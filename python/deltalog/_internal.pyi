@@ -29,6 +29,7 @@ __all__ = [
     "VersionNotFoundError",
     "__version__",
     "create_table",
+    "evaluate",
     "forget_snapshots",
     "read_fragment",
     "schema_from_arrow",
@@ -250,6 +251,12 @@ def schema_to_arrow(json: str) -> Any:
 
 def schema_from_arrow(schema: Any) -> str:
     """Returns the Delta schema, as JSON, of an object with `__arrow_c_schema__`."""
+
+def evaluate(stream: Any, sql: str, time_zone: str) -> ArrowStream:
+    """Returns the column `value`: the value of the expression `sql` for each row of an Arrow stream.
+
+    The expression is computed as in constraints of tables. An error in the first batch is raised at once.
+    """
 
 def read_fragment(fragment: bytes) -> ArrowStream:
     """Returns the rows of one piece of a scan, for Spark's workers.

@@ -327,7 +327,9 @@ class DeltaTable:
         Columns come in the order given. An empty list of columns gives a stream of row counts. With a
         `predicate`, only rows for which it is true are returned; files, row groups and pages that cannot hold
         one are not read. The predicate is SQL as Spark spells it: times without a zone are in UTC, and a
-        backslash in a text is doubled. Tuples such as `[("month", "=", 7)]` are taken as well.
+        backslash in a text is doubled. It may compute: arithmetic, casts, CASE, and functions of numbers,
+        strings, dates and times have the types and results of Spark in ANSI mode, so that an overflow or a
+        division by zero is an error. Tuples such as `[("month", "=", 7)]` are taken as well.
 
         With `row_ids`, the columns `_row_id` and `_row_commit_version` follow. A row keeps its id when it is
         updated or moved to another file; its commit version is that of the last change to it. Only tables with

@@ -7,6 +7,7 @@
 //! | `call` | releasing the interpreter lock, mapping errors |
 //! | `commit_arguments` | a writer's facts about its commit |
 //! | `logging` | the crate's log records, for Python's `logging` |
+//! | `expression` | values of SQL expressions for Arrow data |
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `registry` | the newest versions of the tables that the process has opened |
 //! | `snapshot` | `Snapshot` |
@@ -27,6 +28,7 @@ mod answers;
 mod call;
 mod commit_arguments;
 mod error;
+mod expression;
 mod fragment;
 mod logging;
 mod registry;
@@ -51,6 +53,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_function(wrap_pyfunction!(expression::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;

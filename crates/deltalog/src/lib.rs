@@ -7,6 +7,8 @@
 //! | read its rows | [`TableScan`], [`ChangeFeed`] for the rows that versions have changed |
 //! | ask the log for counts and bounds | [`Answers`] |
 //! | choose rows | [`parse_predicate`], [`col`] and [`lit`] |
+//! | compute values of SQL expressions | [`Expression`] |
+//! | enforce a table's constraints | [`Constraints`], [`Check`], [`Generated`] |
 //! | write | [`WriteRequest`], [`PendingWrite`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
@@ -59,6 +61,7 @@ mod calendar;
 mod changes;
 mod checkpoint;
 mod commit_actions;
+mod constraints;
 mod conversion;
 mod deletion_vector;
 #[doc(hidden)]
@@ -85,13 +88,15 @@ mod write;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
 pub use commit_actions::CommitActions;
+pub use constraints::{Check, Constraints, Generated, Violation};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
 pub use pending_write::{PendingWrite, WriteRequest};
 pub use predicate::{
-    ColumnPath, CompareOp, Expr, Literal, ParseMode, Predicate, col, lit, parse as parse_predicate,
+    BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,
+    parse as parse_predicate,
 };
 pub use protocol::{
     Add, ArrayType, CommitInfo, DataType, DeletionVectorDescriptor, DeletionVectorStorage, DomainMetadata,

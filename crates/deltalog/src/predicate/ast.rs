@@ -1,6 +1,7 @@
 //! The tree of a predicate, independent of any schema.
 
-use super::function::Function;
+use super::compute::Operation;
+use super::function::{CastType, Function};
 use std::fmt;
 
 /// The path of a column: its name, or the names of the struct fields that lead to it.
@@ -134,9 +135,18 @@ pub enum Expr {
     Column(ColumnPath),
     /// A constant.
     Literal(Literal),
-    /// A function that preserves the order of its argument.
+    /// A constant of a certain numeric type, such as `1L`. In comparisons it is the plain constant.
+    #[doc(hidden)]
+    Typed(Literal, CastType),
+    /// A function that preserves the order of its argument, or a cast.
     #[doc(hidden)]
     Call(Function, Box<Expr>),
+    /// Any other operator or function.
+    #[doc(hidden)]
+    Apply(Operation, Vec<Expr>),
+    /// The truth of a condition.
+    #[doc(hidden)]
+    Condition(Box<Predicate>),
     /// A value that this crate cannot compute, with its text. It may have any value.
     Unknown(String),
 }

@@ -1,12 +1,14 @@
 //! Predicates bound to the columns and types of a schema.
 
-use super::ast::{ColumnPath, CompareOp, Predicate};
+use super::ast::{ColumnPath, CompareOp, Expr, Predicate};
+use super::compute::Node;
 use super::function::{Function, Purpose};
 use super::like::Pattern;
 use super::values::{Datum, Domain};
 use crate::error::Result;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType;
+use std::sync::Arc;
 
 /// A column that a predicate reads, spelled as in the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,37 +19,53 @@ pub struct BoundColumn {
     pub data_type: DataType,
 }
 
-/// A column, or nested functions of a column, innermost first. `data_type` is the type of the outermost
-/// result.
-#[derive(Debug, Clone, PartialEq)]
+/// A value that conditions refer to, with its type.
+#[derive(Debug, Clone)]
 pub(super) struct Term {
-    /// Index into [`BoundPredicate::columns`].
-    pub(super) column: usize,
-    pub(super) functions: Vec<Function>,
+    pub(super) source: Source,
     pub(super) data_type: DataType,
 }
 
-impl Term {
-    /// Computes the term's values from those of its column.
-    ///
-    /// # Errors
-    /// If `array` does not have the column's type.
-    pub(super) fn apply(&self, array: ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
-        self.functions.iter().try_fold(array, |array, function| function.apply(&array, purpose))
-    }
+/// Where a term's values come from.
+#[derive(Debug, Clone)]
+pub(super) enum Source {
+    /// A column, or nested functions of a column, innermost first. Bounds of the column are bounds of the term.
+    Column {
+        /// Index into [`Arena::columns`].
+        column: usize,
+        functions: Vec<Function>,
+    },
+    /// Any other value.
+    Computed { of: Expr, value: Node },
+}
+
+/// What bound conditions and values refer to by index.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Arena {
+    pub(super) columns: Vec<BoundColumn>,
+    pub(super) terms: Vec<Term>,
+}
+
+/// Computes the values of nested functions from those of their column.
+///
+/// # Errors
+/// If `array` does not have the column's type.
+pub(super) fn apply_all(functions: &[Function], array: ArrayRef, purpose: Purpose) -> Result<ArrayRef> {
+    functions.iter().try_fold(array, |array, function| function.apply(&array, purpose))
 }
 
 /// A [`Predicate`] bound to a schema.
 #[derive(Debug, Clone)]
 pub struct BoundPredicate {
     pub(super) source: Predicate,
-    pub(super) columns: Vec<BoundColumn>,
-    pub(super) terms: Vec<Term>,
+    pub(super) arena: Arc<Arena>,
     pub(super) root: Bound,
+    /// The columns that `root` reads.
+    columns: Vec<BoundColumn>,
 }
 
 /// A condition on terms, with every literal converted to the domain of its comparison. A `column` is an index
-/// into [`BoundPredicate::terms`].
+/// into [`Arena::terms`].
 #[derive(Debug, Clone)]
 pub(super) enum Bound {
     /// The same for all rows.
@@ -94,7 +112,25 @@ pub(super) enum Bound {
     Not(Box<Bound>),
 }
 
+impl Arena {
+    /// Returns the columns for which `visit_all` calls its argument, without duplicates.
+    pub(super) fn columns_of(&self, visit_all: impl FnOnce(&mut dyn FnMut(usize))) -> Vec<BoundColumn> {
+        let mut used: Vec<usize> = Vec::new();
+        visit_all(&mut |column| {
+            if !used.contains(&column) {
+                used.push(column);
+            }
+        });
+        used.into_iter().filter_map(|column| self.columns.get(column)).cloned().collect()
+    }
+}
+
 impl BoundPredicate {
+    pub(super) fn new(source: Predicate, arena: Arc<Arena>, root: Bound) -> Self {
+        let columns = arena.columns_of(|visit| root.visit_columns(&arena.terms, visit));
+        Self { source, arena, root, columns }
+    }
+
     /// Returns the predicate that was bound.
     pub fn predicate(&self) -> &Predicate {
         &self.source
@@ -117,41 +153,18 @@ impl BoundPredicate {
         };
         let (partition, other): (Vec<&Bound>, Vec<&Bound>) = conjuncts.iter().partition(|conjunct| {
             let mut only = !conjunct.has_unknown();
-            conjunct.visit_columns(&mut |term| only &= self.column_of(term).is_some_and(&is_partition));
+            conjunct.visit_columns(&self.arena.terms, &mut |column| {
+                only &= self.arena.columns.get(column).is_some_and(&is_partition);
+            });
             only
         });
         (self.part(partition), self.part(other))
     }
 
     fn part(&self, conjuncts: Vec<&Bound>) -> Option<Self> {
-        let mut used: Vec<usize> = Vec::new();
-        for conjunct in &conjuncts {
-            conjunct.visit_columns(&mut |term| {
-                if !used.contains(&term) {
-                    used.push(term);
-                }
-            });
-        }
         let mut conjuncts: Vec<Bound> = conjuncts.into_iter().cloned().collect();
-        for conjunct in &mut conjuncts {
-            conjunct.renumber(&|term| used.iter().position(|u| *u == term).unwrap_or(term));
-        }
         let root = if conjuncts.len() > 1 { Bound::And(conjuncts) } else { conjuncts.pop()? };
-        let (mut columns, mut terms): (Vec<BoundColumn>, Vec<Term>) = (Vec::new(), Vec::new());
-        for term in used.iter().filter_map(|term| self.terms.get(*term)) {
-            let column = self.columns.get(term.column)?;
-            let at = columns.iter().position(|known| known == column).unwrap_or_else(|| {
-                columns.push(column.clone());
-                columns.len() - 1
-            });
-            terms.push(Term { column: at, ..term.clone() });
-        }
-        Some(Self { source: self.source.clone(), columns, terms, root })
-    }
-
-    /// Returns the column of a term.
-    pub(super) fn column_of(&self, term: usize) -> Option<&BoundColumn> {
-        self.columns.get(self.terms.get(term)?.column)
+        Some(Self::new(self.source.clone(), Arc::clone(&self.arena), root))
     }
 
     /// Returns whether a part of the predicate was not understood, so that it can only be used for pruning.
@@ -171,39 +184,30 @@ impl Bound {
         }
     }
 
-    fn visit_columns(&self, visit: &mut dyn FnMut(usize)) {
+    /// Calls `visit` for each column that the condition depends on.
+    pub(super) fn visit_columns(&self, terms: &[Term], visit: &mut dyn FnMut(usize)) {
+        let term = |at: usize, visit: &mut dyn FnMut(usize)| match terms.get(at).map(|term| &term.source) {
+            Some(Source::Column { column, .. }) => visit(*column),
+            Some(Source::Computed { value, .. }) => value.visit_columns(terms, visit),
+            None => {}
+        };
         match self {
             Self::Constant(_) | Self::Unknown(_) => {}
-            Self::UnlessNull { column, .. } | Self::IsNull(column) | Self::Boolean(column) => visit(*column),
-            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => {
-                visit(*column)
-            }
+            Self::UnlessNull { column, .. }
+            | Self::IsNull(column)
+            | Self::Boolean(column)
+            | Self::Compare { column, .. }
+            | Self::In { column, .. }
+            | Self::Like { column, .. } => term(*column, visit),
             Self::CompareColumns { left, right, .. } => {
-                visit(*left);
-                visit(*right);
+                term(*left, visit);
+                term(*right, visit);
             }
-            Self::Is { condition, .. } => condition.visit_columns(visit),
-            Self::Not(condition) => condition.visit_columns(visit),
-            Self::And(parts) | Self::Or(parts) => parts.iter().for_each(|part| part.visit_columns(visit)),
-        }
-    }
-
-    fn renumber(&mut self, to: &dyn Fn(usize) -> usize) {
-        match self {
-            Self::Constant(_) | Self::Unknown(_) => {}
-            Self::UnlessNull { column, .. } | Self::IsNull(column) | Self::Boolean(column) => {
-                *column = to(*column)
+            Self::Is { condition, .. } => condition.visit_columns(terms, visit),
+            Self::Not(condition) => condition.visit_columns(terms, visit),
+            Self::And(parts) | Self::Or(parts) => {
+                parts.iter().for_each(|part| part.visit_columns(terms, visit))
             }
-            Self::Compare { column, .. } | Self::In { column, .. } | Self::Like { column, .. } => {
-                *column = to(*column)
-            }
-            Self::CompareColumns { left, right, .. } => {
-                *left = to(*left);
-                *right = to(*right);
-            }
-            Self::Is { condition, .. } => condition.renumber(to),
-            Self::Not(condition) => condition.renumber(to),
-            Self::And(parts) | Self::Or(parts) => parts.iter_mut().for_each(|part| part.renumber(to)),
         }
     }
 }

@@ -6,7 +6,8 @@
 //! - Strings are escaped with backslashes, as in Spark's own `Literal.sql`.
 
 use super::ast::{ColumnPath, Expr, Literal, Predicate};
-use super::function::Function;
+use super::compute::{Form, Operation};
+use super::function::{CastType, Function};
 use super::token::is_reserved;
 use crate::protocol::text::{date_text, timestamp_text};
 use std::fmt::{self, Display, Formatter, Write};
@@ -81,7 +82,19 @@ impl Display for Expr {
         match self {
             Self::Column(path) => path.fmt(f),
             Self::Literal(literal) => literal.fmt(f),
+            Self::Typed(Literal::Double(v), CastType::Float) => write!(f, "{:?}F", *v as f32),
+            Self::Typed(literal, of) => {
+                let suffix = match of {
+                    CastType::TinyInt => "Y",
+                    CastType::SmallInt => "S",
+                    CastType::BigInt => "L",
+                    _ => "",
+                };
+                write!(f, "{literal}{suffix}")
+            }
             Self::Call(function, argument) => call(f, function, argument),
+            Self::Apply(operation, arguments) => apply(f, *operation, arguments),
+            Self::Condition(condition) => write!(f, "({condition})"),
             Self::Unknown(text) => write!(f, "({text})"),
         }
     }
@@ -99,6 +112,39 @@ fn call(f: &mut Formatter<'_>, function: &Function, of: &Expr) -> fmt::Result {
         Function::AddMonths(months, _) => write!(f, "add_months({of}, {months})"),
         Function::LastDay(_) => write!(f, "last_day({of})"),
         Function::Left(length) => write!(f, "substring({of}, 1, {length})"),
+    }
+}
+
+/// Writes an operation. Operators are in parentheses, so that they bind as in the tree.
+fn apply(f: &mut Formatter<'_>, operation: Operation, arguments: &[Expr]) -> fmt::Result {
+    match (operation.form(), arguments) {
+        (Form::Infix(symbol, _), [left, right]) => write!(f, "({left} {symbol} {right})"),
+        (Form::Prefix(symbol), [of]) => write!(f, "({symbol} {of})"),
+        (Form::Infix(name, _) | Form::Prefix(name) | Form::Call(name), arguments) => {
+            write!(f, "{name}(")?;
+            for (i, argument) in arguments.iter().enumerate() {
+                write!(f, "{}{argument}", if i > 0 { ", " } else { "" })?;
+            }
+            f.write_char(')')
+        }
+        (Form::TryCast, arguments) => {
+            f.write_str("TRY_CAST(")?;
+            arguments.iter().try_for_each(|of| write!(f, "{of}"))?;
+            match operation {
+                Operation::TryCast(to, _) => write!(f, " AS {to})"),
+                _ => f.write_char(')'),
+            }
+        }
+        (Form::Case, arguments) => {
+            f.write_str("CASE")?;
+            for branch in arguments.chunks(2) {
+                match branch {
+                    [condition, value] => write!(f, " WHEN {condition} THEN {value}")?,
+                    branch => branch.iter().try_for_each(|value| write!(f, " ELSE {value}"))?,
+                }
+            }
+            f.write_str(" END")
+        }
     }
 }
 

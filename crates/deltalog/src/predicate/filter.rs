@@ -1,7 +1,8 @@
 //! Exact evaluation of a predicate on rows, in SQL's three-valued logic.
 
 use super::ast::{ColumnPath, CompareOp};
-use super::bound::{Bound, BoundPredicate};
+use super::bound::{Arena, Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
+use super::compute::is_true;
 use super::function::Purpose;
 use super::values::{Datum, Domain, Values, as_type};
 use crate::error::{Error, Result};
@@ -9,6 +10,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StructAr
 use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::{and_kleene, or_kleene};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// Returns for each row of `batch` whether the predicate is true, false or NULL. Only rows with true are
 /// selected.
@@ -19,17 +21,41 @@ use std::cmp::Ordering;
 /// InvalidArgument if a part of the predicate was not understood. SchemaMismatch if `batch` lacks a column,
 /// or if the column's type cannot be cast to the type that the predicate was bound with.
 pub fn filter_mask(predicate: &BoundPredicate, batch: &RecordBatch) -> Result<BooleanArray> {
-    Filter { predicate, batch }.mask(&predicate.root)
+    let rows = Rows::of_batch(&predicate.arena, batch);
+    rows.mask(&predicate.root, &BooleanBuffer::new_set(rows.rows))
 }
 
-struct Filter<'a> {
-    predicate: &'a BoundPredicate,
-    batch: &'a RecordBatch,
+type Read<'a> = dyn Fn(&BoundColumn) -> Result<ArrayRef> + 'a;
+
+/// Rows, for which conditions and values are evaluated.
+pub(super) struct Rows<'a> {
+    pub(super) arena: &'a Arena,
+    /// The number of rows.
+    pub(super) rows: usize,
+    /// Returns the values of a column in its type.
+    read: Box<Read<'a>>,
 }
 
-impl Filter<'_> {
-    fn mask(&self, bound: &Bound) -> Result<BooleanArray> {
-        let rows = self.batch.num_rows();
+impl<'a> Rows<'a> {
+    /// Returns the rows of a batch, whose columns are found by name.
+    pub(super) fn of_batch(arena: &'a Arena, batch: &'a RecordBatch) -> Self {
+        Self::new(arena, batch.num_rows(), |column| leaf(batch, &column.path))
+    }
+
+    /// Returns rows of which `read` returns a column.
+    pub(super) fn new(
+        arena: &'a Arena,
+        rows: usize,
+        read: impl Fn(&BoundColumn) -> Result<ArrayRef> + 'a,
+    ) -> Self {
+        Self { arena, rows, read: Box::new(read) }
+    }
+}
+
+impl Rows<'_> {
+    /// Evaluates a condition. Only the rows of `active` need a value: the others have any.
+    pub(super) fn mask(&self, bound: &Bound, active: &BooleanBuffer) -> Result<BooleanArray> {
+        let rows = self.rows;
         Ok(match bound {
             Bound::Constant(Some(truth)) => BooleanArray::from(vec![*truth; rows]),
             Bound::Constant(None) => BooleanArray::new_null(rows),
@@ -39,26 +65,26 @@ impl Filter<'_> {
             Bound::UnlessNull { column, value } => {
                 let truth =
                     if *value { BooleanBuffer::new_set(rows) } else { BooleanBuffer::new_unset(rows) };
-                BooleanArray::new(truth, self.column(*column)?.logical_nulls())
+                BooleanArray::new(truth, self.nulls(*column, active)?)
             }
             Bound::IsNull(column) => {
-                let nulls = self.column(*column)?.logical_nulls();
+                let nulls = self.nulls(*column, active)?;
                 BooleanArray::new(
                     nulls.map_or_else(|| BooleanBuffer::new_unset(rows), |nulls| !nulls.inner()),
                     None,
                 )
             }
-            Bound::Boolean(column) => {
-                self.values(*column, Domain::Boolean)?.compared(CompareOp::Eq, &Datum::Boolean(true))?
-            }
+            Bound::Boolean(column) => self
+                .values(*column, Domain::Boolean, active)?
+                .compared(CompareOp::Eq, &Datum::Boolean(true))?,
             Bound::Compare { column, op, value } => {
-                self.values(*column, value.domain())?.compared(*op, value)?
+                self.values(*column, value.domain(), active)?.compared(*op, value)?
             }
-            Bound::CompareColumns { left, op, right, domain } => {
-                self.values(*left, *domain)?.compared_rows(*op, &self.values(*right, *domain)?)?
-            }
+            Bound::CompareColumns { left, op, right, domain } => self
+                .values(*left, *domain, active)?
+                .compared_rows(*op, &self.values(*right, *domain, active)?)?,
             Bound::In { column, domain, values: list, has_null } => {
-                let values = self.values(*column, *domain)?;
+                let values = self.values(*column, *domain, active)?;
                 let found = |row: usize| {
                     let order = |v: &Datum| values.compare(row, v).map_or(Ordering::Equal, Ordering::reverse);
                     !values.is_null(row) && list.binary_search_by(order).is_ok()
@@ -67,66 +93,88 @@ impl Filter<'_> {
                 if *has_null { false_as_null(&mask) } else { mask }
             }
             Bound::Like { column, pattern } => {
-                let values = self.values(*column, Domain::Bytes)?;
+                let values = self.values(*column, Domain::Bytes, active)?;
                 rows_where(&values, |row| values.bytes(row).is_some_and(|text| pattern.matches(text)))
             }
             Bound::Is { condition, truth } => {
-                let mask = self.mask(condition)?;
+                let mask = self.mask(condition, active)?;
                 let is = |row: usize| mask.is_valid(row).then(|| mask.value(row)) == *truth;
                 BooleanArray::new(BooleanBuffer::collect_bool(rows, is), None)
             }
-            Bound::And(parts) => self.joined(parts, true, and_kleene)?,
-            Bound::Or(parts) => self.joined(parts, false, or_kleene)?,
-            Bound::Not(inner) => {
-                let (values, nulls) = self.mask(inner)?.into_parts();
-                BooleanArray::new(!&values, nulls)
-            }
+            Bound::And(parts) => self.joined(parts, true, active, and_kleene)?,
+            Bound::Or(parts) => self.joined(parts, false, active, or_kleene)?,
+            Bound::Not(inner) => negated(self.mask(inner, active)?),
         })
     }
 
+    /// Joins conditions. A part is not needed for rows that the parts before it have decided: those that are not
+    /// `neutral`.
     fn joined<E>(
         &self,
         parts: &[Bound],
         neutral: bool,
+        active: &BooleanBuffer,
         join: impl Fn(&BooleanArray, &BooleanArray) -> std::result::Result<BooleanArray, E>,
     ) -> Result<BooleanArray>
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let start = BooleanArray::from(vec![neutral; self.batch.num_rows()]);
-        parts.iter().try_fold(start, |whole, part| {
-            let part = self.mask(part)?;
-            join(&whole, &part)
-                .map_err(|e| Error::invalid_argument("the predicate cannot be evaluated").with_source(e))
-        })
+        let mut whole = BooleanArray::from(vec![neutral; self.rows]);
+        let mut open = active.clone();
+        for part in parts {
+            let part = self.mask(part, &open)?;
+            let decided = if neutral { is_true(&negated(part.clone())) } else { is_true(&part) };
+            open = &open & &!&decided;
+            whole = join(&whole, &part)
+                .map_err(|e| Error::invalid_argument("the predicate cannot be evaluated").with_source(e))?;
+        }
+        Ok(whole)
     }
 
-    fn values(&self, term: usize, domain: Domain) -> Result<Values> {
-        let array = self.column(term)?;
-        let (Some(bound), Some(term)) = (self.predicate.column_of(term), self.predicate.terms.get(term))
-        else {
-            return Err(Error::invalid_argument("the predicate refers to a column that was not bound"));
+    /// Returns the values of a term in a domain.
+    fn values(&self, term: usize, domain: Domain, active: &BooleanBuffer) -> Result<Values> {
+        let Some(Term { source, data_type }) = self.arena.terms.get(term) else { return Err(not_bound()) };
+        let array = match source {
+            Source::Column { column, functions } if functions.is_empty() => self.column(*column)?,
+            Source::Column { column, functions } => {
+                let of = self.column(*column)?;
+                let values = apply_all(functions, Arc::clone(&of), Purpose::Value)?;
+                self.checked(values, &[of], active, "a function of the predicate")?
+            }
+            Source::Computed { value, .. } => self.value(value, active)?,
         };
-        if term.functions.is_empty() {
-            return Values::new(&array, &bound.data_type, domain);
-        }
-        let values = term.apply(as_type(&array, &bound.data_type)?, Purpose::Value)?;
-        if values.null_count() > array.logical_null_count() {
-            return Err(Error::invalid_argument(format!(
-                "a value of column {} is out of range for the predicate's function",
-                bound.path
-            )));
-        }
-        Values::new(&values, &term.data_type, domain)
+        Values::new(&array, data_type, domain)
     }
 
-    /// Returns the column of a term.
-    fn column(&self, term: usize) -> Result<ArrayRef> {
-        match self.predicate.column_of(term) {
-            Some(bound) => leaf(self.batch, &bound.path),
-            None => Err(Error::invalid_argument("the predicate refers to a column that was not bound")),
+    /// Returns where a term is not NULL.
+    fn nulls(&self, term: usize, active: &BooleanBuffer) -> Result<Option<NullBuffer>> {
+        match self.arena.terms.get(term).map(|term| &term.source) {
+            // Functions are NULL for NULL only.
+            Some(Source::Column { column, .. }) => match self.arena.columns.get(*column) {
+                Some(bound) => Ok((self.read)(bound)?.logical_nulls()),
+                None => Err(not_bound()),
+            },
+            Some(Source::Computed { value, .. }) => Ok(self.value(value, active)?.logical_nulls()),
+            None => Err(not_bound()),
         }
     }
+
+    /// Returns a column in its type.
+    pub(super) fn column(&self, column: usize) -> Result<ArrayRef> {
+        match self.arena.columns.get(column) {
+            Some(bound) => as_type(&(self.read)(bound)?, &bound.data_type),
+            None => Err(not_bound()),
+        }
+    }
+}
+
+fn not_bound() -> Error {
+    Error::invalid_argument("the predicate refers to a column that was not bound")
+}
+
+fn negated(mask: BooleanArray) -> BooleanArray {
+    let (values, nulls) = mask.into_parts();
+    BooleanArray::new(!&values, nulls)
 }
 
 /// Returns a mask that is NULL where `values` are NULL.
@@ -141,7 +189,7 @@ fn false_as_null(mask: &BooleanArray) -> BooleanArray {
 }
 
 /// Returns the column at `path`, which is NULL wherever an enclosing struct is.
-fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
+pub(crate) fn leaf(batch: &RecordBatch, path: &ColumnPath) -> Result<ArrayRef> {
     let missing = || Error::schema_mismatch(format!("the data has no column {path}"));
     let (first, inner) = path.parts().split_first().ok_or_else(missing)?;
     let mut array = batch.column_by_name(first).ok_or_else(missing)?.clone();

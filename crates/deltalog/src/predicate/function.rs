@@ -87,7 +87,8 @@ pub(super) enum Purpose {
 }
 
 impl CastType {
-    fn arrow(self) -> DataType {
+    /// Returns the Arrow type.
+    pub(super) fn arrow(self) -> DataType {
         match self {
             Self::TinyInt => DataType::Int8,
             Self::SmallInt => DataType::Int16,
@@ -371,7 +372,13 @@ fn date_trunc(instant: i64, unit: TruncUnit, clock: Clock, purpose: Purpose) -> 
     }
 }
 
-fn cast_values(array: &ArrayRef, to: &DataType, clock: Clock, purpose: Purpose) -> Result<ArrayRef> {
+/// Casts dates and times by the clock, and other values as Arrow does.
+pub(super) fn cast_values(
+    array: &ArrayRef,
+    to: &DataType,
+    clock: Clock,
+    purpose: Purpose,
+) -> Result<ArrayRef> {
     use DataType as T;
     let from = array.data_type();
     if from == to {

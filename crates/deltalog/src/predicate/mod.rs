@@ -1,4 +1,4 @@
-//! Predicates, which decide what a scan can skip and which rows it returns.
+//! Expressions: predicates, which decide what a scan can skip and which rows it returns, and values.
 //!
 //! A [`Predicate`] is created from SQL text ([`parse`]) or with the builder ([`col`], [`lit`]) and then bound
 //! to a table's schema. A bound predicate has two uses: [`prune`] decides from statistics and partition
@@ -15,6 +15,9 @@
 //!   keeps the file.
 //! - A [`Function`] that preserves the order of its argument turns the argument's bounds into bounds of its
 //!   own values: `year(t) = 2024` prunes by `t`.
+//! - Any other value in a condition is computed exactly (`compute`), with the types and results of Spark in ANSI
+//!   mode. It has no bounds, but it prunes files for which all its columns are constant, such as partition columns.
+//! - An [`Expression`] is a value that is bound for its own sake, on the same parser and binder.
 //! - A part that is not understood is [`Expr::Unknown`]. Pruning treats it as "may be true, may be false";
 //!   [`Predicate::bind`] and `filter_mask` refuse it.
 //! - Values compare as in Spark: NaN equals itself and is greater than all other numbers, -0.0 equals 0.0,
@@ -24,17 +27,23 @@
 
 mod ast;
 mod bind;
+mod bind_compare;
+mod bind_value;
 mod bound;
 mod build;
+mod compute;
 mod display;
+mod expression;
 mod filter;
 mod function;
 mod like;
 mod parse;
+mod parse_condition;
 mod parse_function;
 mod parse_value;
 mod place;
 mod prune;
+mod prune_constants;
 mod token;
 mod values;
 mod zone;
@@ -42,10 +51,14 @@ mod zone;
 pub use ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 pub use bound::{BoundColumn, BoundPredicate};
 pub use build::{col, lit};
+pub use compute::{DatePart, Operation, TimePart};
+pub use expression::Expression;
 pub use filter::filter_mask;
+pub(crate) use filter::leaf as column_at;
 pub use function::{CastType, Function, TruncUnit};
 pub use parse::{ParseMode, parse};
 pub use prune::{FileBounds, prune};
+pub(crate) use values::null_safe_equal;
 
 #[cfg(test)]
 mod differential_tests;

@@ -1,5 +1,5 @@
-//! The parser of SQL text to a [`Predicate`]. It supports the part of Spark's expression grammar that
-//! restricts single columns.
+//! The parser of SQL text to a [`Predicate`] or a value. It supports the part of Spark's expression grammar
+//! that this crate computes.
 //!
 //! ```text
 //! or         := and (OR and)*
@@ -7,7 +7,8 @@
 //! not        := NOT not | condition
 //! condition  := value (op value | [NOT] IN (value, …) | [NOT] BETWEEN value AND value
 //!                      | [NOT] LIKE text [ESCAPE text] | IS [NOT] …)*
-//! value      := literal | column | CAST(…) | function(…) | (or)            see `parse_value`
+//! value      := simple (operator simple)*                                    see `parse_value`
+//! simple     := literal | column | CAST(…) | CASE … END | function(…) | (or)
 //! ```
 //!
 //! - [`ParseMode::Strict`] reports the first unexpected token. [`ParseMode::Pruning`] never fails: the
@@ -15,14 +16,17 @@
 //! - Parentheses delimit a unit whatever their contents, so a group that is not understood is Unknown as a
 //!   whole. Conditions that `AND` joins before the unexpected token are kept only if no `OR` follows in the
 //!   same group, because `OR` would bind them differently.
-//! - Nesting is limited, so that no text can exhaust the stack.
+//! - In pruning mode a value is known only if it can restrict a column: a literal, a column, or functions that
+//!   preserve its order. Any other value is Unknown.
+//! - Nesting and the height of the tree are limited, so that no text can exhaust the stack.
 
-use super::ast::{CompareOp, Expr, Literal, Predicate};
+use super::ast::{Expr, Predicate};
 use super::token::{Token, tokenize};
 use crate::error::{Error, Result};
 use chrono_tz::Tz;
 
-/// The maximum nesting depth of parentheses and NOTs.
+/// The maximum nesting depth of parentheses and NOTs, and the maximum height of the tree without its ANDs and
+/// ORs, which are flat.
 const MAX_DEPTH: usize = 100;
 
 /// The treatment of text that is not understood.
@@ -54,19 +58,20 @@ pub enum ParseMode {
 /// # Ok::<(), deltalog::Error>(())
 /// ```
 pub fn parse(sql: &str, time_zone: &str, mode: ParseMode) -> Result<Predicate> {
-    let outcome = tokenize(sql).and_then(|tokens| {
-        let zone = time_zone.parse().ok();
-        let mut parser = Parser { tokens, at: 0, mode, zone, zone_name: time_zone, depth: 0 };
-        let node = parser.group()?;
-        match parser.peek() {
-            None => parser.condition_of(node),
-            Some(_) => Err(parser.unexpected()),
-        }
-    });
+    let outcome = Parser::read(sql, time_zone, mode).and_then(|(parser, node)| parser.condition_of(node));
     match (outcome, mode) {
         (Err(_), ParseMode::Pruning) => Ok(Predicate::unknown(sql)),
         (outcome, _) => outcome,
     }
+}
+
+/// Parses `sql`, a value in Spark's SQL. `time_zone` is as for [`parse`].
+///
+/// # Errors
+/// [`crate::ErrorKind::InvalidArgument`] if a part of the text is not understood.
+pub(super) fn parse_value(sql: &str, time_zone: &str) -> Result<Expr> {
+    let (_, node) = Parser::read(sql, time_zone, ParseMode::Strict)?;
+    Ok(argument_of(node))
 }
 
 /// A parsed expression.
@@ -83,6 +88,30 @@ pub(super) struct Parser<'a> {
     pub(super) zone: Option<Tz>,
     pub(super) zone_name: &'a str,
     depth: usize,
+    /// The height of the node that was parsed last.
+    pub(super) height: usize,
+}
+
+/// Returns the node as a value with its type.
+pub(super) fn argument_of(node: Node) -> Expr {
+    match node {
+        Node::Value(value) | Node::Condition(Predicate::Value(value)) => value,
+        Node::Condition(condition) => Expr::Condition(Box::new(condition)),
+    }
+}
+
+impl<'a> Parser<'a> {
+    /// Parses the whole text.
+    fn read(sql: &str, zone_name: &'a str, mode: ParseMode) -> Result<(Self, Node)> {
+        let tokens = tokenize(sql)?;
+        let zone = zone_name.parse().ok();
+        let mut parser = Self { tokens, at: 0, mode, zone, zone_name, depth: 0, height: 0 };
+        let node = parser.group()?;
+        match parser.peek() {
+            None => Ok((parser, node)),
+            Some(_) => Err(parser.unexpected()),
+        }
+    }
 }
 
 impl Parser<'_> {
@@ -139,8 +168,25 @@ impl Parser<'_> {
     pub(super) fn unsupported(&self, from: usize, why: &str) -> Result<Expr> {
         let text = self.text(from);
         match self.mode {
-            ParseMode::Strict => Err(Error::invalid_argument(format!("{why}: {text}"))),
+            ParseMode::Strict => Err(Error::invalid_argument(format!("{why}: {text}")).with_hint(SPARK)),
             ParseMode::Pruning => Ok(Expr::Unknown(text)),
+        }
+    }
+
+    /// Returns a value that restricts no single column. In pruning mode it is unknown.
+    pub(super) fn computed(&self, from: usize, value: Expr) -> Expr {
+        match self.mode {
+            ParseMode::Strict => value,
+            ParseMode::Pruning => Expr::Unknown(self.text(from)),
+        }
+    }
+
+    /// Sets the height to that of a node above the last one and one of height `other`.
+    pub(super) fn grow(&mut self, other: usize) -> Result<()> {
+        self.height = 1 + self.height.max(other);
+        match self.height > MAX_DEPTH {
+            true => Err(too_deep()),
+            false => Ok(()),
         }
     }
 
@@ -182,9 +228,7 @@ impl Parser<'_> {
         read: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<T> {
         if self.depth + levels > MAX_DEPTH {
-            return Err(Error::invalid_argument(format!(
-                "the predicate is nested deeper than {MAX_DEPTH} levels"
-            )));
+            return Err(too_deep());
         }
         self.depth += levels;
         let node = read(self);
@@ -225,15 +269,18 @@ impl Parser<'_> {
         alternatives
     }
 
-    fn or(&mut self) -> Result<Node> {
+    pub(super) fn or(&mut self) -> Result<Node> {
         let first = self.and()?;
         if !self.keyword("OR") {
             return Ok(first);
         }
         let mut any = self.condition_of(first)?;
+        let mut height = self.height;
         loop {
             let next = self.and()?;
             any = any.or(self.condition_of(next)?);
+            height = height.max(self.height);
+            self.height = height;
             if !self.keyword("OR") {
                 return Ok(Node::Condition(any));
             }
@@ -246,10 +293,15 @@ impl Parser<'_> {
             return Ok(first);
         }
         let mut all = self.condition_of(first)?;
+        let mut height = self.height;
         loop {
             let start = self.at;
             match self.conjunct() {
-                Ok(next) => all = all.and(next),
+                Ok(next) => {
+                    all = all.and(next);
+                    height = height.max(self.height);
+                    self.height = height;
+                }
                 Err(error) if self.mode == ParseMode::Strict => return Err(error),
                 Err(error) => {
                     self.at = start;
@@ -268,9 +320,10 @@ impl Parser<'_> {
     /// Parses one operand of an AND; the next token must be one that can follow a condition.
     fn conjunct(&mut self) -> Result<Predicate> {
         let node = self.not()?;
-        let and_or = |word: &str| word.eq_ignore_ascii_case("AND") || word.eq_ignore_ascii_case("OR");
-        let and_or = matches!(self.peek(), Some(Token::Word(word)) if and_or(word));
-        if and_or || self.at_group_end() { self.condition_of(node) } else { Err(self.unexpected()) }
+        const AFTER: [&str; 7] = ["AND", "OR", "WHEN", "THEN", "ELSE", "END", "AS"];
+        let follows = |word: &str| AFTER.iter().any(|after| after.eq_ignore_ascii_case(word));
+        let follows = matches!(self.peek(), Some(Token::Word(word)) if follows(word));
+        if follows || self.at_group_end() { self.condition_of(node) } else { Err(self.unexpected()) }
     }
 
     fn not(&mut self) -> Result<Node> {
@@ -283,155 +336,17 @@ impl Parser<'_> {
             return Ok(node);
         }
         let condition = self.condition_of(node)?;
+        for _ in 0..negations {
+            self.grow(0)?;
+        }
         Ok(Node::Condition((0..negations).fold(condition, |inner, _| inner.not())))
     }
+}
 
-    fn condition(&mut self) -> Result<Node> {
-        let start = self.at;
-        let mut node = self.value()?;
-        let mut levels = 0;
-        loop {
-            levels += 1;
-            if levels > MAX_DEPTH {
-                return Err(self.unexpected());
-            }
-            let op = match self.peek() {
-                Some(Token::Symbol(s)) => match s.as_str() {
-                    "=" | "==" => CompareOp::Eq,
-                    "<>" | "!=" => CompareOp::NotEq,
-                    "<" => CompareOp::Lt,
-                    "<=" => CompareOp::LtEq,
-                    ">" => CompareOp::Gt,
-                    ">=" => CompareOp::GtEq,
-                    "<=>" => CompareOp::NullSafeEq,
-                    _ => return Ok(node),
-                },
-                Some(Token::Word(_)) => match self.after_value(start, node)? {
-                    Ok(more) => {
-                        node = more;
-                        continue;
-                    }
-                    Err(done) => return Ok(done),
-                },
-                _ => return Ok(node),
-            };
-            self.at += 1;
-            let right_start = self.at;
-            let right = self.value()?;
-            let left = self.value_of(start, node)?;
-            let right = self.value_of(right_start, right)?;
-            node = Node::Condition(Predicate::Compare { op, left, right });
-        }
-    }
+/// The hint of errors for expressions that are valid but not implemented.
+pub(super) const SPARK: &str =
+    "use the operators and functions that are documented, or let Spark evaluate the expression";
 
-    /// Parses IN, BETWEEN, LIKE or IS; returns the node itself as `Err` if none of them follows.
-    fn after_value(&mut self, start: usize, node: Node) -> Result<Result<Node, Node>> {
-        if self.keyword("IS") {
-            return self.is(start, node).map(Ok);
-        }
-        let negated = matches!(self.peek_second(), Some(Token::Word(_))) && self.keyword("NOT");
-        let condition = if self.keyword("IN") {
-            let value = self.value_of(start, node)?;
-            Predicate::In { value, list: self.list()? }
-        } else if self.keyword("BETWEEN") {
-            let value = self.value_of(start, node)?;
-            let low = self.operand()?;
-            if !self.keyword("AND") {
-                return Err(self.unexpected());
-            }
-            value.between(low, self.operand()?)
-        } else if self.keyword("LIKE") {
-            let value = self.value_of(start, node)?;
-            self.like(start, value)?
-        } else if negated {
-            return Err(self.unexpected());
-        } else {
-            return Ok(Err(node));
-        };
-        Ok(Ok(Node::Condition(if negated { condition.not() } else { condition })))
-    }
-
-    fn is(&mut self, start: usize, node: Node) -> Result<Node> {
-        let negated = self.keyword("NOT");
-        let truth = if self.keyword("TRUE") {
-            Some(true)
-        } else if self.keyword("FALSE") {
-            Some(false)
-        } else if self.keyword("UNKNOWN") {
-            None
-        } else if self.keyword("NULL") {
-            let condition = match node {
-                Node::Value(value) => Predicate::IsNull(value),
-                Node::Condition(condition) => Predicate::Is { condition: Box::new(condition), truth: None },
-            };
-            return Ok(Node::Condition(if negated { condition.not() } else { condition }));
-        } else if self.keyword("DISTINCT") && self.keyword("FROM") {
-            let left = self.value_of(start, node)?;
-            let same = left.null_safe_eq(self.operand()?);
-            return Ok(Node::Condition(if negated { same } else { same.not() }));
-        } else {
-            return Err(self.unexpected());
-        };
-        let condition = Predicate::Is { condition: Box::new(self.condition_of(node)?), truth };
-        Ok(Node::Condition(if negated { condition.not() } else { condition }))
-    }
-
-    fn operand(&mut self) -> Result<Expr> {
-        let start = self.at;
-        let node = self.value()?;
-        self.value_of(start, node)
-    }
-
-    fn list(&mut self) -> Result<Vec<Expr>> {
-        self.expect_symbol("(")?;
-        let mut list = vec![self.operand()?];
-        while self.symbol(",") {
-            list.push(self.operand()?);
-        }
-        self.expect_symbol(")")?;
-        Ok(list)
-    }
-
-    fn like(&mut self, start: usize, value: Expr) -> Result<Predicate> {
-        let pattern = self.operand()?;
-        let escape = if self.keyword("ESCAPE") {
-            self.operand()?
-        } else {
-            Expr::Literal(Literal::String("\\".to_owned()))
-        };
-        if let (Expr::Literal(Literal::String(pattern)), Expr::Literal(Literal::String(escape))) =
-            (pattern, escape)
-        {
-            let mut chars = escape.chars();
-            if let (Some(escape), None) = (chars.next(), chars.next()) {
-                return Ok(Predicate::Like { value, pattern, escape });
-            }
-        }
-        self.unsupported(start, "LIKE needs a constant pattern and an escape of one character")
-            .map(Predicate::Value)
-    }
-
-    fn condition_of(&self, node: Node) -> Result<Predicate> {
-        match node {
-            Node::Condition(condition) => Ok(condition),
-            Node::Value(
-                value @ (Expr::Column(_)
-                | Expr::Unknown(_)
-                | Expr::Literal(Literal::Boolean(_) | Literal::Null)),
-            ) => Ok(Predicate::Value(value)),
-            Node::Value(value) => match self.mode {
-                ParseMode::Strict => Err(Error::invalid_argument(format!("{value} is not a condition"))),
-                ParseMode::Pruning => Ok(Predicate::unknown(value.to_string())),
-            },
-        }
-    }
-
-    /// Returns the node, which begins at token `start`, as a value to compare.
-    fn value_of(&self, start: usize, node: Node) -> Result<Expr> {
-        match node {
-            Node::Value(value) => Ok(value),
-            Node::Condition(Predicate::Value(value)) => Ok(value),
-            Node::Condition(_) => self.unsupported(start, "a condition cannot be compared with a value"),
-        }
-    }
+fn too_deep() -> Error {
+    Error::invalid_argument(format!("the predicate is nested deeper than {MAX_DEPTH} levels"))
 }

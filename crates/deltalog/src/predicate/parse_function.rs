@@ -1,83 +1,177 @@
-//! Calls of functions that preserve the order of their argument, in the spellings of users and of Spark's own
-//! `Expression.sql`.
+//! Calls of functions, in the spellings of users and of Spark's own `Expression.sql`.
+//!
+//! - A function that preserves the order of its argument is an `Expr::Call`; any other is an `Expr::Apply`.
+//! - Functions that are short for a condition or for CASE (`isnull`, `nullif`, `if`, …) are parsed as those.
 
-use super::ast::{Expr, Literal, Predicate};
+use super::ast::{CompareOp, Expr, Literal, Predicate};
+use super::compute::Operation;
 use super::function::{CastType, Function, TruncUnit};
-use super::parse::{Node, Parser};
+use super::parse::{Node, ParseMode, Parser, argument_of};
+use super::token::Token;
 use super::zone::Clock;
+use crate::error::Result;
+
+/// The functions that are not an [`Operation`], in upper case.
+const OTHERS: [&str; 17] = [
+    "YEAR",
+    "EXTRACT",
+    "DATE",
+    "TO_DATE",
+    "TO_TIMESTAMP",
+    "TRUNC",
+    "DATE_TRUNC",
+    "DATE_SUB",
+    "ADD_MONTHS",
+    "LAST_DAY",
+    "LEFT",
+    "ISNULL",
+    "ISNOTNULL",
+    "IF",
+    "IFF",
+    "NULLIF",
+    "NVL2",
+];
 
 impl Parser<'_> {
-    /// Parses the call of the function `name`, in upper case, after the opening parenthesis. Returns `None`
-    /// and consumes nothing if it is another function or has other arguments.
-    pub(super) fn function(&mut self, name: &str) -> Option<Expr> {
-        let start = self.position();
-        let call = self.call(name);
-        if call.is_none() {
-            self.rewind(start);
-        }
-        call
-    }
-
-    fn call(&mut self, name: &str) -> Option<Expr> {
-        const NAMES: [&str; 14] = [
-            "YEAR",
-            "EXTRACT",
-            "DATE",
-            "TO_DATE",
-            "TRUNC",
-            "DATE_TRUNC",
-            "DATE_ADD",
-            "DATEADD",
-            "DATE_SUB",
-            "ADD_MONTHS",
-            "LAST_DAY",
-            "LEFT",
-            "SUBSTRING",
-            "SUBSTR",
-        ];
-        let zone = Clock::new(self.zone?);
-        NAMES.contains(&name).then_some(())?;
-        if name == "EXTRACT" {
-            self.keyword("YEAR").then_some(())?;
-            self.keyword("FROM").then_some(())?;
-        }
-        let arguments = self.arguments()?;
-        let (function, argument) = match (name, arguments.as_slice()) {
-            ("YEAR" | "EXTRACT", [value]) => (Function::Year(zone), value),
-            ("DATE" | "TO_DATE", [value]) => (Function::Cast(CastType::Date, zone), value),
-            ("TRUNC", [value, unit]) => {
-                (Function::Trunc(unit_of(unit).filter(|unit| unit.is_of_dates())?, zone), value)
+    /// Parses the call of the function `name`, in upper case, after the opening parenthesis.
+    pub(super) fn call(&mut self, start: usize, name: &str) -> Result<Node> {
+        let from = self.position();
+        let clock = self.zone.map(Clock::new);
+        let is_known = OTHERS.contains(&name)
+            || (1..=3).any(|count| Operation::function(name, count, Some(Clock::UTC)).is_some());
+        let call = match is_known.then(|| self.arguments(name)) {
+            Some(Ok((name, nodes))) => self.called(start, &name, nodes, clock)?,
+            Some(Err(error)) if self.mode == ParseMode::Strict => return Err(error),
+            Some(Err(_)) | None => {
+                self.rewind(from);
+                self.skip_group();
+                self.expect_symbol(")")?;
+                None
             }
-            ("DATE_TRUNC", [unit, value]) => (Function::DateTrunc(unit_of(unit)?, zone), value),
-            ("DATE_ADD" | "DATEADD", [value, days]) => (Function::DateAdd(number_of(days)?, zone), value),
-            ("DATE_SUB", [value, days]) => (Function::DateAdd(number_of(days)?.checked_neg()?, zone), value),
-            ("ADD_MONTHS", [value, months]) => (Function::AddMonths(number_of(months)?, zone), value),
-            ("LAST_DAY", [value]) => (Function::LastDay(zone), value),
-            ("LEFT", [value, length]) => (Function::Left(length_of(length)?), value),
-            // The first character is number 1; number 0 means the same.
-            ("SUBSTRING" | "SUBSTR", [value, from, length]) if matches!(number_of(from)?, 0 | 1) => {
-                (Function::Left(length_of(length)?), value)
-            }
-            _ => return None,
         };
-        matches!(argument, Expr::Column(_) | Expr::Call(..))
-            .then(|| Expr::Call(function, Box::new(argument.clone())))
-    }
-
-    /// Parses values up to and including the closing parenthesis.
-    fn arguments(&mut self) -> Option<Vec<Expr>> {
-        let mut arguments = Vec::new();
-        loop {
-            match self.nested(1, Self::value).ok()? {
-                Node::Value(value) | Node::Condition(Predicate::Value(value)) => arguments.push(value),
-                Node::Condition(_) => return None,
-            }
-            if self.symbol(")") {
-                return Some(arguments);
-            }
-            self.symbol(",").then_some(())?;
+        match call {
+            Some(node) => Ok(node),
+            None if is_known => self
+                .unsupported(start, "this function is not supported with these arguments")
+                .map(Node::Value),
+            None => self.unsupported(start, "this function is not supported").map(Node::Value),
         }
     }
+
+    /// Parses values up to and including the closing parenthesis. Returns the name of the function, too, which
+    /// for EXTRACT is that of the field.
+    fn arguments(&mut self, name: &str) -> Result<(String, Vec<Node>)> {
+        let mut name = name.to_owned();
+        if name == "EXTRACT" {
+            name = match self.next() {
+                Some(Token::Word(field)) => field.to_ascii_uppercase(),
+                _ => return Err(self.unexpected()),
+            };
+            if !self.keyword("FROM") {
+                return Err(self.unexpected());
+            }
+        }
+        let (mut arguments, mut height) = (Vec::new(), 0);
+        loop {
+            arguments.push(self.nested(1, Self::or)?);
+            height = height.max(self.height);
+            if self.symbol(")") {
+                break;
+            }
+            self.expect_symbol(",")?;
+        }
+        self.grow(height)?;
+        Ok((name, arguments))
+    }
+
+    fn called(
+        &self,
+        start: usize,
+        name: &str,
+        nodes: Vec<Node>,
+        clock: Option<Clock>,
+    ) -> Result<Option<Node>> {
+        if let Some(condition) = self.condition_called(name, &nodes) {
+            return Ok(Some(Node::Condition(condition)));
+        }
+        let arguments: Vec<Expr> = nodes.into_iter().map(argument_of).collect();
+        if let Some((function, argument)) = clock.and_then(|clock| ordered(name, &arguments, clock)) {
+            let restricts = matches!(argument, Expr::Column(_) | Expr::Call(..));
+            return Ok((restricts || self.mode == ParseMode::Strict)
+                .then(|| Node::Value(Expr::Call(function, Box::new(argument.clone())))));
+        }
+        let value = match (name, arguments.as_slice()) {
+            ("IF" | "IFF", [_, _, _]) => Some(Expr::Apply(Operation::Case, arguments)),
+            ("NVL2", [value, some, none]) => {
+                let is_some = Expr::Condition(Box::new(value.clone().is_not_null()));
+                Some(Expr::Apply(Operation::Case, vec![is_some, some.clone(), none.clone()]))
+            }
+            ("NULLIF", [value, null]) => {
+                let (left, right) = (Node::Value(value.clone()), Node::Value(null.clone()));
+                let same = Predicate::Compare {
+                    op: CompareOp::Eq,
+                    left: self.value_of(left),
+                    right: self.value_of(right),
+                };
+                let branches =
+                    vec![Expr::Condition(Box::new(same)), Expr::Literal(Literal::Null), value.clone()];
+                Some(Expr::Apply(Operation::Case, branches))
+            }
+            ("LEFT", [text, length]) => {
+                let first = Expr::Literal(Literal::Integer(1));
+                Some(Expr::Apply(Operation::Substring, vec![text.clone(), first, length.clone()]))
+            }
+            ("DATE_SUB", [date, days]) => clock.map(|clock| {
+                let days = Expr::Apply(Operation::Negate, vec![days.clone()]);
+                Expr::Apply(Operation::DateAdd(clock), vec![date.clone(), days])
+            }),
+            _ => Operation::function(name, arguments.len(), clock)
+                .map(|operation| Expr::Apply(operation, arguments)),
+        };
+        Ok(value.map(|value| Node::Value(self.computed(start, value))))
+    }
+
+    /// Returns the call as a condition, if it is one.
+    fn condition_called(&self, name: &str, nodes: &[Node]) -> Option<Predicate> {
+        let value = |node: &Node| match node {
+            Node::Value(value) | Node::Condition(Predicate::Value(value)) => Some(value.clone()),
+            Node::Condition(_) => None,
+        };
+        match (name, nodes) {
+            ("STARTSWITH", [of, prefix]) => match (value(of)?, value(prefix)?) {
+                (value, Expr::Literal(Literal::String(prefix))) => {
+                    Some(Predicate::StartsWith { value, prefix })
+                }
+                _ => None,
+            },
+            ("ISNULL", [of]) => Some(value(of)?.is_null()),
+            ("ISNOTNULL", [of]) => Some(value(of)?.is_not_null()),
+            _ => None,
+        }
+    }
+}
+
+/// Returns a function that preserves the order of an argument, and the argument.
+fn ordered<'a>(name: &str, arguments: &'a [Expr], clock: Clock) -> Option<(Function, &'a Expr)> {
+    Some(match (name, arguments) {
+        ("YEAR", [value]) => (Function::Year(clock), value),
+        ("DATE" | "TO_DATE", [value]) => (Function::Cast(CastType::Date, clock), value),
+        ("TO_TIMESTAMP", [value]) => (Function::Cast(CastType::Timestamp, clock), value),
+        ("TRUNC", [value, unit]) => {
+            (Function::Trunc(unit_of(unit).filter(|unit| unit.is_of_dates())?, clock), value)
+        }
+        ("DATE_TRUNC", [unit, value]) => (Function::DateTrunc(unit_of(unit)?, clock), value),
+        ("DATE_ADD" | "DATEADD", [value, days]) => (Function::DateAdd(number_of(days)?, clock), value),
+        ("DATE_SUB", [value, days]) => (Function::DateAdd(number_of(days)?.checked_neg()?, clock), value),
+        ("ADD_MONTHS", [value, months]) => (Function::AddMonths(number_of(months)?, clock), value),
+        ("LAST_DAY", [value]) => (Function::LastDay(clock), value),
+        ("LEFT", [value, length]) => (Function::Left(length_of(length)?), value),
+        // The first character is number 1; number 0 means the same.
+        ("SUBSTRING" | "SUBSTR", [value, from, length]) if matches!(number_of(from)?, 0 | 1) => {
+            (Function::Left(length_of(length)?), value)
+        }
+        _ => return None,
+    })
 }
 
 fn unit_of(unit: &Expr) -> Option<TruncUnit> {
@@ -89,7 +183,9 @@ fn unit_of(unit: &Expr) -> Option<TruncUnit> {
 
 fn number_of(number: &Expr) -> Option<i32> {
     match number {
-        Expr::Literal(Literal::Integer(number)) => i32::try_from(*number).ok(),
+        Expr::Literal(Literal::Integer(number)) | Expr::Typed(Literal::Integer(number), _) => {
+            i32::try_from(*number).ok()
+        }
         _ => None,
     }
 }

@@ -1,18 +1,18 @@
-//! Parsing of values in SQL text: literals, columns, casts of literals, functions.
+//! Parsing of values in SQL text: literals, columns, operators, casts, CASE.
 //!
-//! - A value with an operator that is not supported (arithmetic, `||`, `[…]`, `COLLATE`) is unknown as a
-//!   whole.
-//! - Literals have their meaning in Spark: `1L`, `1S`, `1Y` are whole numbers of a certain width, `1.5` and
-//!   `1.5BD` are decimals, `1.5D`, `1.5F` and `1e3` are binary floating-point numbers.
+//! - Operators bind as in Spark (`Operation::infix`); those of equal precedence bind from the left.
+//! - Literals have their meaning in Spark: `1` is an INT if it fits and a BIGINT otherwise, `1L`, `1S`, `1Y` are
+//!   whole numbers of a certain width, `1.5` and `1.5BD` are decimals, `1.5D` and `1e3` are DOUBLE, `1.5F` is
+//!   FLOAT.
 
-use super::ast::{ColumnPath, Expr, Literal, Predicate};
+use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
+use super::compute::Operation;
 use super::function::{CastType, Function};
-use super::parse::{Node, Parser};
+use super::parse::{Node, ParseMode, Parser, argument_of};
 use super::token::{Token, is_reserved};
 use super::zone::Clock;
 use crate::error::Result;
-use crate::protocol::text::{Offset, parse_date, parse_timestamp};
-use chrono::{DateTime, LocalResult, TimeZone};
+use crate::protocol::text::{Offset, decimal_text, parse_date, parse_timestamp};
 
 /// The maximum number of digits of a decimal.
 const MAX_DIGITS: usize = 38;
@@ -20,34 +20,36 @@ const MAX_DIGITS: usize = 38;
 impl Parser<'_> {
     /// Parses a value and the operators that bind tighter than comparisons.
     pub(super) fn value(&mut self) -> Result<Node> {
+        self.operators(0)
+    }
+
+    /// Parses a value and the operators that bind tighter than `least`.
+    fn operators(&mut self, least: u8) -> Result<Node> {
         let start = self.position();
-        let node = self.simple_value()?;
-        let mut computed = false;
+        let mut left = self.simple_value()?;
         loop {
-            match self.peek() {
-                Some(Token::Symbol(s))
-                    if matches!(s.as_str(), "+" | "-" | "*" | "/" | "%" | "||" | "&" | "|" | "^") =>
-                {
-                    self.next();
-                    self.simple_value()?;
-                }
-                Some(Token::Word(w)) if w.eq_ignore_ascii_case("DIV") => {
-                    self.next();
-                    self.simple_value()?;
-                }
+            let operator = match self.peek() {
                 Some(Token::Symbol(s)) if s == "[" => {
                     self.next();
                     self.skip_group();
                     self.expect_symbol("]")?;
+                    left = Node::Value(
+                        self.unsupported(start, "elements of arrays and maps are not supported")?,
+                    );
+                    continue;
                 }
-                _ if computed => {
-                    return self
-                        .unsupported(start, "arithmetic is not supported in a predicate")
-                        .map(Node::Value);
-                }
-                _ => return Ok(node),
-            }
-            computed = true;
+                Some(Token::Symbol(symbol) | Token::Word(symbol)) => Operation::infix(symbol),
+                _ => None,
+            };
+            let Some((operation, precedence)) = operator.filter(|(_, precedence)| *precedence > least) else {
+                return Ok(left);
+            };
+            self.next();
+            let height = self.height;
+            let right = self.operators(precedence)?;
+            self.grow(height)?;
+            let whole = Expr::Apply(operation, vec![argument_of(left), argument_of(right)]);
+            left = Node::Value(self.computed(start, whole));
         }
     }
 
@@ -59,30 +61,50 @@ impl Parser<'_> {
                 self.expect_symbol(")")?;
                 return Ok(node);
             }
-            Some(Token::Symbol(s)) if s == "-" || s == "+" => match self.next() {
-                Some(Token::Number(digits, suffix)) => number(s == "-", &digits, &suffix),
-                _ => return Err(self.unexpected_at(start)),
-            },
+            Some(Token::Symbol(s)) if matches!(s.as_str(), "-" | "+" | "~") => {
+                match (s.as_str(), self.peek().cloned()) {
+                    ("-" | "+", Some(Token::Number(digits, suffix))) => {
+                        self.next();
+                        number(s == "-", &digits, &suffix)
+                    }
+                    _ => return self.unary(start, &s),
+                }
+            }
             Some(Token::Number(digits, suffix)) => number(false, &digits, &suffix),
-            Some(Token::Text(text)) => Some(Literal::String(text)),
-            Some(Token::Hex(digits)) => bytes(&digits),
+            Some(Token::Text(text)) => Some(Literal::String(text).into()),
+            Some(Token::Hex(digits)) => bytes(&digits).map(Expr::Literal),
             Some(Token::Quoted(name)) => return self.column(name),
             Some(Token::Word(word)) => return self.word(start, word),
             _ => return Err(self.unexpected_at(start)),
         };
+        self.height = 1;
         match literal {
-            Some(literal) => Ok(Node::Value(Expr::Literal(literal))),
+            Some(literal) => Ok(Node::Value(literal)),
             None => self.unsupported(start, "not a constant of its type").map(Node::Value),
         }
+    }
+
+    /// Parses the operand of an operator that stands before it.
+    fn unary(&mut self, start: usize, symbol: &str) -> Result<Node> {
+        let operand = argument_of(self.nested(1, Self::simple_value)?);
+        self.grow(0)?;
+        let value = match symbol {
+            "-" => Expr::Apply(Operation::Negate, vec![operand]),
+            "~" => Expr::Apply(Operation::BitNot, vec![operand]),
+            _ => operand,
+        };
+        Ok(Node::Value(self.computed(start, value)))
     }
 
     /// Parses what begins with a word: a keyword literal, a typed literal, a function or a column.
     fn word(&mut self, start: usize, word: String) -> Result<Node> {
         let upper = word.to_ascii_uppercase();
+        self.height = 1;
         match upper.as_str() {
             "TRUE" => return Ok(Node::Value(Expr::Literal(Literal::Boolean(true)))),
             "FALSE" => return Ok(Node::Value(Expr::Literal(Literal::Boolean(false)))),
             "NULL" => return Ok(Node::Value(Expr::Literal(Literal::Null))),
+            "CASE" => return self.nested(1, |parser| parser.case(start)),
             _ if is_reserved(&word) => return Err(self.unexpected_at(start)),
             _ => {}
         }
@@ -99,16 +121,9 @@ impl Parser<'_> {
             return self.column(word);
         }
         match upper.as_str() {
-            "CAST" | "TRY_CAST" => self.cast(start),
-            "STARTSWITH" => self.starts_with(start),
-            name => {
-                if let Some(call) = self.function(name) {
-                    return Ok(Node::Value(call));
-                }
-                self.skip_group();
-                self.expect_symbol(")")?;
-                self.unsupported(start, "this function is not supported in a predicate").map(Node::Value)
-            }
+            "CAST" => self.cast(start, false),
+            "TRY_CAST" => self.cast(start, true),
+            name => self.call(start, name),
         }
     }
 
@@ -123,71 +138,88 @@ impl Parser<'_> {
         Ok(Node::Value(Expr::Column(ColumnPath::new(parts))))
     }
 
-    /// Parses `startswith(value, 'prefix')`, after the opening parenthesis.
-    fn starts_with(&mut self, start: usize) -> Result<Node> {
-        let value = match self.nested(1, Self::value)? {
-            Node::Value(value) | Node::Condition(Predicate::Value(value)) => value,
-            Node::Condition(_) => return Err(self.unexpected()),
+    /// Parses `CAST(value AS type)`, after the opening parenthesis.
+    fn cast(&mut self, start: usize, lenient: bool) -> Result<Node> {
+        let value = match self.nested(1, Self::or) {
+            Ok(node) => Some(argument_of(node)),
+            Err(error) if self.mode == ParseMode::Strict => return Err(error),
+            Err(_) => None,
         };
-        let prefix = match (self.peek(), self.peek_second()) {
-            (Some(Token::Symbol(comma)), Some(Token::Text(prefix))) if comma == "," => Some(prefix.clone()),
-            _ => None,
-        };
-        if let Some(prefix) = prefix {
-            self.next();
-            self.next();
-            if self.symbol(")") {
-                return Ok(Node::Condition(Predicate::StartsWith { value, prefix }));
-            }
-        }
-        self.skip_group();
-        self.expect_symbol(")")?;
-        self.unsupported(start, "startswith needs a constant prefix").map(Node::Value)
-    }
-
-    /// Parses `CAST(value AS type)`, after the opening parenthesis. The cast of a literal is a literal; the
-    /// cast of a column is a function.
-    fn cast(&mut self, start: usize) -> Result<Node> {
-        let inner_start = self.position();
-        let value = match self.nested(1, Self::value) {
-            Ok(Node::Value(value) | Node::Condition(Predicate::Value(value))) => Some(value),
-            _ => None,
-        };
-        let digits = self.number_text(inner_start);
         let target = if value.is_some() && self.keyword("AS") { self.type_name() } else { None };
         self.skip_group();
         self.expect_symbol(")")?;
-        let cast = value.zip(target).and_then(|(value, target)| match value {
-            Expr::Literal(literal) => self.cast_literal(literal, digits, &target).map(Expr::Literal),
-            value @ (Expr::Column(_) | Expr::Call(..)) => Some(Expr::Call(
-                Function::Cast(CastType::parse(&target)?, Clock::new(self.zone?)),
-                Box::new(value),
-            )),
-            Expr::Unknown(_) => None,
-        });
+        self.grow(0)?;
+        let cast = value.zip(target).and_then(|(value, target)| self.cast_to(value, target, lenient));
         match cast {
-            Some(cast) => Ok(Node::Value(cast)),
-            None => self.unsupported(start, "this cast is not supported in a predicate").map(Node::Value),
+            Some(value) => Ok(Node::Value(value)),
+            None => self.unsupported(start, "this cast is not supported").map(Node::Value),
         }
     }
 
-    /// Returns the digits of the number from `from` to the current token, with its sign. A cast to FLOAT must
-    /// round them once, not twice.
-    fn number_text(&self, from: usize) -> Option<String> {
-        let mut text = String::new();
-        for at in from..self.position() {
-            match self.token(at) {
-                Some(Token::Symbol(sign)) if sign == "-" => text.push('-'),
-                Some(Token::Symbol(other)) if matches!(other.as_str(), "+" | "(" | ")") => {}
-                Some(Token::Number(digits, _)) => text.push_str(digits),
-                _ => return None,
+    fn cast_to(&self, value: Expr, to: CastType, lenient: bool) -> Option<Expr> {
+        let restricts = matches!(value, Expr::Column(_) | Expr::Call(..));
+        let (clock, of) = match (self.zone, value) {
+            // In pruning mode the cast is a literal or unknown.
+            (_, Expr::Literal(literal) | Expr::Typed(literal, _)) if self.mode == ParseMode::Pruning => {
+                return self.cast_literal(&literal, to).map(Expr::Literal);
             }
+            (None, Expr::Literal(literal) | Expr::Typed(literal, _)) => {
+                return self.cast_literal(&literal, to).map(Expr::Literal);
+            }
+            (zone, value) => (Clock::new(zone?), value),
+        };
+        match self.mode {
+            ParseMode::Strict if lenient => Some(Expr::Apply(Operation::TryCast(to, clock), vec![of])),
+            ParseMode::Pruning if !restricts => None,
+            _ => Some(Expr::Call(Function::Cast(to, clock), Box::new(of))),
         }
-        Some(text)
     }
 
-    /// Parses the name of a type in upper case, with its numbers: `DECIMAL(10,2)`.
-    fn type_name(&mut self) -> Option<String> {
+    /// Parses the rest of `CASE [value] WHEN condition THEN value … [ELSE value] END`.
+    fn case(&mut self, start: usize) -> Result<Node> {
+        let is_simple = !matches!(self.peek(), Some(Token::Word(word)) if word.eq_ignore_ascii_case("WHEN"));
+        let mut height = 0;
+        let subject = if is_simple {
+            let subject = self.or()?;
+            height = self.height;
+            Some(self.value_of(subject))
+        } else {
+            None
+        };
+        let mut arguments = Vec::new();
+        while self.keyword("WHEN") {
+            let when = self.or()?;
+            height = height.max(self.height + 1);
+            arguments.push(match &subject {
+                Some(left) => Expr::Condition(Box::new(Predicate::Compare {
+                    op: CompareOp::Eq,
+                    left: left.clone(),
+                    right: self.value_of(when),
+                })),
+                None => argument_of(when),
+            });
+            if !self.keyword("THEN") {
+                return Err(self.unexpected());
+            }
+            arguments.push(argument_of(self.or()?));
+            height = height.max(self.height);
+        }
+        if arguments.is_empty() {
+            return Err(self.unexpected());
+        }
+        if self.keyword("ELSE") {
+            arguments.push(argument_of(self.or()?));
+            height = height.max(self.height);
+        }
+        if !self.keyword("END") {
+            return Err(self.unexpected());
+        }
+        self.grow(height)?;
+        Ok(Node::Value(self.computed(start, Expr::Apply(Operation::Case, arguments))))
+    }
+
+    /// Parses the name of a type with its numbers: `DECIMAL(10,2)`.
+    fn type_name(&mut self) -> Option<CastType> {
         let Some(Token::Word(name)) = self.next() else { return None };
         let mut name = name.to_ascii_uppercase();
         if self.symbol("(") {
@@ -200,43 +232,56 @@ impl Parser<'_> {
                 }
             }
         }
-        matches!(self.peek(), Some(Token::Symbol(s)) if s == ")").then_some(name)
+        let is_whole = matches!(self.peek(), Some(Token::Symbol(s)) if s == ")");
+        is_whole.then(|| CastType::parse(&name))?
     }
 
-    fn cast_literal(&self, literal: Literal, digits: Option<String>, target: &str) -> Option<Literal> {
-        let range = match target {
-            "TINYINT" | "BYTE" => Some(i64::from(i8::MAX)),
-            "SMALLINT" | "SHORT" => Some(i64::from(i16::MAX)),
-            "INT" | "INTEGER" => Some(i64::from(i32::MAX)),
-            "BIGINT" | "LONG" => Some(i64::MAX),
+    /// Returns the literal as a literal of the type, if that is exact.
+    pub(super) fn cast_literal(&self, literal: &Literal, to: CastType) -> Option<Literal> {
+        use CastType as T;
+        let range = match to {
+            T::TinyInt => Some(i64::from(i8::MAX)),
+            T::SmallInt => Some(i64::from(i16::MAX)),
+            T::Int => Some(i64::from(i32::MAX)),
+            T::BigInt => Some(i64::MAX),
             _ => None,
         };
-        match (literal, target) {
+        match (literal, to) {
             (Literal::Null, _) => Some(Literal::Null),
-            (Literal::Integer(v), _) if range.is_some_and(|max| v <= max && v >= -max - 1) => {
-                Some(Literal::Integer(v))
+            (Literal::Integer(v), _) if range.is_some_and(|max| *v <= max && *v >= -max - 1) => {
+                Some(Literal::Integer(*v))
             }
-            (Literal::Boolean(v), "BOOLEAN") => Some(Literal::Boolean(v)),
-            (Literal::String(v), "STRING") => Some(Literal::String(v)),
-            (Literal::String(v), "FLOAT" | "REAL" | "DOUBLE") => match v.as_str() {
+            (Literal::String(v), T::Float | T::Double) => match v.as_str() {
                 "NaN" => Some(Literal::Double(f64::NAN)),
                 "Infinity" => Some(Literal::Double(f64::INFINITY)),
                 "-Infinity" => Some(Literal::Double(f64::NEG_INFINITY)),
                 _ => None,
             },
-            (Literal::Integer(_) | Literal::Decimal { .. } | Literal::Double(_), "FLOAT" | "REAL") => {
-                Some(Literal::Double(digits?.parse::<f32>().ok()?.into()))
+            // The digits of a decimal are rounded once, not to a DOUBLE first.
+            (Literal::Integer(v), T::Float) => Some(Literal::Double((*v as f32).into())),
+            (Literal::Decimal { unscaled, scale }, T::Float) => {
+                let digits = decimal_text(*unscaled, i8::try_from(*scale).ok()?)?;
+                Some(Literal::Double(digits.parse::<f32>().ok()?.into()))
             }
-            (Literal::Integer(_) | Literal::Decimal { .. } | Literal::Double(_), "DOUBLE") => {
-                Some(Literal::Double(digits?.parse().ok()?))
+            (Literal::Double(v), T::Float) => Some(Literal::Double((*v as f32).into())),
+            (Literal::Integer(v), T::Double) => Some(Literal::Double(*v as f64)),
+            (Literal::Decimal { unscaled, scale }, T::Double) => {
+                let digits = decimal_text(*unscaled, i8::try_from(*scale).ok()?)?;
+                Some(Literal::Double(digits.parse().ok()?))
             }
-            (Literal::Integer(v), _) => decimal_cast(i128::from(v), 0, target),
-            (Literal::Decimal { unscaled, scale }, _) => decimal_cast(unscaled, scale, target),
-            (Literal::String(v), "DATE" | "TIMESTAMP" | "TIMESTAMP_LTZ" | "TIMESTAMP_NTZ") => {
-                self.typed(target, &v)
+            (Literal::Integer(v), T::Decimal(precision, scale)) => {
+                decimal_cast(i128::from(*v), 0, precision, scale)
             }
-            (v @ Literal::Date(_), "DATE") | (v @ Literal::Timestamp(_), "TIMESTAMP") => Some(v),
-            (v @ Literal::TimestampNtz(_), "TIMESTAMP_NTZ") => Some(v),
+            (Literal::Decimal { unscaled, scale: from }, T::Decimal(precision, scale)) => {
+                decimal_cast(*unscaled, *from, precision, scale)
+            }
+            (Literal::String(v), T::Date | T::Timestamp | T::TimestampNtz) => self.typed(&to.to_string(), v),
+            (Literal::Boolean(_), T::Boolean)
+            | (Literal::String(_), T::String)
+            | (Literal::Double(_), T::Double)
+            | (Literal::Date(_), T::Date)
+            | (Literal::Timestamp(_), T::Timestamp)
+            | (Literal::TimestampNtz(_), T::TimestampNtz) => Some(literal.clone()),
             _ => None,
         }
     }
@@ -252,7 +297,7 @@ impl Parser<'_> {
                     Offset::Seconds(seconds) => {
                         micros.checked_sub(seconds * 1_000_000).map(Literal::Timestamp)
                     }
-                    Offset::None => self.instant(micros).map(Literal::Timestamp),
+                    Offset::None => Clock::new(self.zone?).only_instant(micros).map(Literal::Timestamp),
                 }
             }
             "TIMESTAMP_NTZ" => match parse_timestamp(text)? {
@@ -263,28 +308,14 @@ impl Parser<'_> {
             _ => None,
         }
     }
-
-    /// Returns the instant whose local time in the session's zone is `micros`, if there is exactly one.
-    fn instant(&self, micros: i64) -> Option<i64> {
-        let local = DateTime::from_timestamp_micros(micros)?.naive_utc();
-        match self.zone?.from_local_datetime(&local) {
-            LocalResult::Single(instant) => Some(instant.timestamp_micros()),
-            LocalResult::Ambiguous(..) | LocalResult::None => None,
-        }
-    }
 }
 
-/// Returns the decimal if the type named `target` represents it without rounding.
-fn decimal_cast(unscaled: i128, scale: u8, target: &str) -> Option<Literal> {
-    let inner =
-        target.strip_prefix("DECIMAL(").or_else(|| target.strip_prefix("NUMERIC("))?.strip_suffix(')')?;
-    let (precision, target_scale) = inner.split_once(',').unwrap_or((inner, "0"));
-    let (precision, target_scale): (u32, u8) =
-        (precision.trim().parse().ok()?, target_scale.trim().parse().ok()?);
-    let more = target_scale.checked_sub(scale)?;
-    let unscaled = unscaled.checked_mul(10i128.checked_pow(more.into())?)?;
-    let fits = precision <= 38 && unscaled.unsigned_abs() < 10u128.checked_pow(precision)?;
-    fits.then_some(Literal::Decimal { unscaled, scale: target_scale })
+/// Returns the decimal if `DECIMAL(precision, to)` represents it without rounding.
+fn decimal_cast(unscaled: i128, scale: u8, precision: u8, to: i8) -> Option<Literal> {
+    let to = u8::try_from(to).ok()?;
+    let unscaled = unscaled.checked_mul(10i128.checked_pow(to.checked_sub(scale)?.into())?)?;
+    let fits = unscaled.unsigned_abs() < 10u128.checked_pow(precision.into())?;
+    fits.then_some(Literal::Decimal { unscaled, scale: to })
 }
 
 fn bytes(digits: &str) -> Option<Literal> {
@@ -298,21 +329,25 @@ fn bytes(digits: &str) -> Option<Literal> {
 }
 
 /// Parses the number with its sign and suffix, if it fits the type of the suffix.
-fn number(negative: bool, digits: &str, suffix: &str) -> Option<Literal> {
+fn number(negative: bool, digits: &str, suffix: &str) -> Option<Expr> {
     let text = if negative { format!("-{digits}") } else { digits.to_owned() };
-    let whole =
-        |min: i64, max: i64| text.parse().ok().filter(|v| (min..=max).contains(v)).map(Literal::Integer);
+    let double = || text.parse().ok().filter(|v: &f64| v.is_finite()).map(|v| Literal::Double(v).into());
+    let whole = |of: CastType, max: i64| {
+        let value: i64 = text.parse().ok()?;
+        (-max - 1..=max).contains(&value).then_some(Expr::Typed(Literal::Integer(value), of))
+    };
     match suffix {
-        "L" => whole(i64::MIN, i64::MAX),
-        "S" => whole(i16::MIN.into(), i16::MAX.into()),
-        "Y" => whole(i8::MIN.into(), i8::MAX.into()),
-        "D" => text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Double),
-        "F" => text.parse().ok().filter(|v: &f32| v.is_finite()).map(|v| Literal::Double(v.into())),
-        "BD" => decimal(&text),
-        "" if digits.contains(['e', 'E']) => {
-            text.parse().ok().filter(|v: &f64| v.is_finite()).map(Literal::Double)
+        "L" => whole(CastType::BigInt, i64::MAX),
+        "S" => whole(CastType::SmallInt, i16::MAX.into()),
+        "Y" => whole(CastType::TinyInt, i8::MAX.into()),
+        "D" => double(),
+        "F" => {
+            let value: f32 = text.parse().ok().filter(|v: &f32| v.is_finite())?;
+            Some(Expr::Typed(Literal::Double(value.into()), CastType::Float))
         }
-        "" => text.parse().ok().map(Literal::Integer).or_else(|| decimal(&text)),
+        "BD" => decimal(&text).map(Expr::Literal),
+        "" if digits.contains(['e', 'E']) => double(),
+        "" => text.parse().ok().map(Literal::Integer).or_else(|| decimal(&text)).map(Expr::Literal),
         _ => None,
     }
 }

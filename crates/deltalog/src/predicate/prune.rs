@@ -10,13 +10,16 @@
 //!   strings need no special case.
 //! - Statistics may ignore NaN, which Spark orders above all numbers: a floating-point `max` does not bound
 //!   rows with NaN.
+//! - A computed value has no bounds. It is known for files in which each of its columns has one value only, as
+//!   partition columns have: its value for those is computed.
 //! - `null_count` is meaningful only if it is 0 or `num_records` (protocol, "Per-file Statistics", wide
 //!   bounds).
 
 use super::ast::{ColumnPath, CompareOp};
-use super::bound::{Bound, BoundPredicate};
+use super::bound::{Bound, BoundColumn, BoundPredicate, Source, Term, apply_all};
 use super::function::Purpose;
 use super::like::Pattern;
+use super::prune_constants::Constants;
 use super::values::{Datum, Domain, Values, as_type};
 use crate::error::Result;
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array};
@@ -60,6 +63,7 @@ pub fn prune(predicate: &BoundPredicate, bounds: &dyn FileBounds) -> Result<Bool
         files: bounds.num_files(),
         records: bounds.num_records(),
         known: HashMap::new(),
+        constants: HashMap::new(),
     };
     Ok(BooleanArray::new(pruner.answer(&predicate.root)?.may_be_true, None))
 }
@@ -84,12 +88,14 @@ struct Known {
     may_be_nan: bool,
 }
 
-struct Pruner<'a> {
-    predicate: &'a BoundPredicate,
-    bounds: &'a dyn FileBounds,
-    files: usize,
+pub(super) struct Pruner<'a> {
+    pub(super) predicate: &'a BoundPredicate,
+    pub(super) bounds: &'a dyn FileBounds,
+    pub(super) files: usize,
     records: Option<Int64Array>,
     known: HashMap<(usize, Domain), Rc<Known>>,
+    /// By computed term; `None` if the value cannot be computed for one of the files.
+    pub(super) constants: HashMap<usize, Option<Rc<Constants>>>,
 }
 
 impl Pruner<'_> {
@@ -259,34 +265,79 @@ impl Pruner<'_> {
         }
         let only_nulls = self.only_nulls(column);
         let (mut min, mut max, mut may_be_nan) = (None, None, false);
-        if let (Some(bound), Some(term)) =
-            (self.predicate.column_of(column), self.predicate.terms.get(column))
-        {
-            let read = |array: Option<ArrayRef>, purpose: Purpose| -> Result<Option<Values>> {
-                let Some(array) = array.filter(|array| array.len() == self.files) else { return Ok(None) };
-                let array = if term.functions.is_empty() {
-                    array
-                } else {
-                    term.apply(as_type(&array, &bound.data_type)?, purpose)?
-                };
-                Values::new(&array, &term.data_type, domain).map(Some)
-            };
-            min = read(self.bounds.min(&bound.path), Purpose::Min)?;
-            max = read(self.bounds.max(&bound.path), Purpose::Max)?;
-            may_be_nan = matches!(bound.data_type, DataType::Float32 | DataType::Float64);
+        match self.predicate.arena.terms.get(column) {
+            Some(Term { source: Source::Column { column, functions }, data_type }) => {
+                if let Some(bound) = self.predicate.arena.columns.get(*column) {
+                    let read = |array: Option<ArrayRef>, purpose: Purpose| -> Result<Option<Values>> {
+                        let Some(array) = array.filter(|array| array.len() == self.files) else {
+                            return Ok(None);
+                        };
+                        let array = if functions.is_empty() {
+                            array
+                        } else {
+                            apply_all(functions, as_type(&array, &bound.data_type)?, purpose)?
+                        };
+                        Values::new(&array, data_type, domain).map(Some)
+                    };
+                    min = read(self.bounds.min(&bound.path), Purpose::Min)?;
+                    max = read(self.bounds.max(&bound.path), Purpose::Max)?;
+                    may_be_nan = matches!(bound.data_type, DataType::Float32 | DataType::Float64);
+                }
+            }
+            Some(Term { source: Source::Computed { .. }, data_type }) => {
+                if let Some(constants) = self.constants(column) {
+                    min = Some(Values::new(&constants.values, data_type, domain)?);
+                    max = Some(Values::new(&constants.values, data_type, domain)?);
+                }
+            }
+            None => {}
         }
         let known = Rc::new(Known { min, max, only_nulls, may_be_nan });
         self.known.insert((column, domain), Rc::clone(&known));
         Ok(known)
     }
 
-    fn null_count(&self, column: usize) -> Option<Int64Array> {
-        let column = self.predicate.column_of(column)?;
+    fn null_count(&self, column: &BoundColumn) -> Option<Int64Array> {
         self.bounds.null_count(&column.path).filter(|counts| counts.len() == self.files)
     }
 
-    /// Returns the files in which every row is certainly NULL.
-    fn only_nulls(&self, column: usize) -> BooleanBuffer {
+    /// Returns the files in which every row of the term is certainly NULL.
+    fn only_nulls(&mut self, term: usize) -> BooleanBuffer {
+        match self.source_of(term) {
+            Some(column) => self.only_nulls_of(&column),
+            None => match self.constants(term) {
+                Some(known) => match known.values.logical_nulls() {
+                    Some(nulls) => &known.is_constant & &!nulls.inner(),
+                    None => BooleanBuffer::new_unset(self.files),
+                },
+                None => BooleanBuffer::new_unset(self.files),
+            },
+        }
+    }
+
+    /// Returns the files in which certainly no row of the term is NULL.
+    fn no_nulls(&mut self, term: usize) -> BooleanBuffer {
+        match self.source_of(term) {
+            Some(column) => self.no_nulls_of(&column),
+            None => match self.constants(term) {
+                Some(known) => match known.values.logical_nulls() {
+                    Some(nulls) => &known.is_constant & nulls.inner(),
+                    None => known.is_constant.clone(),
+                },
+                None => BooleanBuffer::new_unset(self.files),
+            },
+        }
+    }
+
+    /// Returns the column of a term that is NULL where its column is.
+    fn source_of(&self, term: usize) -> Option<BoundColumn> {
+        match self.predicate.arena.terms.get(term)?.source {
+            Source::Column { column, .. } => self.predicate.arena.columns.get(column).cloned(),
+            Source::Computed { .. } => None,
+        }
+    }
+
+    pub(super) fn only_nulls_of(&self, column: &BoundColumn) -> BooleanBuffer {
         let records = self.records.as_ref().filter(|records| records.len() == self.files);
         match (self.null_count(column), records) {
             (Some(nulls), Some(records)) => BooleanBuffer::collect_bool(self.files, |i| {
@@ -296,8 +347,7 @@ impl Pruner<'_> {
         }
     }
 
-    /// Returns the files in which certainly no row is NULL.
-    fn no_nulls(&self, column: usize) -> BooleanBuffer {
+    pub(super) fn no_nulls_of(&self, column: &BoundColumn) -> BooleanBuffer {
         match self.null_count(column) {
             Some(nulls) => {
                 BooleanBuffer::collect_bool(self.files, |i| nulls.is_valid(i) && nulls.value(i) == 0)

@@ -38,7 +38,8 @@ fn filters_that_spark_pushes_are_parsed() {
         ]
     );
     assert!(pruning(sql).to_string().contains(&format!("{date} <")));
-    assert!(parse(sql, "UTC", ParseMode::Strict).unwrap_err().to_string().contains("date_add"));
+    // Users may compute it.
+    assert!(strict(sql).to_string().contains("CAST(i2 AS INT)"));
 }
 
 #[test]
@@ -71,23 +72,25 @@ fn order_preserving_functions_are_parsed() {
         assert_eq!(parse(&predicate.to_string(), "Europe/Berlin", ParseMode::Strict).unwrap(), predicate);
         assert!(!predicate.bind(&schema).unwrap_or_else(|e| panic!("{sql}: {e}")).has_unknown());
     }
-    // These preserve no order, or their result depends on the session.
+    // These preserve no order, or their result depends on the session: they are computed, but have no bounds.
     for sql in [
         "month(d) = 1",
         "CAST(i AS TINYINT) IS NULL",
         "CAST(i AS DECIMAL(10,2)) > 1",
         "CAST(s AS DATE) = DATE '2024-01-01'",
         "CAST(i AS STRING) = '5'",
-        "trunc(d, 'DAY') IS NULL",
         "substring(s, 2, 1) = 'a'",
         "date_add(d, i) > DATE '2024-01-01'",
     ] {
         let pruning = parse(sql, "UTC", ParseMode::Pruning).unwrap().bind_for_pruning(&schema);
         assert!(pruning.has_unknown(), "{sql}");
-        assert!(
-            parse(sql, "UTC", ParseMode::Strict).and_then(|predicate| predicate.bind(&schema)).is_err(),
-            "{sql}"
-        );
+        assert!(strict(sql).bind_for_pruning(&schema).has_unknown(), "{sql}");
+        assert!(!strict(sql).bind(&schema).unwrap().has_unknown(), "{sql}");
+    }
+    for sql in ["trunc(d, 'DAY') IS NULL", "trunc(d, s) IS NULL", "soundex(s) = 'a'", "d['x'] = 1"] {
+        assert!(conjuncts(pruning(sql)) == [None], "{sql}");
+        let error = parse(sql, "UTC", ParseMode::Strict).unwrap_err();
+        assert!(error.hint().unwrap().contains("Spark"), "{sql}: {error:?}");
     }
     // Without a known zone, the day is unknown.
     assert!(
@@ -125,20 +128,48 @@ fn spark_literals_are_parsed() {
     ] {
         assert_eq!(strict(&format!("a = {sql}")), col("a").eq(expected), "{sql}");
     }
-    for sql in [
-        "129Y",
-        "40000S",
-        "1.5L",
-        "1X",
-        "X'0'",
-        "DATE '2020-02-30'",
-        "CAST(300 AS TINYINT)",
-        "1e999",
-        "TIMESTAMP '1'",
-    ] {
+    for sql in ["129Y", "40000S", "1.5L", "1X", "X'0'", "DATE '2020-02-30'", "1e999", "TIMESTAMP '1'"] {
         let sql = format!("a = {sql}");
         assert!(parse(&sql, "UTC", ParseMode::Strict).is_err(), "{sql}");
         assert_eq!(conjuncts(pruning(&sql)), [None], "{sql}");
+    }
+    // It is an error only for a row that needs it.
+    assert_eq!(conjuncts(pruning("a = CAST(300 AS TINYINT)")), [None]);
+}
+
+#[test]
+fn computed_values_are_written_as_they_are_read() {
+    for sql in [
+        "a + b * 2 > (a + b) * 2",
+        "(a DIV 2) = 1L AND ~ a & 3 | b ^ c <> 1S",
+        "- a = -1 AND - (a + 1) % 2 = 1Y AND a - -1 < 1.5F",
+        "CASE WHEN a > 1 AND b THEN 'x' WHEN c IS NULL THEN 'y' ELSE upper(d) END = 'x'",
+        "CASE a WHEN 1 THEN TRUE ELSE b > 2 END",
+        "if(a > 1, a, b) BETWEEN nvl(c, 0) AND coalesce(c, d, 9)",
+        "nullif(a, 1) IS NULL OR nvl2(a, b, c) IS NOT NULL",
+        "concat(a, b, 'c') LIKE 'x%' AND a || b || 'c' = 'd'",
+        "TRY_CAST(a AS INT) IN (month(b), hour(c))",
+        "(a > 1) = (b > 2) AND (a = 1) <=> TRUE",
+        "CAST(a > 1 AS INT) = 1",
+        "round(a, 2) = 1.25 AND CAST(a AS DECIMAL(10,2)) * 2 = 5",
+        "substring(a, -2) = right(b, 2) AND left(c, d) = 'x'",
+        "extract(MONTH FROM a) = 2 AND date_sub(a, b) = DATE '2024-01-01'",
+        "startswith(a, b) AND isnan(c) AND NOT contains(a, 'x')",
+    ] {
+        let tree = strict(sql);
+        let text = tree.to_string();
+        assert_eq!(strict(&text), tree, "{sql} becomes {text}");
+    }
+    let three = |a: &str, b: &str, c: &str| (strict(a), strict(b), strict(c));
+    for (left, right, other) in [
+        three("a - b - c = 0", "(a - b) - c = 0", "a - (b - c) = 0"),
+        three("a + b * c = 0", "a + (b * c) = 0", "(a + b) * c = 0"),
+        three("a | b & c = 0", "a | (b & c) = 0", "(a | b) & c = 0"),
+        three("a || b + c = 0", "(a || b) + c = 0", "a || (b + c) = 0"),
+        three("- a * b = 0", "(- a) * b = 0", "- (a * b) = 0"),
+    ] {
+        assert_eq!(left, right);
+        assert_ne!(left, other);
     }
 }
 

@@ -14,7 +14,7 @@ use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, Decimal128Array, Float64Array, Int64Array, LargeBinaryArray,
     Scalar,
 };
-use arrow::buffer::NullBuffer;
+use arrow::buffer::{BooleanBuffer, NullBuffer};
 use arrow::compute::cast;
 use arrow::compute::kernels::cmp;
 use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
@@ -229,6 +229,21 @@ impl Values {
             Self::Bytes(a) => a,
         }
     }
+}
+
+/// Returns for each row whether its values in both columns, of one type, are equal. NULL equals NULL.
+///
+/// # Errors
+/// InvalidArgument if values of the type cannot be compared.
+pub(crate) fn null_safe_equal(left: &ArrayRef, right: &ArrayRef) -> Result<BooleanArray> {
+    let data_type = right.data_type();
+    let domain = domain_of(data_type).ok_or_else(incomparable)?;
+    let (left, right) = (Values::new(left, data_type, domain)?, Values::new(right, data_type, domain)?);
+    let same = |row: usize| match (left.is_null(row), right.is_null(row)) {
+        (false, false) => left.compare_rows(row, &right) == Some(Ordering::Equal),
+        (left, right) => left && right,
+    };
+    Ok(BooleanArray::new(BooleanBuffer::collect_bool(right.len(), same), None))
 }
 
 /// Compares with Arrow, whose order is that of every domain if floating-point numbers are [`normal`].

@@ -2,11 +2,17 @@
 //!
 //! - A clock may be set back, so that a later instant has an earlier local time. [`Clock::least`] and
 //!   [`Clock::greatest`] account for that.
+//! - The database of zones ends with the year 2099. Its last rules apply forever, as in Java: a later year has the
+//!   changes of an earlier one with the same calendar.
 //! - Local times that a zone skips or repeats are resolved as in Java: a skipped time moves forward by the
 //!   length of the gap, and a repeated time is the earlier instant.
 
+use crate::protocol::text::{MICROS_PER_DAY, calendar_date, days_since_epoch};
 use chrono::{DateTime, LocalResult, Offset, TimeZone};
 use chrono_tz::Tz;
+
+/// The years that stand for all later ones: each kind of calendar occurs in 28 years.
+const LAST_YEARS: std::ops::Range<i64> = 2068..2096;
 
 const MICROS_PER_SECOND: i64 = 1_000_000;
 const MICROS_PER_HOUR: i64 = 3_600 * MICROS_PER_SECOND;
@@ -16,6 +22,9 @@ const MICROS_PER_HOUR: i64 = 3_600 * MICROS_PER_SECOND;
 pub struct Clock(Tz);
 
 impl Clock {
+    /// The clock of UTC.
+    pub(super) const UTC: Self = Self(Tz::UTC);
+
     pub(super) fn new(zone: Tz) -> Self {
         Self(zone)
     }
@@ -25,7 +34,7 @@ impl Clock {
         if self.0 == Tz::UTC {
             return Some(0);
         }
-        let utc = DateTime::from_timestamp_micros(instant)?.naive_utc();
+        let utc = DateTime::from_timestamp_micros(instant - beyond(instant))?.naive_utc();
         let seconds = self.0.offset_from_utc_datetime(&utc).fix().local_minus_utc();
         Some(i64::from(seconds) * MICROS_PER_SECOND)
     }
@@ -64,14 +73,25 @@ impl Clock {
         if self.0 == Tz::UTC {
             return Some(local);
         }
-        let time = DateTime::from_timestamp_micros(local)?.naive_utc();
-        match self.0.from_local_datetime(&time) {
-            LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => {
-                Some(instant.timestamp_micros())
-            }
+        match self.resolved(local)? {
+            LocalResult::Single(instant) | LocalResult::Ambiguous(instant, _) => Some(instant),
             // Use the offset before the gap.
             LocalResult::None => local.checked_sub(self.offset(local.checked_sub(36 * MICROS_PER_HOUR)?)?),
         }
+    }
+
+    /// Returns the instant with the local time `local`, if there is exactly one.
+    pub(super) fn only_instant(self, local: i64) -> Option<i64> {
+        match self.resolved(local)? {
+            LocalResult::Single(instant) => Some(instant),
+            LocalResult::Ambiguous(..) | LocalResult::None => None,
+        }
+    }
+
+    fn resolved(self, local: i64) -> Option<LocalResult<i64>> {
+        let beyond = beyond(local);
+        let time = DateTime::from_timestamp_micros(local - beyond)?.naive_utc();
+        Some(self.0.from_local_datetime(&time).map(|instant| instant.timestamp_micros() + beyond))
     }
 
     /// Returns bounds of the instants that may have the local time `local`.
@@ -84,6 +104,21 @@ impl Clock {
         let offsets = offsets.into_iter().collect::<Option<Vec<i64>>>()?;
         Some((local.checked_sub(*offsets.iter().max()?)?, local.checked_sub(*offsets.iter().min()?)?))
     }
+}
+
+/// Returns how much later a time is than the same time in one of the [`LAST_YEARS`]; 0 for earlier times.
+fn beyond(time: i64) -> i64 {
+    let (year, ..) = calendar_date(time.div_euclid(MICROS_PER_DAY));
+    if year < LAST_YEARS.end {
+        return 0;
+    }
+    let first_and_length = |year: i64| {
+        let first = days_since_epoch(year, 1, 1);
+        (first.rem_euclid(7), days_since_epoch(year + 1, 1, 1) - first)
+    };
+    let wanted = first_and_length(year);
+    let like = LAST_YEARS.into_iter().find(|like| first_and_length(*like) == wanted).unwrap_or(year);
+    (days_since_epoch(year, 1, 1) - days_since_epoch(like, 1, 1)) * MICROS_PER_DAY
 }
 
 #[cfg(test)]
@@ -130,6 +165,28 @@ mod tests {
             prop_assert!(first <= resolved && resolved <= instant);
             prop_assert_eq!(clock.local(resolved), Some(local));
         }
+    }
+
+    #[test]
+    fn the_last_rules_apply_forever() {
+        // The second Sunday of March and the first of November, at 2:00.
+        let clock = Clock::new(Tz::America__New_York);
+        for year in [2095, 2096, 2100, 2104, 2399, 9999] {
+            let first = |month| days_since_epoch(year, month, 1);
+            let sunday = |day: i64| day + (3 - day).rem_euclid(7);
+            let (march, november) = (sunday(first(3)) + 7, sunday(first(11)));
+            for (day, before, after) in [(march, -5, -4), (november, -4, -5)] {
+                let change = day * MICROS_PER_DAY + 2 * MICROS_PER_HOUR - before * MICROS_PER_HOUR;
+                assert_eq!(clock.offset(change - 1), Some(before * MICROS_PER_HOUR), "{year}");
+                assert_eq!(clock.offset(change), Some(after * MICROS_PER_HOUR), "{year}");
+            }
+            let july = first(7) * MICROS_PER_DAY;
+            assert_eq!(clock.instant(july), Some(july + 4 * MICROS_PER_HOUR), "{year}");
+            assert_eq!(clock.only_instant(july), Some(july + 4 * MICROS_PER_HOUR), "{year}");
+            assert_eq!(clock.only_instant(november * MICROS_PER_DAY + MICROS_PER_HOUR), None, "{year}");
+        }
+        // All kinds of calendars are among the last years.
+        assert!((2096..2500).all(|year| beyond(days_since_epoch(year, 7, 1) * MICROS_PER_DAY) > 0));
     }
 
     #[test]

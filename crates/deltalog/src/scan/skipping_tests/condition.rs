@@ -35,6 +35,12 @@ enum Function {
     ToLong,
     ToDouble,
     ToDecimal,
+    // These are computed and have no bounds.
+    Modulus,
+    Month,
+    Length,
+    OrElse,
+    IsSome,
 }
 
 #[derive(Debug, Clone)]
@@ -76,10 +82,23 @@ pub(super) fn condition(random: &mut Random, columns: &[Column], zone: Tz, depth
         V::Date(_) => DATES,
         V::Instant(_) => INSTANTS,
         V::Clock(_) => CLOCKS,
-        V::Text(_) => &[Function::None, Function::None, Function::Left(2), Function::Left(0)],
-        V::Int(_) => {
-            &[Function::None, Function::None, Function::ToLong, Function::ToDouble, Function::ToDecimal]
-        }
+        V::Text(_) => &[
+            Function::None,
+            Function::None,
+            Function::Left(2),
+            Function::Left(0),
+            Function::Length,
+            Function::OrElse,
+        ],
+        V::Int(_) => &[
+            Function::None,
+            Function::None,
+            Function::ToLong,
+            Function::ToDouble,
+            Function::ToDecimal,
+            Function::Modulus,
+            Function::IsSome,
+        ],
         V::Dec(..) => &[Function::None, Function::ToDouble],
         _ => &[Function::None],
     };
@@ -140,6 +159,7 @@ const DATES: &[Function] = &[
     Function::LastDay,
     Function::ToTimestamp,
     Function::ToClock,
+    Function::Month,
 ];
 const INSTANTS: &[Function] = &[
     Function::None,
@@ -158,6 +178,7 @@ const INSTANTS: &[Function] = &[
     Function::ToDate,
     Function::ToDate,
     Function::ToClock,
+    Function::Month,
 ];
 const CLOCKS: &[Function] = &[
     Function::None,
@@ -199,14 +220,22 @@ impl Term {
             Function::ToLong => format!("CAST({name} AS BIGINT)"),
             Function::ToDouble => format!("CAST({name} AS DOUBLE)"),
             Function::ToDecimal => format!("CAST({name} AS DECIMAL(24,2))"),
+            Function::Modulus => format!("pmod({name}, 7)"),
+            Function::Month => format!("month({name})"),
+            Function::Length => format!("length({name} || 'x')"),
+            Function::OrElse => format!("coalesce({name}, 'none')"),
+            Function::IsSome => format!("CASE WHEN {name} IS NULL THEN 0 ELSE 1 END"),
         }
     }
 
     /// Evaluates the term for a value of the column; returns `None` if a change of clocks makes the result
     /// ambiguous.
     fn of(&self, value: &V, zone: Tz) -> Option<V> {
-        if *value == V::Null {
-            return Some(V::Null);
+        match (self.function, value) {
+            (Function::IsSome, value) => return Some(V::Int((*value != V::Null).into())),
+            (Function::OrElse, V::Null) => return Some(V::Text("none")),
+            (_, V::Null) => return Some(V::Null),
+            _ => {}
         }
         let day = |date: NaiveDate| {
             V::Date(date.signed_duration_since(DateTime::UNIX_EPOCH.date_naive()).num_days() as i32)
@@ -260,7 +289,16 @@ impl Term {
                 }
                 _ => return None,
             },
-            Function::ToLong => value.clone(),
+            Function::ToLong | Function::OrElse | Function::IsSome => value.clone(),
+            Function::Modulus => match value {
+                V::Int(v) => V::Int(v.rem_euclid(7)),
+                _ => return None,
+            },
+            Function::Month => V::Int(date?.month().into()),
+            Function::Length => match value {
+                V::Text(text) => V::Int(text.chars().count() as i64 + 1),
+                _ => return None,
+            },
             Function::ToDecimal => match value {
                 V::Int(v) => V::Dec(i128::from(*v) * 100, 2),
                 other => other.clone(),
@@ -361,6 +399,30 @@ impl Condition {
             Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::is_unknown),
             Self::Not(inner) | Self::Is(inner, _) => inner.is_unknown(),
             _ => false,
+        }
+    }
+
+    /// Returns whether a part of the condition is computed: engines do so themselves, so that it prunes nothing for
+    /// them.
+    pub(super) fn is_computed(&self) -> bool {
+        let is_computed = |term: &Term| {
+            matches!(
+                term.function,
+                Function::Modulus | Function::Month | Function::Length | Function::OrElse | Function::IsSome
+            )
+        };
+        match self {
+            Self::Compare(_, term, ..)
+            | Self::In(term, _)
+            | Self::Between(term, ..)
+            | Self::IsNull(term)
+            | Self::Like(term, _)
+            | Self::StartsWith(term, _)
+            | Self::Boolean(term) => is_computed(term),
+            Self::CompareTerms(_, a, b) => is_computed(a) || is_computed(b),
+            Self::Unknown(_) => false,
+            Self::And(parts) | Self::Or(parts) => parts.iter().any(Self::is_computed),
+            Self::Not(inner) | Self::Is(inner, _) => inner.is_computed(),
         }
     }
 

@@ -1,0 +1,38 @@
+//! Values of SQL expressions for Arrow data.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Field, Schema};
+use deltalog::{Error, Expression};
+use pyo3::prelude::*;
+use pyo3_arrow::PyRecordBatchReader;
+
+use crate::call::call;
+use crate::stream::ArrowStream;
+
+/// Returns a stream with one column, the values of `sql` for the rows of `stream`.
+#[pyfunction]
+pub(crate) fn evaluate(
+    py: Python<'_>,
+    stream: PyRecordBatchReader,
+    sql: &str,
+    time_zone: &str,
+) -> PyResult<ArrowStream> {
+    let reader = stream.into_reader()?;
+    let schema = reader.schema();
+    let expression = call(py, || Expression::bind(sql, &schema, time_zone))?;
+    let field = Field::new("value", expression.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let result_schema = Arc::clone(&schema);
+    let values = reader.map(move |batch| {
+        let batch = batch.map_err(|error| {
+            Error::invalid_argument("the stream of the data has failed").with_source(error)
+        })?;
+        let values = expression.evaluate(&batch)?;
+        RecordBatch::try_new(Arc::clone(&result_schema), vec![values]).map_err(|error| {
+            Error::invalid_argument("the values do not have the type of the expression").with_source(error)
+        })
+    });
+    ArrowStream::start(py, schema, values)
+}

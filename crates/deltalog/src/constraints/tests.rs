@@ -1,0 +1,145 @@
+//! PROTOCOL, "CHECK Constraints", "Column Invariants" and "Generated Columns".
+
+use super::{Check, Constraints, Generated};
+use crate::protocol::StructType;
+use arrow::array::*;
+use arrow::datatypes::Int32Type;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+fn schema(json: &str) -> StructType {
+    StructType::from_json(&format!(r#"{{"type":"struct","fields":[{json}]}}"#)).unwrap()
+}
+
+fn field(name: &str, kind: &str, metadata: &str) -> String {
+    format!(r#"{{"name":"{name}","type":"{kind}","nullable":true,"metadata":{metadata}}}"#)
+}
+
+fn people() -> StructType {
+    schema(
+        &[field("birthDate", "date", "{}"), field("n", "integer", "{}"), field("year", "integer", "{}")]
+            .join(","),
+    )
+}
+
+fn rows(births: &[Option<i32>], numbers: &[Option<i32>], years: &[Option<i32>]) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable([
+        ("birthDate", Arc::new(Date32Array::from(births.to_vec())) as ArrayRef, true),
+        ("n", Arc::new(Int32Array::from(numbers.to_vec())) as ArrayRef, true),
+        ("year", Arc::new(Int32Array::from(years.to_vec())) as ArrayRef, true),
+    ])
+    .unwrap()
+}
+
+#[test]
+fn a_check_must_be_true_for_each_row() {
+    let check = Check::bind("birthDateCheck", "birthDate > '1900-01-01'", &people(), "UTC").unwrap();
+    let fine = rows(&[Some(0), Some(-25_000)], &[None, None], &[None, None]);
+    assert_eq!(check.violation(&fine).unwrap(), None);
+    let bad = rows(&[Some(0), Some(-30_000)], &[None, None], &[None, None]);
+    let violation = check.violation(&bad).unwrap().unwrap();
+    assert_eq!(violation.row, 1);
+    assert_eq!(
+        violation.to_string(),
+        "row 1 violates the constraint 'birthDateCheck' (birthDate > '1900-01-01'): birthDate = 1887-11-12"
+    );
+    // NULL is not true.
+    let null = rows(&[None], &[None], &[None]);
+    assert_eq!(check.violation(&null).unwrap().unwrap().values[0].1, "NULL");
+    assert_eq!(check.violation(&rows(&[], &[], &[])).unwrap(), None);
+}
+
+#[test]
+fn a_row_for_which_a_check_has_no_value_is_an_error() {
+    let check = Check::bind("c", "n + 1 > 0", &people(), "UTC").unwrap();
+    let error = check.violation(&rows(&[None], &[Some(i32::MAX)], &[None])).unwrap_err().to_string();
+    assert!(error.contains("(n + 1) has no value for 2147483647, 1"), "{error}");
+    let guarded = Check::bind("c", "n = 2147483647 OR n + 1 > 0", &people(), "UTC").unwrap();
+    assert_eq!(guarded.violation(&rows(&[None], &[Some(i32::MAX)], &[None])).unwrap(), None);
+}
+
+#[test]
+fn what_cannot_be_evaluated_is_refused_by_name() {
+    for (sql, part) in [
+        ("n", "not BOOLEAN"),
+        ("x > 1", "there is no column x"),
+        ("soundex(n) = 'a'", "soundex"),
+        ("upper(n) = 'a'", "upper(n) is not supported for values of type INT"),
+        ("n > current_date()", "current_date"),
+        ("n >", "cannot be parsed"),
+    ] {
+        let error = Check::bind("c", sql, &people(), "UTC").unwrap_err();
+        assert!(error.to_string().contains(part), "{sql}: {error}");
+        assert!(
+            error.to_string().contains("'c'") && error.hint().unwrap().contains("Spark"),
+            "{sql}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn a_generated_column_is_filled_and_verified() {
+    let generated = Generated::bind("year", "year(birthDate)", &people(), "UTC").unwrap();
+    let batch = rows(&[Some(0), None], &[None, None], &[Some(1970), None]);
+    let filled = generated.fill(&batch).unwrap();
+    assert_eq!(filled.as_primitive::<Int32Type>().iter().collect::<Vec<_>>(), [Some(1970), None]);
+    assert_eq!(generated.verify(&batch).unwrap(), None);
+    for year in [Some(1971), None] {
+        let violation = generated.verify(&rows(&[Some(0)], &[None], &[year])).unwrap().unwrap();
+        assert!(violation.to_string().contains("birthDate = 1970-01-01"), "{violation}");
+    }
+    assert!(generated.verify(&rows(&[None], &[None], &[Some(1)])).unwrap().is_some());
+    // The value is cast to the column's type, and must fit it.
+    let wide = Generated::bind("n", "unix_seconds(TIMESTAMP '2100-01-01 00:00:00') + year", &people(), "UTC");
+    assert!(wide.unwrap().fill(&rows(&[None], &[None], &[Some(0)])).is_err());
+    assert!(Generated::bind("n", "n + 1", &people(), "UTC").unwrap_err().to_string().contains("itself"));
+    assert!(Generated::bind("x", "n + 1", &people(), "UTC").is_err());
+}
+
+#[test]
+fn all_expressions_of_a_table_are_found() {
+    let invariant = r#"{"delta.invariants":"{\"expression\": { \"expression\": \"x > 3\"} }"}"#;
+    let inner = format!(
+        r#"{{"name":"s","type":{{"type":"struct","fields":[{}]}},"nullable":true,"metadata":{{}}}}"#,
+        field("y", "integer", r#"{"delta.invariants":"{\"expression\":{\"expression\":\"s.y <> x\"}}"}"#)
+    );
+    let generated = field("g", "long", r#"{"delta.generationExpression":"x * 2"}"#);
+    let schema = schema(&[field("x", "integer", invariant), inner, generated].join(","));
+    let properties = BTreeMap::from([
+        ("delta.constraints.small".to_owned(), "x < 100".to_owned()),
+        ("delta.appendOnly".to_owned(), "true".to_owned()),
+    ]);
+    let found = Constraints::of(&properties, &schema, "UTC").unwrap();
+    assert_eq!(found.checks.iter().map(Check::name).collect::<Vec<_>>(), ["small", "x", "s.y"]);
+    assert_eq!(found.generated[0].column(), "g");
+    let batch = |x: i32, y: i32, g: i64| {
+        let y = Arc::new(Int32Array::from(vec![y])) as ArrayRef;
+        let s = StructArray::try_from(vec![("y", y)]).unwrap();
+        RecordBatch::try_from_iter([
+            ("x", Arc::new(Int32Array::from(vec![x])) as ArrayRef),
+            ("s", Arc::new(s) as ArrayRef),
+            ("g", Arc::new(Int64Array::from(vec![g])) as ArrayRef),
+        ])
+        .unwrap()
+    };
+    assert_eq!(found.violation(&batch(4, 5, 8)).unwrap(), None);
+    for (x, y, g, rule) in [(3, 5, 6, "'x'"), (100, 5, 200, "'small'"), (4, 4, 8, "'s.y'"), (4, 5, 9, "'g'")]
+    {
+        let violation = found.violation(&batch(x, y, g)).unwrap().unwrap();
+        assert!(violation.rule.contains(rule), "{violation}");
+    }
+    assert!(Constraints::of(&BTreeMap::new(), &people(), "UTC").unwrap().is_empty());
+}
+
+#[test]
+fn what_is_not_of_the_protocols_form_is_corrupt() {
+    for metadata in [
+        r#"{"delta.invariants":"x > 3"}"#,
+        r#"{"delta.invariants":7}"#,
+        r#"{"delta.generationExpression":7}"#,
+    ] {
+        let schema = schema(&field("x", "integer", metadata));
+        let error = Constraints::of(&BTreeMap::new(), &schema, "UTC").unwrap_err();
+        assert_eq!(error.kind(), crate::ErrorKind::CorruptLog, "{metadata}");
+    }
+}

@@ -1,0 +1,241 @@
+//! Binding of values: their types, the conversions of their arguments, and the computation of constants.
+
+use super::ast::{Expr, Literal};
+use super::bind::{Binder, not_understood, variant_value};
+use super::bound::Arena;
+use super::compute::{
+    Argument, DatePattern, Node, Operation, cast, is_castable, is_complete, plain, signature, sql_name,
+};
+use super::filter::Rows;
+use super::function::{CastType, Function};
+use super::parse::SPARK;
+use super::values::as_type;
+use super::zone::Clock;
+use crate::error::{Error, Result};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, Date32Array, Decimal128Array, Float64Array,
+    Int32Array, Int64Array, NullArray, StringArray, TimestampMicrosecondArray,
+};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{
+    DataType, Date32Type, Decimal128Type, Float64Type, Int64Type, TimestampMicrosecondType,
+};
+use std::sync::Arc;
+
+/// A bound value with its type.
+pub(super) struct Value {
+    pub(super) node: Node,
+    pub(super) data_type: DataType,
+}
+
+impl Binder<'_> {
+    /// Binds a value.
+    ///
+    /// # Errors
+    /// InvalidArgument if a column does not exist, or if an operation is not defined for its arguments.
+    pub(super) fn value(&mut self, expr: &Expr) -> Result<Value> {
+        match expr {
+            Expr::Column(path) => {
+                let (column, is_variant) = self.resolved(path)?;
+                if is_variant {
+                    return Err(variant_value(path));
+                }
+                let data_type =
+                    self.arena.columns.get(column).map_or(DataType::Null, |c| plain(&c.data_type));
+                Ok(Value { node: Node::Column(column), data_type })
+            }
+            Expr::Literal(literal) => constant(literal),
+            Expr::Typed(literal, to) => {
+                let plain = constant(literal)?;
+                self.cast_to(plain, &to.arrow(), Clock::UTC, &expr.to_string())
+            }
+            Expr::Call(function, of) => {
+                let of = self.value(of)?;
+                self.called(function, of, expr)
+            }
+            Expr::Apply(operation, arguments) => self.applied(*operation, arguments, expr),
+            Expr::Condition(condition) => {
+                let bound = self.condition(condition)?;
+                Ok(Value { node: Node::Condition(Box::new(bound)), data_type: DataType::Boolean })
+            }
+            Expr::Unknown(text) => Err(not_understood(text)),
+        }
+    }
+
+    fn called(&self, function: &Function, of: Value, expr: &Expr) -> Result<Value> {
+        match (function, function.result_type(&of.data_type)) {
+            (function, Some(to)) => {
+                let is_constant = of.node.constant().is_some();
+                let node = Node::Ordered {
+                    function: function.clone(),
+                    of: Box::new(of.node),
+                    text: expr.to_string(),
+                };
+                Ok(computed_once(node, to, is_constant))
+            }
+            (Function::Cast(to, clock), None) => self.cast_to(of, &to.arrow(), *clock, &expr.to_string()),
+            _ => Err(undefined(expr, &[of.data_type])),
+        }
+    }
+
+    /// Converts a value to the type `to`.
+    pub(super) fn cast_to(&self, of: Value, to: &DataType, clock: Clock, text: &str) -> Result<Value> {
+        if of.data_type == *to {
+            return Ok(of);
+        }
+        if !is_castable(&of.data_type, to) {
+            return Err(Error::invalid_argument(format!(
+                "{text}: a cast from {} to {} is not supported",
+                sql_name(&of.data_type),
+                sql_name(to)
+            ))
+            .with_hint(SPARK));
+        }
+        let is_constant = of.node.constant().is_some();
+        let node = Node::Cast { of: Box::new(of.node), to: to.clone(), clock, text: text.to_owned() };
+        Ok(computed_once(node, to.clone(), is_constant))
+    }
+
+    fn applied(&mut self, operation: Operation, arguments: &[Expr], expr: &Expr) -> Result<Value> {
+        let values = arguments.iter().map(|argument| self.value(argument)).collect::<Result<Vec<_>>>()?;
+        let described: Vec<Argument> = arguments
+            .iter()
+            .zip(&values)
+            .map(|(argument, value)| Argument {
+                data_type: value.data_type.clone(),
+                digits: digits(argument),
+                constant: value.node.constant().and_then(whole_number),
+            })
+            .collect();
+        let types = || values.iter().map(|value| value.data_type.clone()).collect::<Vec<_>>();
+        let signature = signature(operation, &described).ok_or_else(|| undefined(expr, &types()))?;
+        let clock = match operation {
+            Operation::OfDate(_, clock)
+            | Operation::OfTime(_, clock)
+            | Operation::DateFormat(clock)
+            | Operation::DateDiff(clock)
+            | Operation::DateAdd(clock) => clock,
+            Operation::TryCast(to, _) => {
+                let from = values.first().map_or(DataType::Null, |value| value.data_type.clone());
+                if !is_castable(&from, &to.arrow()) || !is_complete(&from, &to.arrow()) {
+                    return Err(undefined(expr, &[from]));
+                }
+                Clock::UTC
+            }
+            _ => Clock::UTC,
+        };
+        if let (Operation::DateFormat(_), [_, pattern]) = (operation, values.as_slice()) {
+            let pattern = pattern.node.constant().ok_or_else(|| {
+                Error::invalid_argument(format!("{expr}: the pattern is not a constant")).with_hint(SPARK)
+            })?;
+            if let Some(pattern) = pattern.as_string_opt::<i32>().filter(|pattern| pattern.null_count() == 0)
+            {
+                DatePattern::parse(pattern.value(0)).map_err(|error| error.with_hint(SPARK))?;
+            }
+        }
+        let text = expr.to_string();
+        let arguments = values
+            .into_iter()
+            .zip(&signature.arguments)
+            .map(|(value, to)| Ok(self.cast_to(value, to, clock, &text)?.node))
+            .collect::<Result<Vec<_>>>()?;
+        let is_constant = arguments.iter().all(|argument| argument.constant().is_some());
+        let node = Node::Apply { operation, arguments, to: signature.result.clone(), text };
+        Ok(computed_once(node, signature.result, is_constant))
+    }
+}
+
+fn undefined(expr: &Expr, types: &[DataType]) -> Error {
+    let types: Vec<String> = types.iter().map(sql_name).collect();
+    Error::invalid_argument(format!("{expr} is not supported for values of type {}", types.join(", ")))
+        .with_hint(SPARK)
+}
+
+/// Computes a value that is the same for all rows, unless it does not exist: that matters only if a row needs it.
+fn computed_once(node: Node, data_type: DataType, is_constant: bool) -> Value {
+    let no_columns =
+        |_: &super::bound::BoundColumn| Err(Error::invalid_argument("a constant does not depend on columns"));
+    let arena = Arena::default();
+    let computed =
+        || Rows::new(&arena, 1, no_columns).value(&node, &BooleanBuffer::new_set(1)).ok().map(Node::Constant);
+    let node = if is_constant { computed().unwrap_or(node) } else { node };
+    Value { node, data_type }
+}
+
+/// Returns a literal as a value of the type that it has in Spark.
+fn constant(literal: &Literal) -> Result<Value> {
+    let value: ArrayRef = match literal {
+        Literal::Null => Arc::new(NullArray::new(1)),
+        Literal::Boolean(v) => Arc::new(BooleanArray::from(vec![*v])),
+        Literal::Integer(v) => match i32::try_from(*v) {
+            Ok(v) => Arc::new(Int32Array::from(vec![v])),
+            Err(_) => Arc::new(Int64Array::from(vec![*v])),
+        },
+        Literal::Decimal { unscaled, scale } => {
+            let precision = decimal_digits(*unscaled).max(*scale);
+            let scale = i8::try_from(*scale).unwrap_or(i8::MAX);
+            let decimal = Decimal128Array::from(vec![*unscaled]).with_precision_and_scale(precision, scale);
+            Arc::new(decimal.map_err(|error| {
+                Error::invalid_argument(format!("{literal} has too many digits")).with_source(error)
+            })?)
+        }
+        Literal::Double(v) => Arc::new(Float64Array::from(vec![*v])),
+        Literal::String(v) => Arc::new(StringArray::from(vec![v.as_str()])),
+        Literal::Binary(v) => Arc::new(BinaryArray::from(vec![v.as_slice()])),
+        Literal::Date(v) => Arc::new(Date32Array::from(vec![*v])),
+        Literal::Timestamp(v) => Arc::new(TimestampMicrosecondArray::from(vec![*v]).with_timezone("UTC")),
+        Literal::TimestampNtz(v) => Arc::new(TimestampMicrosecondArray::from(vec![*v])),
+    };
+    let data_type = value.data_type().clone();
+    Ok(Value { node: Node::Constant(value), data_type })
+}
+
+fn decimal_digits(unscaled: i128) -> u8 {
+    unscaled.unsigned_abs().checked_ilog10().map_or(1, |power| u8::try_from(power + 1).unwrap_or(u8::MAX))
+}
+
+/// Returns the number of digits of a literal that is a whole number.
+fn digits(expr: &Expr) -> Option<u8> {
+    match expr {
+        Expr::Literal(Literal::Integer(v))
+        | Expr::Typed(
+            Literal::Integer(v),
+            CastType::TinyInt | CastType::SmallInt | CastType::Int | CastType::BigInt,
+        ) => Some(decimal_digits((*v).into())),
+        _ => None,
+    }
+}
+
+fn whole_number(value: &ArrayRef) -> Option<i64> {
+    value.data_type().is_signed_integer().then_some(())?;
+    let wide = as_type(value, &DataType::Int64).ok()?;
+    let wide = wide.as_primitive_opt::<Int64Type>()?;
+    wide.is_valid(0).then(|| wide.value(0))
+}
+
+/// Returns a constant as a literal, which has no type of its own.
+pub(super) fn literal_of(value: &ArrayRef) -> Option<Literal> {
+    if value.logical_null_count() > 0 {
+        return Some(Literal::Null);
+    }
+    Some(match value.data_type() {
+        DataType::Boolean => Literal::Boolean(value.as_boolean().value(0)),
+        of if of.is_signed_integer() => Literal::Integer(whole_number(value)?),
+        DataType::Decimal128(_, scale) => Literal::Decimal {
+            unscaled: value.as_primitive::<Decimal128Type>().value(0),
+            scale: u8::try_from(*scale).ok()?,
+        },
+        DataType::Float32 | DataType::Float64 => {
+            let wide = cast(value, &DataType::Float64, Clock::UTC).ok()?;
+            Literal::Double(wide.as_primitive::<Float64Type>().value(0))
+        }
+        DataType::Utf8 => Literal::String(value.as_string::<i32>().value(0).to_owned()),
+        DataType::Binary => Literal::Binary(value.as_binary::<i32>().value(0).to_vec()),
+        DataType::Date32 => Literal::Date(value.as_primitive::<Date32Type>().value(0)),
+        DataType::Timestamp(_, zone) => {
+            let micros = value.as_primitive::<TimestampMicrosecondType>().value(0);
+            if zone.is_some() { Literal::Timestamp(micros) } else { Literal::TimestampNtz(micros) }
+        }
+        _ => return None,
+    })
+}

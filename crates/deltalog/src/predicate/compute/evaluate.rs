@@ -1,0 +1,249 @@
+//! Evaluation of a bound value for rows.
+
+use super::super::filter::Rows;
+use super::super::function::Purpose;
+use super::super::values::{Values, as_type, domain_of};
+use super::arithmetic;
+use super::cast::cast;
+use super::node::Node;
+use super::operation::Operation;
+use super::text::text;
+use super::time::time;
+use super::types::plain;
+use crate::error::{Error, Result};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array, new_null_array};
+use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::compute::{interleave, take};
+use arrow::datatypes::{DataType, Int32Type};
+use arrow::util::display::array_value_to_string;
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+impl Rows<'_> {
+    /// Computes the value for each row. Only the rows of `active` need one: the others have any value.
+    ///
+    /// # Errors
+    /// InvalidArgument if an active row has no value.
+    pub(in crate::predicate) fn value(&self, node: &Node, active: &BooleanBuffer) -> Result<ArrayRef> {
+        match node {
+            Node::Column(column) => {
+                let array = self.column(*column)?;
+                as_type(&array, &plain(array.data_type()))
+            }
+            Node::Constant(value) => {
+                take(value, &UInt32Array::from(vec![0; self.rows]), None).map_err(not_combined)
+            }
+            Node::Ordered { function, of, text } => {
+                let of = self.value(of, active)?;
+                let result = function.apply(&of, Purpose::Value)?;
+                self.checked(result, &[of], active, text)
+            }
+            Node::Cast { of, to, clock, text } => {
+                let of = self.value(of, active)?;
+                let result = cast(&of, to, *clock)?;
+                self.checked(result, &[of], active, text)
+            }
+            Node::Condition(condition) => Ok(Arc::new(self.mask(condition, active)?)),
+            Node::Apply { to, .. } if *to == DataType::Null => Ok(new_null_array(to, self.rows)),
+            Node::Apply { operation, arguments, to, text } => match operation {
+                Operation::Case => self.case(arguments, to, active),
+                Operation::Coalesce => self.coalesce(arguments, to, active),
+                Operation::Greatest => self.extreme(arguments, Ordering::Greater, to, active),
+                Operation::Least => self.extreme(arguments, Ordering::Less, to, active),
+                _ => self.strict(*operation, arguments, to, text, active),
+            },
+        }
+    }
+
+    /// Computes an operation that has no value for NULL.
+    fn strict(
+        &self,
+        operation: Operation,
+        arguments: &[Node],
+        to: &DataType,
+        source: &str,
+        active: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        use Operation as O;
+        let values = arguments.iter().map(|node| self.value(node, active)).collect::<Result<Vec<_>>>()?;
+        let result = match (operation, values.as_slice()) {
+            (O::TryCast(_, clock), [of]) => return cast(of, to, clock),
+            (
+                O::Add
+                | O::Subtract
+                | O::Multiply
+                | O::Divide
+                | O::Quotient
+                | O::Remainder
+                | O::Modulus
+                | O::BitAnd
+                | O::BitOr
+                | O::BitXor,
+                [a, b],
+            ) => arithmetic::binary(operation, a, b, to)?,
+            (O::Negate | O::Abs | O::BitNot | O::Floor | O::Ceil | O::IsNan, [a]) => {
+                arithmetic::unary(operation, a, 0, to)?
+            }
+            (O::Round, [a, digits @ ..]) => {
+                // The digits are constant.
+                let digits = digits.first().and_then(|digits| digits.as_primitive_opt::<Int32Type>());
+                let digits = digits.filter(|digits| !digits.is_empty()).map_or(0, |digits| digits.value(0));
+                arithmetic::unary(operation, a, digits.into(), to)?
+            }
+            (
+                O::OfDate(..)
+                | O::OfTime(..)
+                | O::DateFormat(_)
+                | O::DateDiff(_)
+                | O::DateAdd(_)
+                | O::MakeDate
+                | O::UnixSeconds
+                | O::UnixMillis
+                | O::UnixMicros
+                | O::TimestampSeconds
+                | O::TimestampMillis
+                | O::TimestampMicros,
+                _,
+            ) => time(operation, &values)?,
+            _ => text(operation, &values)?,
+        };
+        self.checked(result, &values, active, source)
+    }
+
+    /// Returns the results if no active row has lost its value.
+    pub(in crate::predicate) fn checked(
+        &self,
+        result: ArrayRef,
+        arguments: &[ArrayRef],
+        active: &BooleanBuffer,
+        text: &str,
+    ) -> Result<ArrayRef> {
+        if result.null_count() == 0 {
+            return Ok(result);
+        }
+        let nulls = arguments.iter().map(|argument| argument.logical_nulls());
+        let nulls = nulls.reduce(|a, b| NullBuffer::union(a.as_ref(), b.as_ref())).flatten();
+        if nulls.as_ref().is_some_and(|nulls| nulls.null_count() == result.null_count()) {
+            return Ok(result);
+        }
+        let is_lost = |row: &usize| {
+            active.value(*row)
+                && result.is_null(*row)
+                && nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row))
+        };
+        let Some(row) = (0..self.rows).find(is_lost) else { return Ok(result) };
+        let values: Vec<String> = arguments
+            .iter()
+            .map(|argument| array_value_to_string(argument, row).unwrap_or_else(|_| "?".to_owned()))
+            .collect();
+        Err(Error::invalid_argument(format!("{text} has no value for {}", values.join(", "))).with_hint(
+            "the result does not fit its type, or the operation is not defined: exclude such values with a \
+             condition or CASE",
+        ))
+    }
+
+    fn case(&self, arguments: &[Node], to: &DataType, active: &BooleanBuffer) -> Result<ArrayRef> {
+        let mut open = active.clone();
+        let mut choice = Choice::new(self.rows, to);
+        for branch in arguments.chunks(2) {
+            let (taken, value) = match branch {
+                [condition, value] => {
+                    let truth = self.value(condition, &open)?;
+                    (&is_true(truth.as_boolean()) & &open, value)
+                }
+                [value] => (open.clone(), value),
+                _ => continue,
+            };
+            if taken.count_set_bits() > 0 {
+                choice.take(&taken, self.value(value, &taken)?);
+            }
+            open = &open & &!&taken;
+        }
+        choice.array()
+    }
+
+    fn coalesce(&self, arguments: &[Node], to: &DataType, active: &BooleanBuffer) -> Result<ArrayRef> {
+        let mut open = active.clone();
+        let mut choice = Choice::new(self.rows, to);
+        for argument in arguments {
+            if open.count_set_bits() == 0 {
+                break;
+            }
+            let value = self.value(argument, &open)?;
+            let taken = match value.logical_nulls() {
+                Some(nulls) => nulls.inner() & &open,
+                None => open.clone(),
+            };
+            choice.take(&taken, value);
+            open = &open & &!&taken;
+        }
+        choice.array()
+    }
+
+    fn extreme(
+        &self,
+        arguments: &[Node],
+        wanted: Ordering,
+        to: &DataType,
+        active: &BooleanBuffer,
+    ) -> Result<ArrayRef> {
+        let incomparable = || Error::invalid_argument(format!("values of type {to} cannot be compared"));
+        let domain = domain_of(to).ok_or_else(incomparable)?;
+        let arrays = arguments.iter().map(|node| self.value(node, active)).collect::<Result<Vec<_>>>()?;
+        let values = arrays.iter().map(|array| Values::new(array, to, domain)).collect::<Result<Vec<_>>>()?;
+        let mut choice = Choice::new(self.rows, to);
+        let best = |row: usize| {
+            let valid = values.iter().enumerate().filter(|(_, values)| !values.is_null(row));
+            valid.reduce(
+                |best, next| {
+                    if next.1.compare_rows(row, best.1) == Some(wanted) { next } else { best }
+                },
+            )
+        };
+        let best: Vec<Option<usize>> = (0..self.rows).map(|row| Some(best(row)?.0)).collect();
+        for (at, array) in arrays.into_iter().enumerate() {
+            let taken = BooleanBuffer::collect_bool(self.rows, |row| best.get(row) == Some(&Some(at)));
+            choice.take(&taken, array);
+        }
+        choice.array()
+    }
+}
+
+/// Returns where a condition is true.
+pub(in crate::predicate) fn is_true(condition: &BooleanArray) -> BooleanBuffer {
+    match condition.nulls() {
+        Some(nulls) => condition.values() & nulls.inner(),
+        None => condition.values().clone(),
+    }
+}
+
+/// Rows that come from several arrays of one type; NULL for rows that no array was taken for.
+struct Choice {
+    arrays: Vec<ArrayRef>,
+    places: Vec<(usize, usize)>,
+}
+
+impl Choice {
+    fn new(rows: usize, of: &DataType) -> Self {
+        Self { arrays: vec![new_null_array(of, 1)], places: vec![(0, 0); rows] }
+    }
+
+    fn take(&mut self, rows: &BooleanBuffer, from: ArrayRef) {
+        let array = self.arrays.len();
+        for row in rows.set_indices() {
+            if let Some(place) = self.places.get_mut(row) {
+                *place = (array, row);
+            }
+        }
+        self.arrays.push(from);
+    }
+
+    fn array(self) -> Result<ArrayRef> {
+        let arrays: Vec<&dyn Array> = self.arrays.iter().map(AsRef::as_ref).collect();
+        interleave(&arrays, &self.places).map_err(not_combined)
+    }
+}
+
+fn not_combined(error: arrow::error::ArrowError) -> Error {
+    Error::invalid_argument("the values of an expression cannot be combined").with_source(error)
+}

@@ -1,0 +1,321 @@
+//! The operators and functions of expressions, by their names in Spark's SQL.
+//!
+//! The functions that preserve the order of a column, from which files can be skipped, are
+//! [`Function`](super::super::function::Function)s. All others are here.
+
+use super::super::function::CastType;
+use super::super::zone::Clock;
+
+/// An operator or function with any number of arguments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Operation {
+    /// `a + b`
+    Add,
+    /// `a - b`
+    Subtract,
+    /// `a * b`
+    Multiply,
+    /// `a / b`, never a whole number.
+    Divide,
+    /// `a DIV b`, a whole number.
+    Quotient,
+    /// `a % b`, with the sign of `a`.
+    Remainder,
+    /// `pmod(a, b)`, with the sign of `b`.
+    Modulus,
+    /// `- a`
+    Negate,
+    /// `abs(a)`
+    Abs,
+    /// `a & b`
+    BitAnd,
+    /// `a | b`
+    BitOr,
+    /// `a ^ b`
+    BitXor,
+    /// `~ a`
+    BitNot,
+    /// `round(a, digits)`, halves away from zero.
+    Round,
+    /// `floor(a)`
+    Floor,
+    /// `ceil(a)`
+    Ceil,
+    /// `isnan(a)`; false for NULL.
+    IsNan,
+    /// `concat(a, …)` and `a || b`
+    Concat,
+    /// `upper(a)`
+    Upper,
+    /// `lower(a)`
+    Lower,
+    /// `trim(a)`: without spaces at both ends.
+    Trim,
+    /// `ltrim(a)`
+    TrimStart,
+    /// `rtrim(a)`
+    TrimEnd,
+    /// `length(a)`: characters of a string, bytes of binary.
+    Length,
+    /// `octet_length(a)`
+    OctetLength,
+    /// `substring(a, from[, length])`: the first character is number 1, the last is number -1.
+    Substring,
+    /// `right(a, length)`
+    Right,
+    /// `replace(a, search, by)`
+    Replace,
+    /// `contains(a, b)`
+    Contains,
+    /// `startswith(a, b)`
+    StartsWith,
+    /// `endswith(a, b)`
+    EndsWith,
+    /// `instr(a, b)`: the number of the first character of `b` in `a`, or 0.
+    Position,
+    /// `reverse(a)`, of a string.
+    Reverse,
+    /// `lpad(a, length, pad)`
+    PadStart,
+    /// `rpad(a, length, pad)`
+    PadEnd,
+    /// A part of a date: `month(a)` and others.
+    OfDate(DatePart, Clock),
+    /// A part of a time: `hour(a)` and others.
+    OfTime(TimePart, Clock),
+    /// `date_format(a, pattern)`
+    DateFormat(Clock),
+    /// `datediff(end, start)`, in days.
+    DateDiff(Clock),
+    /// `date_add(a, days)` with days that are not constant.
+    DateAdd(Clock),
+    /// `make_date(year, month, day)`
+    MakeDate,
+    /// `unix_seconds(a)`
+    UnixSeconds,
+    /// `unix_millis(a)`
+    UnixMillis,
+    /// `unix_micros(a)`
+    UnixMicros,
+    /// `timestamp_seconds(a)`
+    TimestampSeconds,
+    /// `timestamp_millis(a)`
+    TimestampMillis,
+    /// `timestamp_micros(a)`
+    TimestampMicros,
+    /// `TRY_CAST(a AS type)`: NULL for a value that the type cannot represent.
+    TryCast(CastType, Clock),
+    /// `coalesce(a, …)`
+    Coalesce,
+    /// `greatest(a, …)`; NULL only if all are.
+    Greatest,
+    /// `least(a, …)`; NULL only if all are.
+    Least,
+    /// `CASE WHEN c THEN a … [ELSE b] END`: condition, value, …; a last argument without a partner is ELSE.
+    Case,
+}
+
+/// A part of a date, a whole number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "Spark's names")]
+pub enum DatePart {
+    Month,
+    Quarter,
+    Day,
+    /// Sunday is 1.
+    DayOfWeek,
+    /// Monday is 0.
+    WeekDay,
+    DayOfYear,
+    /// The week of ISO 8601.
+    WeekOfYear,
+}
+
+/// A part of the time of day, a whole number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[allow(missing_docs, reason = "Spark's names")]
+pub enum TimePart {
+    Hour,
+    Minute,
+    Second,
+}
+
+/// The form of an operation in SQL.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// An operator between two values, with its precedence; greater binds tighter.
+    Infix(&'static str, u8),
+    /// An operator before a value.
+    Prefix(&'static str),
+    /// A function.
+    Call(&'static str),
+    Case,
+    TryCast,
+}
+
+impl Operation {
+    /// Returns the operator with the token `symbol` between two values, and its precedence.
+    ///
+    /// ```text
+    /// 5  *  /  %  DIV
+    /// 4  +  -  ||
+    /// 3  &
+    /// 2  ^
+    /// 1  |
+    /// ```
+    pub(crate) fn infix(symbol: &str) -> Option<(Self, u8)> {
+        [
+            Self::Multiply,
+            Self::Divide,
+            Self::Remainder,
+            Self::Quotient,
+            Self::Add,
+            Self::Subtract,
+            Self::BitAnd,
+            Self::BitXor,
+            Self::BitOr,
+        ]
+        .into_iter()
+        .find_map(|operation| match operation.form() {
+            Form::Infix(name, precedence) if name.eq_ignore_ascii_case(symbol) => {
+                Some((operation, precedence))
+            }
+            _ => None,
+        })
+        .or_else(|| (symbol == "||").then_some((Self::Concat, 4)))
+    }
+
+    /// Returns the function `name`, in upper case, if it takes `count` arguments.
+    pub(crate) fn function(name: &str, count: usize, clock: Option<Clock>) -> Option<Self> {
+        use DatePart as D;
+        use TimePart as T;
+        let (operation, least, most) = match name {
+            "MOD" => (Self::Remainder, 2, 2),
+            "DIV" => (Self::Quotient, 2, 2),
+            "PMOD" => (Self::Modulus, 2, 2),
+            "NEGATIVE" => (Self::Negate, 1, 1),
+            "ABS" => (Self::Abs, 1, 1),
+            "ROUND" => (Self::Round, 1, 2),
+            "FLOOR" => (Self::Floor, 1, 1),
+            "CEIL" | "CEILING" => (Self::Ceil, 1, 1),
+            "ISNAN" => (Self::IsNan, 1, 1),
+            "CONCAT" => (Self::Concat, 1, usize::MAX),
+            "UPPER" | "UCASE" => (Self::Upper, 1, 1),
+            "LOWER" | "LCASE" => (Self::Lower, 1, 1),
+            "TRIM" | "BTRIM" => (Self::Trim, 1, 1),
+            "LTRIM" => (Self::TrimStart, 1, 1),
+            "RTRIM" => (Self::TrimEnd, 1, 1),
+            "LENGTH" | "LEN" | "CHAR_LENGTH" | "CHARACTER_LENGTH" => (Self::Length, 1, 1),
+            "OCTET_LENGTH" => (Self::OctetLength, 1, 1),
+            "SUBSTRING" | "SUBSTR" => (Self::Substring, 2, 3),
+            "RIGHT" => (Self::Right, 2, 2),
+            "REPLACE" => (Self::Replace, 2, 3),
+            "CONTAINS" => (Self::Contains, 2, 2),
+            "STARTSWITH" => (Self::StartsWith, 2, 2),
+            "ENDSWITH" => (Self::EndsWith, 2, 2),
+            "INSTR" => (Self::Position, 2, 2),
+            "REVERSE" => (Self::Reverse, 1, 1),
+            "LPAD" => (Self::PadStart, 2, 3),
+            "RPAD" => (Self::PadEnd, 2, 3),
+            "MONTH" => (Self::OfDate(D::Month, clock?), 1, 1),
+            "QUARTER" => (Self::OfDate(D::Quarter, clock?), 1, 1),
+            "DAY" | "DAYOFMONTH" => (Self::OfDate(D::Day, clock?), 1, 1),
+            "DAYOFWEEK" => (Self::OfDate(D::DayOfWeek, clock?), 1, 1),
+            "WEEKDAY" => (Self::OfDate(D::WeekDay, clock?), 1, 1),
+            "DAYOFYEAR" => (Self::OfDate(D::DayOfYear, clock?), 1, 1),
+            "WEEKOFYEAR" => (Self::OfDate(D::WeekOfYear, clock?), 1, 1),
+            "HOUR" => (Self::OfTime(T::Hour, clock?), 1, 1),
+            "MINUTE" => (Self::OfTime(T::Minute, clock?), 1, 1),
+            "SECOND" => (Self::OfTime(T::Second, clock?), 1, 1),
+            "DATE_FORMAT" => (Self::DateFormat(clock?), 2, 2),
+            "DATEDIFF" | "DATE_DIFF" => (Self::DateDiff(clock?), 2, 2),
+            "DATE_ADD" | "DATEADD" => (Self::DateAdd(clock?), 2, 2),
+            "MAKE_DATE" => (Self::MakeDate, 3, 3),
+            "UNIX_SECONDS" => (Self::UnixSeconds, 1, 1),
+            "UNIX_MILLIS" => (Self::UnixMillis, 1, 1),
+            "UNIX_MICROS" => (Self::UnixMicros, 1, 1),
+            "TIMESTAMP_SECONDS" => (Self::TimestampSeconds, 1, 1),
+            "TIMESTAMP_MILLIS" => (Self::TimestampMillis, 1, 1),
+            "TIMESTAMP_MICROS" => (Self::TimestampMicros, 1, 1),
+            "COALESCE" => (Self::Coalesce, 1, usize::MAX),
+            "NVL" | "IFNULL" => (Self::Coalesce, 2, 2),
+            "GREATEST" => (Self::Greatest, 2, usize::MAX),
+            "LEAST" => (Self::Least, 2, usize::MAX),
+            _ => return None,
+        };
+        (least..=most).contains(&count).then_some(operation)
+    }
+
+    /// Returns how the operation is written.
+    pub(crate) fn form(self) -> Form {
+        use DatePart as D;
+        use TimePart as T;
+        match self {
+            Self::Multiply => Form::Infix("*", 5),
+            Self::Divide => Form::Infix("/", 5),
+            Self::Remainder => Form::Infix("%", 5),
+            Self::Quotient => Form::Infix("DIV", 5),
+            Self::Add => Form::Infix("+", 4),
+            Self::Subtract => Form::Infix("-", 4),
+            Self::BitAnd => Form::Infix("&", 3),
+            Self::BitXor => Form::Infix("^", 2),
+            Self::BitOr => Form::Infix("|", 1),
+            Self::BitNot => Form::Prefix("~"),
+            Self::Negate => Form::Call("negative"),
+            Self::Modulus => Form::Call("pmod"),
+            Self::Abs => Form::Call("abs"),
+            Self::Round => Form::Call("round"),
+            Self::Floor => Form::Call("floor"),
+            Self::Ceil => Form::Call("ceil"),
+            Self::IsNan => Form::Call("isnan"),
+            Self::Concat => Form::Call("concat"),
+            Self::Upper => Form::Call("upper"),
+            Self::Lower => Form::Call("lower"),
+            Self::Trim => Form::Call("trim"),
+            Self::TrimStart => Form::Call("ltrim"),
+            Self::TrimEnd => Form::Call("rtrim"),
+            Self::Length => Form::Call("length"),
+            Self::OctetLength => Form::Call("octet_length"),
+            Self::Substring => Form::Call("substring"),
+            Self::Right => Form::Call("right"),
+            Self::Replace => Form::Call("replace"),
+            Self::Contains => Form::Call("contains"),
+            Self::StartsWith => Form::Call("startswith"),
+            Self::EndsWith => Form::Call("endswith"),
+            Self::Position => Form::Call("instr"),
+            Self::Reverse => Form::Call("reverse"),
+            Self::PadStart => Form::Call("lpad"),
+            Self::PadEnd => Form::Call("rpad"),
+            Self::OfDate(part, _) => Form::Call(match part {
+                D::Month => "month",
+                D::Quarter => "quarter",
+                D::Day => "day",
+                D::DayOfWeek => "dayofweek",
+                D::WeekDay => "weekday",
+                D::DayOfYear => "dayofyear",
+                D::WeekOfYear => "weekofyear",
+            }),
+            Self::OfTime(part, _) => Form::Call(match part {
+                T::Hour => "hour",
+                T::Minute => "minute",
+                T::Second => "second",
+            }),
+            Self::DateFormat(_) => Form::Call("date_format"),
+            Self::DateDiff(_) => Form::Call("datediff"),
+            Self::DateAdd(_) => Form::Call("date_add"),
+            Self::MakeDate => Form::Call("make_date"),
+            Self::UnixSeconds => Form::Call("unix_seconds"),
+            Self::UnixMillis => Form::Call("unix_millis"),
+            Self::UnixMicros => Form::Call("unix_micros"),
+            Self::TimestampSeconds => Form::Call("timestamp_seconds"),
+            Self::TimestampMillis => Form::Call("timestamp_millis"),
+            Self::TimestampMicros => Form::Call("timestamp_micros"),
+            Self::TryCast(..) => Form::TryCast,
+            Self::Coalesce => Form::Call("coalesce"),
+            Self::Greatest => Form::Call("greatest"),
+            Self::Least => Form::Call("least"),
+            Self::Case => Form::Case,
+        }
+    }
+}

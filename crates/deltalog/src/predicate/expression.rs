@@ -1,0 +1,77 @@
+//! Values bound to a schema, computed for each row of a batch.
+
+use super::bind::Binder;
+use super::bind_value::Value;
+use super::bound::{Arena, BoundColumn};
+use super::compute::Node;
+use super::filter::Rows;
+use super::parse::parse_value;
+use super::zone::Clock;
+use crate::error::{Error, Result};
+use arrow::array::{ArrayRef, RecordBatch};
+use arrow::buffer::BooleanBuffer;
+use arrow::datatypes::{DataType, Schema};
+
+/// A value of any scalar type, bound to a schema.
+#[derive(Debug, Clone)]
+pub struct Expression {
+    arena: Arena,
+    value: Node,
+    data_type: DataType,
+    columns: Vec<BoundColumn>,
+}
+
+impl Expression {
+    /// Parses `sql`, a value in Spark's SQL, and binds it to `schema`. `time_zone` is as for [`super::parse`].
+    ///
+    /// # Errors
+    /// InvalidArgument if a part of the text is not understood, if a column does not exist, or if an operation is
+    /// not defined for its arguments.
+    pub fn bind(sql: &str, schema: &Schema, time_zone: &str) -> Result<Self> {
+        let parsed = parse_value(sql, time_zone)?;
+        let mut binder = Binder::new(schema);
+        let value = binder.value(&parsed)?;
+        Ok(Self::new(binder.arena, value))
+    }
+
+    /// Parses and binds as [`Expression::bind`] does, and casts the value to `to`, unless it has that type.
+    ///
+    /// # Errors
+    /// As [`Expression::bind`], and InvalidArgument if there is no cast.
+    pub fn bind_as(sql: &str, schema: &Schema, time_zone: &str, to: &DataType) -> Result<Self> {
+        let parsed = parse_value(sql, time_zone)?;
+        let mut binder = Binder::new(schema);
+        let value = binder.value(&parsed)?;
+        let zone = time_zone.parse().map_err(|_| {
+            Error::invalid_argument(format!("the time zone '{time_zone}' is not in the IANA database"))
+        })?;
+        let clock = Clock::new(zone);
+        let value = binder.cast_to(value, to, clock, sql)?;
+        Ok(Self::new(binder.arena, value))
+    }
+
+    fn new(arena: Arena, value: Value) -> Self {
+        let columns = arena.columns_of(|visit| value.node.visit_columns(&arena.terms, visit));
+        Self { arena, value: value.node, data_type: value.data_type, columns }
+    }
+
+    /// Returns the type of the value.
+    pub fn data_type(&self) -> &DataType {
+        &self.data_type
+    }
+
+    /// Returns the columns that the value depends on, without duplicates.
+    pub fn columns(&self) -> &[BoundColumn] {
+        &self.columns
+    }
+
+    /// Computes the value for each row of `batch`, whose columns are found by name.
+    ///
+    /// # Errors
+    /// InvalidArgument if the value of a row does not exist, such as a division by zero. SchemaMismatch if `batch`
+    /// lacks a column, or if the column's type cannot be cast to the type that the expression was bound with.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
+        let rows = Rows::of_batch(&self.arena, batch);
+        rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+    }
+}

@@ -1,0 +1,234 @@
+"""Expressions computed by deltalog and by Spark: the same types and the same values (PROTOCOL, "CHECK Constraints").
+
+Each expression is computed for all rows of `DATA`, by Spark in a few jobs, with ANSI mode and the session's time zone.
+"""
+
+from datetime import date, datetime, timezone
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from deltalog import _internal
+from deltalog.errors import DeltaError
+
+UTC = timezone.utc
+INSTANTS = [
+    datetime(2024, 2, 29, 13, 5, 9, 12_345, tzinfo=UTC),
+    datetime(1969, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC),
+    datetime(2024, 3, 10, 6, 59, 59, tzinfo=UTC),
+    datetime(2024, 11, 3, 5, 30, tzinfo=UTC),
+    datetime(1900, 1, 1, tzinfo=UTC),
+    datetime(9998, 12, 31, 1, 2, 3, tzinfo=UTC),
+    None,
+]
+DATA = pa.table(
+    {
+        "i": pa.array([0, 1, -7, 2_000_000_000, -2_147_483_648, 42, None], pa.int32()),
+        "j": pa.array([3, -2, 5, 7, 1, -9, 4], pa.int32()),
+        "l": pa.array([0, 1, -7, 4_611_686_018_427_387_904, -9_000_000_000, 42, None], pa.int64()),
+        "y": pa.array([0, 1, -7, 100, -128, 42, None], pa.int8()),
+        "h": pa.array([0, 1, -7, 30_000, -32_768, 42, None], pa.int16()),
+        "f": pa.array([0.0, 0.1, -2.5, 1e30, float("nan"), 16_777_216.0, None], pa.float32()),
+        "g": pa.array([-0.0, 0.1, -2.675, 1e15, float("nan"), 1e-7, None], pa.float64()),
+        "d": pa.array([Decimal(v) for v in ["0.00", "0.05", "-1.25", "99999999.99", "-0.01", "2.50"]] + [None],
+                      pa.decimal128(10, 2)),
+        "e": pa.array([Decimal(v) for v in ["1", "3", "-7", "123456789012345678", "11", "2"]] + [None],
+                      pa.decimal128(38, 0)),
+        "w": pa.array([Decimal(v) for v in ["0.0000001", "1", "-3.1415926", "9999.9999999", "7", "0.5"]] + [None],
+                      pa.decimal128(20, 7)),
+        "s": pa.array(["", "abc", "  Ünï cödé ", "it's", "a%b_c", "ß𝄞x", None], pa.string()),
+        "t": pa.array(["b", "", "c", "s", "%", "x", None], pa.string()),
+        "n": pa.array([" 12 ", "-7", "+3", "0", "127", "-128", None], pa.string()),
+        "q": pa.array(["1.5", "-0.25", " 1e3", "7", ".5", "5.", None], pa.string()),
+        "c": pa.array([True, False, None, True, False, None, True], pa.bool_()),
+        "b": pa.array([b"", b"a", b"\x00b", b"abc", b"xyz", b"1", None], pa.binary()),
+        "a": pa.array([date(2024, 2, 29), date(1969, 12, 31), date(2023, 1, 1), date(2020, 12, 31), date(1582, 10, 4),
+                       date(9999, 12, 31), None], pa.date32()),
+        "z": pa.array(INSTANTS, pa.timestamp("us", "UTC")),
+        "k": pa.array([v and v.replace(tzinfo=None) for v in INSTANTS], pa.timestamp("us")),
+        "o": pa.array([{"p": 1, "r": "x"}, {"p": None, "r": ""}, None, {"p": 5, "r": None}, {"p": 0, "r": "y"},
+                       {"p": -1, "r": "z"}, {"p": 9, "r": "w"}], pa.struct([("p", pa.int32()), ("r", pa.string())])),
+    }
+)  # fmt: skip
+
+
+def expressions(text: str) -> list[str]:
+    """Returns the expressions in `text`, which end with semicolons."""
+    return [" ".join(part.split()) for part in text.split(";") if part.strip()]
+
+
+EXPRESSIONS = [
+    # Arithmetic: the type of the result, rounding, NULL.
+    *expressions(r"""
+    i % -1; j + 1; j - 1L; j * 2S; y + 1; y * 1Y; h % 7S; i % 7; i % j; l % -3; j / 2; i / j; l / 7L; 1 / 3;
+    i DIV j; l DIV 7; 7 DIV j; -j; - (j + 1); +j; abs(j); abs(g); abs(d); pmod(i, 7); pmod(-7, j);
+    mod(i, 5); pmod(g, 0.3D); f + f; f * 2.0F; f + 1; f - 1L; g + f; g / 3; f / 3F; g % 0.3D; j + 1.5D;
+    j & 6; j | 8; j ^ 5; ~j; l & 255; j + 1 & 3 | 4 ^ 1; 2 + 3 * j - 4 / 2; y + h % 100S; h + i * 0;
+    j + NULL; negative(j); i + 1L + l; j - -3; 1 - j - 2;
+    """),
+    # Decimals.
+    *expressions(r"""
+    d + d; d - 1; d * d; d / 3; d / 3L; d / CAST(3 AS BIGINT); d + 1.5; d * 0.05; d % 0.3; -d; pmod(d, 0.3);
+    d DIV 0.3; d + j; d * y; j * 1.10; d + 1.5D; d * f; e + 1; e / 3; e * 2; e - 0.5; e / 7.00; w * w;
+    w + d; w / 3; w * d; w % 3; d / w; 1.0 / 3; d + CAST(NULL AS INT); d * 1e2;
+    CAST(d AS DECIMAL(38,10)) * CAST(w AS DECIMAL(38,10)); d + CAST(1 AS DECIMAL(38,18)); 0.00 + d;
+    d / 0.007; 123456789012345678901234567890 + e; e % 10;
+    """),
+    # Rounding.
+    *expressions(r"""
+    round(g, 2); round(g); round(g, -1); round(f, 1); round(d, 1); round(d); round(d, 5); round(d, -1);
+    round(j, -1); round(j, 2); round(w, 3); round(2.5); round(-0.5D); floor(d); ceil(d); floor(g); ceil(g);
+    ceiling(w); floor(l); ceil(e); isnan(g); isnan(f);
+    """),
+    # Conditions.
+    *expressions(r"""
+    j > 1; i = l; i = y; f = g; d = 0.05; d = w; d < j; e >= i; i <=> l; d <=> w; j <> 3; NOT c;
+    c AND j > 0; c OR j > 0; c AND NULL; c OR NULL; c IS NULL; c IS NOT TRUE; (j > 0) = c; (j > 0) IS NULL;
+    j IN (3, 4, NULL); j NOT IN (3, 4); j + 1 IN (4, 5); d IN (0.05, 2.5); s IN ('', 'abc');
+    j BETWEEN 1 AND 4; j * 2 NOT BETWEEN 1 AND 4; i IS DISTINCT FROM 1; i IS NOT DISTINCT FROM NULL;
+    s LIKE '%b%'; s NOT LIKE 'a_c'; s LIKE 'a\\%%'; upper(s) LIKE 'A%'; isnull(i); isnotnull(i);
+    a > '2000-01-01'; a = DATE '2024-02-29'; z > TIMESTAMP '2000-01-01 00:00:00';
+    year(a) = 2024 AND month(a) = 2; g > 0; g = CAST('NaN' AS DOUBLE); o.p > 0; o.r IS NULL; o IS NULL;
+    s = t; s < t; b = X'61'; length(s) > 2 AND substring(s, 1, 1) = 'a'; i = 1 OR 1 / (i % 5 - 1) > 0;
+    f > 16777217;
+    """),
+    # CASE and others.
+    *expressions(r"""
+    CASE WHEN j > 3 THEN 'big' WHEN j > 0 THEN 'small' ELSE s END; CASE WHEN c THEN j END;
+    CASE j WHEN 3 THEN 1 ELSE 2L END; CASE WHEN j > 0 THEN 1 ELSE 2.5 END;
+    CASE WHEN j > 0 THEN i ELSE 2.5D END; CASE WHEN i <> 0 THEN 10 DIV i END; if(j > 0, d, j); if(c, 1Y, 2);
+    coalesce(i, j); coalesce(i, 1L); coalesce(d, 0); coalesce(NULL, s, 'x'); nvl(s, 'none'); ifnull(i, -1);
+    nvl2(i, 'a', 'b'); nullif(j, 3); nullif(s, ''); coalesce(NULL, NULL); greatest(i, j);
+    greatest(i, j, NULL); least(d, 1); least(g, f); greatest(s, t); greatest(a, DATE '2020-01-01');
+    coalesce(j DIV nullif(i, 0), -1); coalesce(c, j > 0);
+    """),
+    # Strings.
+    *expressions(r"""
+    s || t; concat(s, '-', t); concat(s, j, d, a, c); s || j || 1; upper(s); lower(s); ucase(t); trim(s);
+    ltrim(s); rtrim(s); length(s); char_length(s); length(b); octet_length(s); octet_length(b);
+    substring(s, 2, 3); substring(s, 0, 2); substring(s, -3, 2); substring(s, -10, 9); substr(s, 2);
+    substring(s, j, 2); substring(s, 2, -1); left(s, 2); left(s, j); right(s, 2); right(s, 0); right(s, j);
+    replace(s, 'b', 'XX'); replace(s, t); replace(s, '', 'x'); contains(s, t); startswith(s, 'a');
+    startswith(s, t); endswith(s, t); instr(s, t); instr(s, 'b'); reverse(s); lpad(s, 5, 'xy');
+    rpad(s, 5, 'xy'); lpad(s, 2); rpad(s, 7); lpad(s, 3, '');
+    """),
+    # Dates and times.
+    *expressions(r"""
+    year(a); month(a); day(a); dayofmonth(a); quarter(a); dayofweek(a); weekday(a); dayofyear(a);
+    weekofyear(a); year(z); month(z); day(z); hour(z); minute(z); second(z); hour(k); minute(k); second(k);
+    month(k); extract(YEAR FROM z); extract(MONTH FROM a); date_format(z, 'yyyy-MM-dd HH:mm:ss');
+    date_format(a, 'yyyyMMdd'); date_format(k, 'y/M/d h:m:s a');
+    date_format(z, "yyyy'T'DDD E EEEE MMM MMMM"); date_format(z, 'SSS SSSSSS yy hh'); CAST(z AS DATE);
+    to_date(z); date(k); CAST(z AS TIMESTAMP_NTZ); unix_micros(CAST(k AS TIMESTAMP));
+    unix_micros(CAST(a AS TIMESTAMP)); CAST(a AS TIMESTAMP_NTZ); trunc(a, 'MONTH');
+    unix_micros(date_trunc('HOUR', z)); unix_micros(date_trunc('DAY', z));
+    unix_micros(date_trunc('WEEK', z)); unix_micros(date_trunc('QUARTER', z)); date_add(a, -30);
+    date_add(a, j - 9); date_sub(a, j + 9); add_months(a, -1); last_day(a); a - 1; a + (j - 10);
+    datediff(a, DATE '2000-01-01'); datediff(z, a); make_date(2024, abs(j), 1); unix_seconds(z);
+    unix_millis(z); unix_micros(z); unix_micros(timestamp_seconds(j)); unix_micros(timestamp_millis(i));
+    unix_micros(timestamp_micros(l)); unix_micros(TIMESTAMP '2024-03-10 01:30:00');
+    """),
+    # Casts.
+    *expressions(r"""
+    CAST(j AS STRING); CAST(d AS STRING); CAST(w AS STRING); CAST(c AS STRING); CAST(a AS STRING);
+    CAST(z AS STRING); CAST(k AS STRING); CAST(j AS TINYINT); CAST(j AS DOUBLE); CAST(l AS FLOAT);
+    CAST(l AS DOUBLE); CAST(j AS DECIMAL(12,2)); CAST(j AS BOOLEAN); CAST(c AS INT); CAST(c AS DOUBLE);
+    CAST(d AS INT); CAST(w AS BIGINT); CAST(d AS DOUBLE); CAST(d AS FLOAT); CAST(w AS DECIMAL(10,2));
+    CAST(d AS BOOLEAN); CAST(n AS INT); CAST(n AS TINYINT); CAST(q AS DOUBLE); CAST(q AS FLOAT);
+    CAST(q AS DECIMAL(10,1)); CAST(s AS BINARY); CAST('yes' AS BOOLEAN); CAST('2024-01-31' AS DATE);
+    unix_micros(CAST('2024-01-31 12:00:00' AS TIMESTAMP));
+    unix_micros(CAST('2024-01-31T12:00:00+02:00' AS TIMESTAMP)); CAST(g * 0 AS BOOLEAN);
+    CAST(2.675D AS DECIMAL(10,2)); CAST(1.9D AS INT); CAST(-1.9F AS BIGINT); CAST(z AS BIGINT);
+    CAST(CAST(j AS STRING) AS INT); TRY_CAST(s AS INT); TRY_CAST(i AS TINYINT); TRY_CAST(l AS INT);
+    TRY_CAST(d AS DECIMAL(4,2)); TRY_CAST(g AS INT); CAST(NULL AS DATE); CAST(j > 0 AS INT) + 1;
+    CAST(g AS FLOAT); CAST(f AS DOUBLE);
+    """),
+    # Names.
+    *expressions(r"""
+    `j` + J; o.p + 1; O.P; concat(o.r, '!');
+    """),
+]
+
+# They have no value in Spark's ANSI mode.
+ERRORS = expressions(r"""
+    2147483647 + 1; -2147483648 - 1; 100000 * 100000; 127Y + 1Y; 9223372036854775807 + 1; 1 / 0; 1 % 0;
+    1 DIV 0; 1.0 / 0; 1.5D / 0D; pmod(1, 0); 1.5D % 0D; abs(-2147483648); -(-2147483648);
+    -9223372036854775808 DIV -1; CAST(300 AS TINYINT); CAST('x' AS INT); CAST('1.5' AS INT);
+    CAST('2024-13-01' AS DATE); CAST(1e10 AS INT); CAST(CAST('NaN' AS DOUBLE) AS INT);
+    CAST(1234.5 AS DECIMAL(4,2)); CAST('maybe' AS BOOLEAN); CAST('' AS DOUBLE); make_date(2023, 2, 29);
+    99999999999999999999999999999999999999 + 1; round(127Y, -1);
+    99999999999999999999999999999999999999 * 10; CASE WHEN 1 / 0 > 1 THEN 1 END;
+    timestamp_seconds(9223372036854775807);
+""")
+
+SIZE = 60
+
+
+def spark_type(data_type: pa.DataType) -> str:
+    names = {
+        "int8": "tinyint", "int16": "smallint", "int32": "int", "int64": "bigint", "float": "float", "double": "double",
+        "string": "string", "bool": "boolean", "binary": "binary", "date32[day]": "date", "null": "void",
+        "timestamp[us]": "timestamp_ntz",
+    }  # fmt: skip
+    if pa.types.is_decimal(data_type):
+        return f"decimal({data_type.precision},{data_type.scale})"
+    return names[str(data_type)]
+
+
+def plain(value: Any) -> str:
+    """Returns a text that is the same for the same value of one type, and distinguishes NaN and the zeros."""
+    match value:
+        case bytes() | bytearray():
+            return repr(bytes(value))
+        case Decimal():
+            text = f"{value:f}"
+            return text.rstrip("0").rstrip(".") if "." in text else text
+        case _:
+            return repr(value)
+
+
+@pytest.mark.parametrize("start", range(0, len(EXPRESSIONS), SIZE))
+def test_expressions_have_sparks_values(spark: SparkSession, tmp_path: Any, start: int) -> None:
+    expressions = EXPRESSIONS[start : start + SIZE]
+    zone = str(spark.conf.get("spark.sql.session.timeZone"))
+    pq.write_table(DATA.add_column(0, "row", pa.array(range(len(DATA)))), tmp_path / "data.parquet")
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    try:
+        source = spark.read.parquet(str(tmp_path / "data.parquet"))
+        frame = source.selectExpr("row", *(f"({text}) AS v{n}" for n, text in enumerate(expressions)))
+        types = [field.dataType.simpleString() for field in frame.schema.fields[1:]]
+        found = sorted(frame.collect(), key=lambda row: int(row["row"]))
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    different = []
+    for n, text in enumerate(expressions):
+        try:
+            ours = pa.table(_internal.evaluate(DATA, text, zone))["value"]
+        except DeltaError as error:
+            different.append(f"{text}: {error}")
+            continue
+        values = [plain(value) for value in ours.to_pylist()]
+        expected = [plain(row[f"v{n}"]) for row in found]
+        if spark_type(ours.type) != types[n]:
+            different.append(f"{text}: {spark_type(ours.type)}, not {types[n]}")
+        elif values != expected:
+            different.append(f"{text}: {values}, not {expected}")
+    assert not different, "\n".join(different)
+
+
+def test_what_has_no_value_in_spark_is_an_error(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.ansi.enabled", "true")
+    row = pa.table({"x": pa.array([1], pa.int32())})
+    try:
+        for text in ERRORS:
+            with pytest.raises(PySparkException):
+                spark.range(1).selectExpr(text).collect()
+            with pytest.raises(DeltaError, match="has no value"):
+                pa.table(_internal.evaluate(row, text, "UTC"))
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
