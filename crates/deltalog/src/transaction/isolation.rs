@@ -18,19 +18,19 @@ pub enum IsolationLevel {
 }
 
 impl IsolationLevel {
-    /// Returns the level of a transaction: the `requested` one, else the one that the table's property
-    /// `delta.isolationLevel` names, else `WriteSerializable`. A transaction that changes no data needs no more
-    /// than `SnapshotIsolation`.
+    /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it changes no data; else the
+    /// one that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
     pub(super) fn of(requested: Option<Self>, metadata: &Metadata, changes: &Changes) -> Self {
-        if !changes.changes_data() {
-            return Self::SnapshotIsolation;
-        }
-        let by_property = || {
-            let name = metadata.property("delta.isolationLevel")?.trim();
+        let by_default = || {
+            if !changes.changes_data() {
+                return Self::SnapshotIsolation;
+            }
+            let name = metadata.property("delta.isolationLevel").unwrap_or_default().trim();
             let levels = [Self::Serializable, Self::WriteSerializable, Self::SnapshotIsolation];
-            levels.into_iter().find(|level| name.eq_ignore_ascii_case(level.name()))
+            let named = levels.into_iter().find(|level| name.eq_ignore_ascii_case(level.name()));
+            named.unwrap_or(Self::WriteSerializable)
         };
-        requested.or_else(by_property).unwrap_or(Self::WriteSerializable)
+        requested.unwrap_or_else(by_default)
     }
 
     /// Returns the name that commits record.

@@ -2,7 +2,7 @@
 
 use std::sync::Barrier;
 
-use deltalog::engine::transaction::{ConflictReason, Outcome, WhatWasRead};
+use deltalog::engine::transaction::{ConflictReason, Operation, Outcome, Transaction, WhatWasRead};
 use deltalog::{ErrorKind, Snapshot};
 
 use crate::common::store::FaultyStore;
@@ -15,7 +15,7 @@ use crate::common::{
 /// first put. The second time, the listing lags behind, so only the put finds them.
 fn found_early_and_late(test: impl Fn(&dyn Fn(&FaultyStore))) {
     test(&|_| {});
-    test(&|store| (2..6).for_each(|version| store.hide(&format!("{version:020}.json"))));
+    test(&|store| (1..6).for_each(|version| store.hide(&format!("{version:020}.json"))));
 }
 
 fn reason(outcome: Outcome) -> (u64, ConflictReason) {
@@ -61,6 +61,19 @@ fn an_overwrite_that_conflicts_reports_the_reason_and_changes_nothing() {
         let after = Snapshot::open(&storage, Some(2)).unwrap();
         assert_eq!(paths(&after), ["a", "b"]);
         assert!(storage.get("_delta_log/00000000000000000003.json").unwrap().is_none());
+    });
+}
+
+/// The table was to be empty, so that rows that were added meanwhile must not be overlooked.
+#[test]
+fn an_overwrite_that_changes_nothing_conflicts_with_an_append() {
+    found_early_and_late(|hide| {
+        let (store, storage) = table(&[]);
+        let base = Snapshot::open(&storage, None).unwrap();
+        write_commit(&storage, 1, &[add_line("b")]);
+        hide(&store);
+        let overwrite = Transaction::overwrite(&base, Operation::new("WRITE"), &environment()).unwrap();
+        assert_eq!(reason(overwrite.commit().unwrap()), (1, appended("b")));
     });
 }
 

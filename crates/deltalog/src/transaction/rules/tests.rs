@@ -145,12 +145,14 @@ fn conflicts(kind: &str, level: IsolationLevel) -> Vec<(&'static str, &'static s
     let (_directory, base) = table();
     let transaction = mine(&base, kind);
     let removed = transaction.changes.removed_paths(base.resolver()).unwrap();
+    let mut metadata = base.metadata().clone();
+    metadata.configuration.insert("delta.isolationLevel".to_owned(), level.name().to_owned());
     let mine = Mine {
         base: &base,
         reads: &transaction.reads,
         changes: &transaction.changes,
         removed: &removed,
-        isolation: IsolationLevel::of(Some(level), base.metadata(), &transaction.changes),
+        isolation: IsolationLevel::of(None, &metadata, &transaction.changes),
     };
     winners()
         .into_iter()
