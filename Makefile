@@ -149,6 +149,7 @@ lint: .venv/.deps ## check formatting and line lengths, run clippy, ruff, mypy; 
 	$(bin)/ruff check .
 	$(bin)/mypy
 	$(bin)/python scripts/line_length.py
+	$(bin)/python scripts/planted_bugs.py --check
 
 .PHONY: format
 format: .venv/.deps ## apply the formatters
