@@ -76,7 +76,7 @@ develop: .venv/.deps ## make a quick debug build in .venv; the Python files are 
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
 	rm -f .venv/.wheel
 
-TESTS := test-rust test-python test-matrix
+TESTS := test-rust test-planted test-python test-matrix
 
 .PHONY: test
 test: ## run all tests: Rust, Python, every Spark; ends with what ran and how long it took

@@ -1,5 +1,7 @@
 //! Who takes part in a run.
 
+use std::collections::BTreeMap;
+
 use deltalog_testkit::random::Random;
 
 use crate::verbs::{KEEPER, READER, Role, WRITER};
@@ -17,7 +19,7 @@ pub struct Cast {
     pub parts: Vec<Part>,
     /// Whether the table exists before the others begin. Otherwise the writers create it.
     pub is_founded: bool,
-    pub checkpoint_interval: u64,
+    pub properties: BTreeMap<String, String>,
 }
 
 impl Cast {
@@ -33,8 +35,21 @@ impl Cast {
         add("writer", WRITER, writers, random);
         add("reader", READER, readers, random);
         add("keeper", KEEPER, keepers, random);
-        Self { parts, is_founded: random.chance(700), checkpoint_interval: *random.pick(&[2, 3, 5, 10]) }
+        Self { parts, is_founded: random.chance(700), properties: properties(random) }
     }
+}
+
+/// Draws the properties of a table.
+fn properties(random: &mut Random) -> BTreeMap<String, String> {
+    let interval = random.pick(&["2", "3", "5", "10"]);
+    let mut properties = vec![("delta.checkpointInterval", *interval)];
+    if random.chance(300) {
+        properties.push(("delta.enableInCommitTimestamps", "true"));
+    }
+    if random.chance(300) {
+        properties.push(("delta.enableRowTracking", "true"));
+    }
+    properties.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 
 /// Draws a verb of `role`.

@@ -23,14 +23,14 @@ pub fn play(seed: u64) -> Verdict {
     let profile = Profile::draw(&mut random);
     let cast = Cast::draw(&mut random);
     let (history, mut simulation) = (&History::default(), Simulation::default());
-    let interval = cast.checkpoint_interval;
+    let properties = &cast.properties;
     if cast.is_founded {
-        let found = move |process: &Process| append(&mut Session::new(process, history, interval));
+        let found = move |process: &Process| append(&mut Session::new(process, history, properties));
         simulation.run(random.fork(), Profile::calm(), vec![("founder".to_owned(), Box::new(found))]);
     }
     let bodies = cast.parts.iter().map(|part| {
         let body = move |process: &Process| {
-            let mut session = Session::new(process, history, interval);
+            let mut session = Session::new(process, history, properties);
             for _ in 0..part.verbs {
                 draw_verb(part.role, process.random())(&mut session);
             }
@@ -40,7 +40,7 @@ pub fn play(seed: u64) -> Verdict {
     simulation.run(random.fork(), profile.clone(), bodies.collect());
     // With a store that does not fail, everything can be read and written again.
     let audit = move |process: &Process| {
-        let mut session = Session::new(process, history, interval);
+        let mut session = Session::new(process, history, properties);
         append(&mut session);
         open(&mut session);
         open_all(&mut session);

@@ -1,6 +1,6 @@
 //! A process as deltalog sees it: a table, an environment, a handle, and the record of what it was told.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,12 +34,12 @@ pub struct Session<'a> {
     /// The commits of this process, with their ids.
     pub commits: Vec<(String, u64)>,
     history: &'a History,
-    checkpoint_interval: u64,
+    properties: &'a BTreeMap<String, String>,
     files: u32,
 }
 
 impl<'a> Session<'a> {
-    pub fn new(process: &'a Process, history: &'a History, checkpoint_interval: u64) -> Self {
+    pub fn new(process: &'a Process, history: &'a History, properties: &'a BTreeMap<String, String>) -> Self {
         stay_alone();
         let url = Url::parse(&format!("memory:///{ROOT}")).unwrap();
         let [clock, ids, pauses, luck] = [(); 4].map(|()| process.clone());
@@ -54,7 +54,7 @@ impl<'a> Session<'a> {
             handle: None,
             commits: Vec::new(),
             history,
-            checkpoint_interval,
+            properties,
             files: 0,
         }
     }
@@ -100,13 +100,11 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns a request to write. A new table gets the checkpoint interval of the run.
+    /// Returns a request to write. A new table gets the properties of the run.
     pub fn request(&self, mode: SaveMode) -> WriteRequest {
         let schema = StructType::try_new(vec![StructField::new("id", PrimitiveType::Long, true)]).unwrap();
         let mut request = WriteRequest::new(schema, mode);
-        request
-            .configuration
-            .insert("delta.checkpointInterval".to_owned(), self.checkpoint_interval.to_string());
+        request.configuration.clone_from(self.properties);
         request
     }
 
@@ -126,6 +124,7 @@ impl<'a> Session<'a> {
             let mut add = Add::default();
             (add.path, add.size) = (name.clone(), i64::try_from(file.finish()?).unwrap());
             (add.modification_time, add.data_change) = (self.environment.now_ms(), true);
+            add.stats = Some(format!(r#"{{"numRecords":{}}}"#, 1 + self.process.below(5)));
             Ok(add)
         };
         names.iter().map(add).collect()

@@ -21,7 +21,7 @@ pub struct Case {
 type Check = fn(&Case) -> Result<(), String>;
 
 /// Each promise with its check. The names are those of the table in the design.
-const CHECKS: [(&str, Check); 11] = [
+const CHECKS: [(&str, Check); 13] = [
     ("an acknowledged commit is in the log exactly once, as a whole", acknowledged),
     ("what failed is not in the log", failed),
     ("what is unknown is in the log at most once, as a whole, and is found there", unknown),
@@ -31,6 +31,8 @@ const CHECKS: [(&str, Check); 11] = [
     ("a handle does not go back, and a strong store's newest version is seen", freshness),
     ("an overwrite replaces what it has read, and nothing else", overwrites),
     ("the progress of an application is recorded once and in order", progress),
+    ("in-commit timestamps increase", timestamps),
+    ("each row id is given once", row_ids),
     ("a data file of the log exists", data_files),
     ("errors are true", errors),
 ];
@@ -242,6 +244,43 @@ fn progress(case: &Case) -> Result<(), String> {
             if *progress != before + 1 {
                 return Err(format!("version {version} records {progress} of '{app}' after {before}"));
             }
+        }
+    }
+    Ok(())
+}
+
+/// Protocol: "In-Commit Timestamps".
+fn timestamps(case: &Case) -> Result<(), String> {
+    if !case.log.is_enabled("delta.enableInCommitTimestamps") {
+        return Ok(());
+    }
+    let mut last = None;
+    for (version, commit) in case.log.commits.iter().enumerate() {
+        if commit.timestamp_ms <= last {
+            return Err(format!("version {version} has {:?} after {last:?}", commit.timestamp_ms));
+        }
+        last = commit.timestamp_ms;
+    }
+    Ok(())
+}
+
+/// Protocol: "Row Tracking".
+fn row_ids(case: &Case) -> Result<(), String> {
+    if !case.log.is_enabled("delta.enableRowTracking") {
+        return Ok(());
+    }
+    let mut mark = -1;
+    for (version, commit) in case.log.commits.iter().enumerate() {
+        let mut given = commit.row_ids.clone();
+        given.sort();
+        for ids in &given {
+            if ids.base != Some(mark + 1) || ids.commit_version != i64::try_from(version).ok() {
+                return Err(format!("version {version} gives {ids:?} above {mark}"));
+            }
+            mark += ids.rows;
+        }
+        if !given.is_empty() && commit.high_water_mark != Some(mark) {
+            return Err(format!("version {version} notes {:?}, not {mark}", commit.high_water_mark));
         }
     }
     Ok(())

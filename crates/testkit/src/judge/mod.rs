@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The replay reads plain JSON and shares no code with deltalog. It knows what the histories of tests need: files with
-//! their deletion vectors, applications, and whether protocol and metadata change.
+//! their deletion vectors, applications, row ids, times, and whether protocol and metadata change.
 
 mod checks;
 mod history;
@@ -14,4 +14,4 @@ mod replay;
 
 pub use checks::{Case, check};
 pub use history::{Found, History, Intent, Operation, Outcome, View, Write};
-pub use replay::{Commit, Log, State};
+pub use replay::{Commit, Log, RowIds, State};

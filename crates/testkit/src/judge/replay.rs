@@ -21,10 +21,29 @@ pub struct Commit {
     pub paths: BTreeSet<String>,
     /// The progress of applications.
     pub progress: BTreeMap<String, i64>,
+    /// `commitInfo.inCommitTimestamp`, if `commitInfo` is the first action.
+    pub timestamp_ms: Option<i64>,
+    /// The row ids of the files that are added: the first one, the number of rows, and their commit version.
+    pub row_ids: Vec<RowIds>,
+    /// The high water mark of row ids.
+    pub high_water_mark: Option<i64>,
+    /// The table properties, if there is a `metaData` action.
+    pub properties: BTreeMap<String, String>,
     /// Whether there is a `protocol` action.
     pub has_protocol: bool,
     /// Whether there is a `metaData` action.
     pub has_metadata: bool,
+}
+
+/// The row ids of a file. Protocol: "Row Tracking".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RowIds {
+    /// The id of the first row.
+    pub base: Option<i64>,
+    /// The number of rows.
+    pub rows: i64,
+    /// The version that added the file, as it says itself.
+    pub commit_version: Option<i64>,
 }
 
 /// The state of the table at one version.
@@ -94,11 +113,19 @@ impl Log {
     }
 }
 
+impl Log {
+    /// Returns whether the table was created with the property `name` set to true.
+    pub fn is_enabled(&self, name: &str) -> bool {
+        let first = self.commits.first().and_then(|first| first.properties.get(name));
+        first.is_some_and(|value| value == "true")
+    }
+}
+
 impl Commit {
     fn parse(text: &str) -> Result<Self, String> {
         let mut commit = Self::default();
         let mut infos = 0;
-        for line in text.lines() {
+        for (number, line) in text.lines().enumerate() {
             let value: Value = serde_json::from_str(line).map_err(|error| format!("{error} in '{line}'"))?;
             let Some((action, fields)) =
                 value.as_object().filter(|object| object.len() == 1).and_then(|object| {
@@ -111,6 +138,7 @@ impl Commit {
             let is_new = match action {
                 "add" => {
                     commit.paths.insert(text_of(fields, "path")?);
+                    commit.row_ids.push(RowIds::of(fields)?);
                     commit.adds.insert(file(fields)?)
                 }
                 "remove" => commit.removes.insert(file(fields)?),
@@ -120,11 +148,26 @@ impl Commit {
                     commit.progress.insert(text_of(fields, "appId")?, version).is_none()
                 }
                 "protocol" => !std::mem::replace(&mut commit.has_protocol, true),
-                "metaData" => !std::mem::replace(&mut commit.has_metadata, true),
+                "metaData" => {
+                    let properties = fields.get("configuration").cloned().unwrap_or_default();
+                    commit.properties =
+                        serde_json::from_value(properties).map_err(|error| error.to_string())?;
+                    !std::mem::replace(&mut commit.has_metadata, true)
+                }
+                "domainMetadata"
+                    if fields.get("domain").is_some_and(|domain| domain == "delta.rowTracking") =>
+                {
+                    let text = text_of(fields, "configuration")?;
+                    let mark: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+                    let mark = mark.get("rowIdHighWaterMark").and_then(Value::as_i64);
+                    std::mem::replace(&mut commit.high_water_mark, mark).is_none()
+                }
                 "commitInfo" => {
                     infos += 1;
                     commit.txn_id = fields.get("txnId").and_then(Value::as_str).map(str::to_owned);
                     commit.read_version = fields.get("readVersion").and_then(Value::as_u64);
+                    let timestamp = fields.get("inCommitTimestamp").and_then(Value::as_i64);
+                    commit.timestamp_ms = timestamp.filter(|_| number == 0);
                     infos == 1
                 }
                 _ => true,
@@ -137,6 +180,18 @@ impl Commit {
             return Err(format!("'{both}' is added and removed"));
         }
         Ok(commit)
+    }
+}
+
+impl RowIds {
+    fn of(fields: &Map<String, Value>) -> Result<Self, String> {
+        let stats = fields.get("stats").and_then(Value::as_str).unwrap_or("{}");
+        let stats: Value = serde_json::from_str(stats).map_err(|error| error.to_string())?;
+        Ok(Self {
+            base: fields.get("baseRowId").and_then(Value::as_i64),
+            rows: stats.get("numRecords").and_then(Value::as_i64).unwrap_or_default(),
+            commit_version: fields.get("defaultRowCommitVersion").and_then(Value::as_i64),
+        })
     }
 }
 
