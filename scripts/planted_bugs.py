@@ -5,7 +5,7 @@
 `scripts/planted_bugs.toml` lists the defects as texts to find and to put in their place. Each asks at run time
 whether it is the one to be planted, so that all of them are built at once. A text that is not found exactly once
 is a failure: the list is kept true to the source, and `--check` looks at nothing else. Without a planted defect
-the copy must pass the same tests.
+the copy must pass the simulation.
 """
 
 from __future__ import annotations
@@ -188,18 +188,17 @@ def main() -> int:
     programs = build({defect.test for defect in known})
     wanted = [defect for defect in known if options.only in (None, defect.name)]
     missed = []
-    for test, only in sorted({(defect.test, defect.only) for defect in wanted}):
-        code, output, seconds = run(programs[test], only)
-        print(f"{'nothing planted':<44} {test:<12} {seconds:5.1f} s  {'passes' if code == 0 else 'FAILS'}")
-        if code != 0:
-            print(output[-4000:])
-            missed.append("nothing planted")
+    code, output, seconds = run(programs["simulation"], "the_promises")
+    print(f"{'nothing planted':<58} simulation   {seconds:5.1f} s  {'passes' if code == 0 else 'FAILS'}")
+    if code != 0:
+        print(output[-4000:])
+        missed.append("nothing planted")
     for defect in wanted:
         code, output, seconds = run(programs[defect.test], defect.only, defect.name)
         # 101 is the exit code of a test program with failed tests.
         caught = code == 101
         print(
-            f"{defect.name:<44} {defect.test:<12} {seconds:5.1f} s  {'caught' if caught else 'MISSED'}  ",
+            f"{defect.name:<58} {defect.test:<12} {seconds:5.1f} s  {'caught' if caught else 'MISSED'}  ",
             end="",
         )
         print(symptom(output)[:160] if caught else output[-400:])

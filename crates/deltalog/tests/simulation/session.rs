@@ -21,6 +21,9 @@ use uuid::Uuid;
 /// The directory of the table in the store.
 pub const ROOT: &str = "t";
 
+/// How far the clock of a process may be off.
+const MOST_SKEW_MS: u64 = 60_000;
+
 /// How often a search for a commit is tried while it gets no answer.
 const MOST_SEARCHES: u32 = 6;
 

@@ -24,6 +24,28 @@ enum Status {
     Ended,
 }
 
+/// A series of faults.
+#[derive(Debug, Clone, Copy, Default)]
+struct Burst {
+    /// How many requests still fail.
+    left: u64,
+    /// Reads are answered.
+    spares_reads: bool,
+}
+
+impl Burst {
+    fn draw(random: &mut Random) -> Self {
+        Self { left: 1 + random.below(LONGEST_BURST), spares_reads: random.chance(500) }
+    }
+
+    /// Returns whether a request of kind `op` fails, and counts it.
+    fn hits(&mut self, op: Op) -> bool {
+        let is_hit = self.left > 0 && !(self.spares_reads && matches!(op, Op::Get | Op::List));
+        self.left -= u64::from(is_hit);
+        is_hit
+    }
+}
+
 /// A process, as the world knows it.
 pub(super) struct Member {
     pub(super) name: String,
@@ -35,8 +57,7 @@ pub(super) struct Member {
     pub(super) faults: u64,
     pub(super) random: Random,
     status: Status,
-    /// How many of the next requests fail too.
-    burst: u64,
+    burst: Burst,
 }
 
 pub(super) struct World {
@@ -78,7 +99,7 @@ impl World {
             faults: 0,
             random: random.fork(),
             status: Status::Ready,
-            burst: 0,
+            burst: Burst::default(),
         };
         Self {
             members: names.iter().map(member).collect(),
@@ -145,12 +166,11 @@ impl World {
         let (profile, random, member) = (&self.profile, &mut self.random, &mut self.members[id]);
         let fault = if random.chance(profile.crashes) {
             *random.pick(&[Fault::CrashBefore, Fault::CrashAfter])
-        } else if member.burst > 0 {
-            member.burst -= 1;
+        } else if member.burst.hits(op) {
             profile.fault(op, random)
         } else if random.chance(profile.faults) {
             if random.chance(profile.bursts) {
-                member.burst = 1 + random.below(LONGEST_BURST);
+                member.burst = Burst::draw(random);
             }
             profile.fault(op, random)
         } else {
