@@ -28,9 +28,9 @@ COPIED = ["Cargo.toml", "Cargo.lock", "README.md", "clippy.toml", "crates"]
 
 # How many seeds of the simulation a defect must be caught within, how many must pass without one, and how long a test
 # may take.
-SEEDS = 400
+SEEDS = 2000
 CLEAN_SEEDS = 60
-SECONDS = 300
+SECONDS = 600
 
 SWITCH = """//! The planted defect.
 

@@ -46,8 +46,9 @@ impl<'a> Session<'a> {
         stay_alone();
         let url = Url::parse(&format!("memory:///{ROOT}")).unwrap();
         let [clock, ids, pauses, luck] = [(); 4].map(|()| process.clone());
+        let skew_ms = process.below(2 * MOST_SKEW_MS) as i64 - MOST_SKEW_MS as i64;
         let environment =
-            Environment::new(move || clock.now_ms(), move || Uuid::from_u128(ids.wide_random()))
+            Environment::new(move || clock.now_ms() + skew_ms, move || Uuid::from_u128(ids.wide_random()))
                 .with_sleep(move |duration| pauses.sleep(duration))
                 .with_random(move || luck.random());
         Self {
