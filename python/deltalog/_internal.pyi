@@ -340,6 +340,9 @@ class SparkWrite:
     @property
     def directory(self) -> str:
         """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""
+    def ensure_unchecked(self) -> None:
+        """Refuses a table with constraints or generated columns, for a writer that does not check rows."""
+
     @property
     def partition_columns(self) -> list[str]:
         """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes.

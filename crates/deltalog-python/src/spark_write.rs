@@ -219,6 +219,10 @@ impl SparkWrite {
         &self.directory
     }
 
+    fn ensure_unchecked(&self) -> PyResult<()> {
+        self.spec.ensure_unchecked().map_err(|error| error.in_table(self.storage.url())).into_python()
+    }
+
     #[getter]
     fn partition_columns(&self) -> Vec<String> {
         self.spec.partition_columns().to_vec()

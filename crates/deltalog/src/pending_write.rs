@@ -305,9 +305,11 @@ impl PendingWrite {
     /// durable. Files without rows are deleted. If `written` is given, the files must hold exactly that.
     ///
     /// # Errors
-    /// `CorruptData` for invalid files, errors of [`Written::check`], and errors of the store.
+    /// `Unsupported` if rows of the table must be checked, `CorruptData` for invalid files, errors of
+    /// [`Written::check`], and errors of the store.
     #[doc(hidden)]
     pub fn adopt(&self, directory: &str, written: Option<Written>) -> Result<Vec<Add>> {
+        self.spec.ensure_unchecked().map_err(|error| error.in_table(self.storage.url()))?;
         let adopted = adopt(&self.storage, directory, &self.spec)?;
         if let Some(written) = written {
             written

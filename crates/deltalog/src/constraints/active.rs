@@ -3,10 +3,9 @@
 use super::check::{Check, Violation};
 use super::generated::Generated;
 use crate::error::{Error, Result};
-use crate::protocol::{DataType, StructField, StructType};
+use crate::protocol::{DataType, Metadata, Protocol, StructField, StructType, TableFeature};
 use arrow::array::RecordBatch;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 /// The prefix of the properties that hold CHECK constraints. (PROTOCOL, "CHECK Constraints".)
 const CHECK: &str = "delta.constraints.";
@@ -37,25 +36,39 @@ struct InvariantExpression {
 }
 
 impl Constraints {
-    /// Binds the expressions of a table with these properties and this schema.
+    /// Binds the expressions of a table with this protocol, this metadata and this schema. A feature that the
+    /// protocol does not support is not in force, whatever the metadata say.
     ///
     /// # Errors
     /// As [`Check::bind`] and [`Generated::bind`]. CorruptLog if an invariant or a generation expression is not of the
     /// protocol's form. Unsupported for those of fields inside of arrays and maps, and for generated columns inside
     /// of structs.
     pub fn of(
-        configuration: &BTreeMap<String, String>,
+        protocol: &Protocol,
+        metadata: &Metadata,
         schema: &StructType,
         time_zone: &str,
     ) -> Result<Self> {
+        let features = protocol.writer_features();
+        let (invariants, generated) = (
+            features.contains(&TableFeature::Invariants),
+            features.contains(&TableFeature::GeneratedColumns),
+        );
         let mut found = Self::default();
-        for (key, sql) in configuration {
-            if let Some(name) = key.strip_prefix(CHECK) {
+        for (key, sql) in &metadata.configuration {
+            if let Some(name) = key.strip_prefix(CHECK)
+                && features.contains(&TableFeature::CheckConstraints)
+            {
                 found.checks.push(Check::bind(name, sql, schema, time_zone)?);
             }
         }
         for field in schema.fields() {
-            found.add_invariants(field, field.name.clone(), schema, time_zone)?;
+            if invariants {
+                found.add_invariants(field, field.name.clone(), schema, time_zone)?;
+            }
+            if !generated {
+                continue;
+            }
             if let Some(value) = field.metadata.get(GENERATED) {
                 let sql = text(&value, GENERATED, &field.name)?;
                 found.generated.push(Generated::bind(&field.name, sql, schema, time_zone)?);
@@ -102,6 +115,12 @@ impl Constraints {
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty() && self.generated.is_empty()
+    }
+
+    /// Returns the names of the constraints and of the generated columns.
+    pub fn names(&self) -> Vec<&str> {
+        let checks = self.checks.iter().map(Check::name);
+        checks.chain(self.generated.iter().map(Generated::column)).collect()
     }
 
     /// Returns the first violation of a check, or of a generated column that `batch` has.

@@ -1,7 +1,7 @@
 //! PROTOCOL, "CHECK Constraints", "Column Invariants" and "Generated Columns".
 
 use super::{Check, Constraints, Generated};
-use crate::protocol::StructType;
+use crate::protocol::{Metadata, Protocol, StructType};
 use arrow::array::*;
 use arrow::datatypes::Int32Type;
 use std::collections::BTreeMap;
@@ -13,6 +13,28 @@ fn schema(json: &str) -> StructType {
 
 fn field(name: &str, kind: &str, metadata: &str) -> String {
     format!(r#"{{"name":"{name}","type":"{kind}","nullable":true,"metadata":{metadata}}}"#)
+}
+
+/// Returns the constraints of a table whose protocol supports all of them.
+fn constraints(properties: &BTreeMap<String, String>, schema: &StructType) -> crate::Result<Constraints> {
+    of_version(4, properties, schema)
+}
+
+fn of_version(
+    version: i32,
+    properties: &BTreeMap<String, String>,
+    schema: &StructType,
+) -> crate::Result<Constraints> {
+    let protocol = Protocol { min_reader_version: 1, min_writer_version: version, ..Protocol::default() };
+    let metadata: Metadata = serde_json::from_value(serde_json::json!({
+        "id": "t",
+        "format": {"provider": "parquet", "options": {}},
+        "schemaString": "",
+        "partitionColumns": [],
+        "configuration": properties,
+    }))
+    .unwrap();
+    Constraints::of(&protocol, &metadata, schema, "UTC")
 }
 
 fn people() -> StructType {
@@ -109,7 +131,7 @@ fn all_expressions_of_a_table_are_found() {
         ("delta.constraints.small".to_owned(), "x < 100".to_owned()),
         ("delta.appendOnly".to_owned(), "true".to_owned()),
     ]);
-    let found = Constraints::of(&properties, &schema, "UTC").unwrap();
+    let found = constraints(&properties, &schema).unwrap();
     assert_eq!(found.checks.iter().map(Check::name).collect::<Vec<_>>(), ["small", "x", "s.y"]);
     assert_eq!(found.generated[0].column(), "g");
     let batch = |x: i32, y: i32, g: i64| {
@@ -128,7 +150,11 @@ fn all_expressions_of_a_table_are_found() {
         let violation = found.violation(&batch(x, y, g)).unwrap().unwrap();
         assert!(violation.rule.contains(rule), "{violation}");
     }
-    assert!(Constraints::of(&BTreeMap::new(), &people(), "UTC").unwrap().is_empty());
+    assert!(constraints(&BTreeMap::new(), &people()).unwrap().is_empty());
+    // What the protocol does not support is not in force.
+    for (version, names) in [(1, vec![]), (2, vec!["x", "s.y"]), (3, vec!["small", "x", "s.y"])] {
+        assert_eq!(of_version(version, &properties, &schema).unwrap().names(), names, "{version}");
+    }
 }
 
 #[test]
@@ -139,7 +165,7 @@ fn what_is_not_of_the_protocols_form_is_corrupt() {
         r#"{"delta.generationExpression":7}"#,
     ] {
         let schema = schema(&field("x", "integer", metadata));
-        let error = Constraints::of(&BTreeMap::new(), &schema, "UTC").unwrap_err();
+        let error = constraints(&BTreeMap::new(), &schema).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::CorruptLog, "{metadata}");
     }
 }

@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::data_file::{ClosedFile, DataFile, bytes};
 use super::fit::fit;
@@ -118,11 +118,14 @@ impl DataWriter {
     /// changes nothing.
     ///
     /// # Errors
-    /// `SchemaMismatch` if the batch does not fit. After any other error the writer can only be aborted.
+    /// `SchemaMismatch` if the batch does not fit, `InvalidArgument` if a row violates a constraint. After any
+    /// other error the writer can only be aborted.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_usable()?;
         let located = |error: Error, storage: &Storage| error.in_table(storage.url());
-        let fitted = fit(batch, self.spec.arrow()).map_err(|error| located(error, &self.storage))?;
+        let fitted = fit(batch, self.spec.arrow())
+            .and_then(|fitted| self.checked(batch, fitted))
+            .map_err(|error| located(error, &self.storage))?;
         let parts = self.splitter.split(&fitted).map_err(|error| located(error, &self.storage))?;
         let data = fitted
             .project(&self.file_columns)
@@ -166,6 +169,36 @@ impl DataWriter {
     /// Returns the number of files that are currently open.
     pub fn open_files(&self) -> usize {
         self.open
+    }
+
+    /// Computes the generated columns that `batch` does not have, and checks every row.
+    fn checked(&self, batch: &RecordBatch, mut fitted: RecordBatch) -> Result<RecordBatch> {
+        let constraints = self.spec.constraints();
+        for generated in &constraints.generated {
+            let is_column = |name: &str| name.to_lowercase() == generated.column().to_lowercase();
+            if batch.schema_ref().fields().iter().any(|field| is_column(field.name())) {
+                continue;
+            }
+            let computed = generated.fill(&fitted)?;
+            let (schema, mut columns, _) = fitted.into_parts();
+            for (field, column) in schema.fields().iter().zip(&mut columns) {
+                if is_column(field.name()) {
+                    *column = Arc::clone(&computed);
+                }
+            }
+            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+            fitted = RecordBatch::try_new_with_options(schema, columns, &options).map_err(|error| {
+                Error::schema_mismatch(format!(
+                    "the generated column '{}' does not fit the table",
+                    generated.column()
+                ))
+                .with_source(error)
+            })?;
+        }
+        match constraints.violation(&fitted)? {
+            Some(violation) => Err(violation.into()),
+            None => Ok(fitted),
+        }
     }
 
     fn check_usable(&self) -> Result<()> {

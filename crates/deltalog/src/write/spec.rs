@@ -3,6 +3,8 @@
 //! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and
 //!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
 //!   Mapping".)
+//! - Constraints and generated columns are bound here, before data is seen: a table whose expressions cannot be
+//!   evaluated is refused. Times without a time zone are in UTC for them.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
 
 use std::collections::BTreeMap;
@@ -11,6 +13,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 
 use super::indexed::indexed_columns;
+use crate::constraints::Constraints;
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, StructType};
@@ -33,13 +36,15 @@ pub struct TableWriteSpec {
     indexed: IndexedColumns,
     target_file_size: u64,
     configuration: BTreeMap<String, String>,
+    constraints: Arc<Constraints>,
 }
 
 impl TableWriteSpec {
     /// Creates the spec of a table with this protocol and this metadata.
     ///
     /// # Errors
-    /// `CorruptLog` for a schema, a mapping or a property that is not valid.
+    /// `CorruptLog` for a schema, a mapping or a property that is not valid. `InvalidArgument` and `Unsupported` for a
+    /// constraint or a generated column that cannot be evaluated.
     pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         let mode = ColumnMappingMode::of(protocol, metadata)?;
         // Files have field ids in both modes, although in one of them readers find columns by name.
@@ -69,6 +74,7 @@ impl TableWriteSpec {
             physical_partition_columns,
             target_file_size: target_file_size.unwrap_or(TARGET_FILE_SIZE),
             configuration: metadata.configuration.clone(),
+            constraints: Arc::new(Constraints::of(protocol, metadata, schema.logical(), "UTC")?),
         })
     }
 
@@ -86,6 +92,7 @@ impl TableWriteSpec {
             indexed,
             target_file_size: TARGET_FILE_SIZE,
             configuration: BTreeMap::new(),
+            constraints: Arc::default(),
         }
     }
 
@@ -144,6 +151,26 @@ impl TableWriteSpec {
     /// Returns the size in bytes at which a file is closed and the next one is begun.
     pub fn target_file_size(&self) -> u64 {
         self.target_file_size
+    }
+
+    /// Returns what the table demands of each row.
+    pub fn constraints(&self) -> &Constraints {
+        &self.constraints
+    }
+
+    /// Refuses a table whose rows must be checked, for an engine that writes files without checking them.
+    ///
+    /// # Errors
+    /// `Unsupported`, naming the constraints and generated columns.
+    pub fn ensure_unchecked(&self) -> Result<()> {
+        if self.constraints.is_empty() {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "the table has constraints or generated columns that an engine's own writer does not check: {}",
+            self.constraints.names().join(", ")
+        ))
+        .with_hint("write with deltalog's own writer, such as write_deltalake in Python"))
     }
 
     /// Returns the table's properties.

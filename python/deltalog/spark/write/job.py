@@ -70,7 +70,7 @@ def begin(
         roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
         requested = options.base_version is not None
         base = requested_base(options, uri, roots) if requested else base_of(jvm, data, uri, roots)
-    return SparkWrite.begin(
+    pending = SparkWrite.begin(
         uri,
         schema.of_data(data.schema().json()),
         save_mode,
@@ -78,6 +78,10 @@ def begin(
         base=base,
         partition_overwrite=replaced,
     )
+    if pending is not None:
+        # Spark's Parquet writer checks nothing.
+        pending.ensure_unchecked()
+    return pending
 
 
 def run(

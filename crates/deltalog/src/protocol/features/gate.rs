@@ -9,6 +9,8 @@ use crate::{Error, Result};
 enum Support {
     /// Fully implemented, or it requires nothing of this side.
     Full,
+    /// Implemented for tables that make use of it already; no table is created with it.
+    Existing,
     /// Accepted only while the table makes no use of it.
     WhileInactive,
     /// Not implemented.
@@ -51,10 +53,11 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
-        TableFeature::Invariants
-        | TableFeature::CheckConstraints
-        | TableFeature::GeneratedColumns
-        | TableFeature::IdentityColumns => Support::WhileInactive,
+        // `TableWriteSpec` binds their expressions or refuses the table; `DataWriter` checks each row.
+        TableFeature::Invariants | TableFeature::CheckConstraints | TableFeature::GeneratedColumns => {
+            Support::Existing
+        }
+        TableFeature::IdentityColumns => Support::WhileInactive,
         _ => Support::Missing,
     }
 }

@@ -1,0 +1,87 @@
+"""Rows that break a rule of the table are refused (PROTOCOL, "CHECK Constraints", "Column Invariants", "Generated
+Columns").
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from deltalog import DeltaTable, write_deltalake
+from deltalog.errors import InvalidArgumentError
+from tests.crafted import CraftedTable, field
+
+INVARIANT = {"delta.invariants": '{"expression": {"expression": "length(name) > 1"}}'}
+FIELDS = [
+    field("id", "integer"),
+    field("name", "string", INVARIANT),
+    field("twice", "long", {"delta.generationExpression": "id * 2"}),
+    field("at", "timestamp"),
+    field("day", "date", {"delta.generationExpression": "CAST(at AS DATE)"}),
+]
+FEATURES = ["invariants", "checkConstraints", "generatedColumns", "appendOnly"]
+
+
+def table(path: Path, **configuration: str) -> str:
+    crafted = CraftedTable(
+        path,
+        FIELDS,
+        partition_columns=["day"],
+        writer_features=FEATURES,
+        configuration={f"delta.constraints.{name}": sql for name, sql in configuration.items()},
+    )
+    crafted.commit()
+    return str(path)
+
+
+def data(**columns: Any) -> pa.Table:
+    types = {"id": pa.int32(), "name": pa.string(), "twice": pa.int64(), "day": pa.date32()}
+    types["at"] = pa.timestamp("us", "UTC")
+    return pa.table({name: pa.array(values, types[name]) for name, values in columns.items()})
+
+
+def test_generated_columns_are_computed_and_rows_checked(tmp_path: Path) -> None:
+    uri = table(tmp_path / "t", positive="id > 0")
+    at = [0, 86_400_000_000 - 1, 86_400_000_000]
+    write_deltalake(uri, data(id=[1, 2, 3], name=["ab", "cd", "ef"], at=at), mode="append")
+    found = pa.table(DeltaTable(uri).to_arrow()).sort_by("id").to_pylist()
+    assert [(row["id"], row["twice"], str(row["day"])) for row in found] == [
+        (1, 2, "1970-01-01"),
+        (2, 4, "1970-01-01"),
+        (3, 6, "1970-01-02"),
+    ]
+    before = DeltaTable(uri).version(), sorted(path.name for path in tmp_path.rglob("*.parquet"))
+    for rows, message in [
+        (data(id=[1, 0], name=["ab", "cd"]), r"row 1 violates the constraint 'positive' \(id > 0\): id = 0"),
+        (data(id=[1, None], name=["ab", "cd"]), r"row 1 violates the constraint 'positive'.*id = NULL"),
+        (data(id=[1], name=["a"]), r"row 0 violates the constraint 'name' \(length\(name\) > 1\): name = a"),
+        (data(id=[1]), "name = NULL"),
+        (data(id=[1], name=["ab"], twice=[3]), "the generated column 'twice'.*twice = 3, id = 1"),
+        (data(id=[1], name=["ab"], twice=[None]), "twice = NULL"),
+        (data(id=[1], name=["ab"], day=[1]), "the generated column 'day'"),
+        (data(id=[2**31 - 1], name=["ab"]), r"\(id \* 2\) has no value for 2147483647, 2"),
+    ]:
+        with pytest.raises(InvalidArgumentError, match=message):
+            write_deltalake(uri, rows, mode="append")
+    # Nothing is left of a write that was refused.
+    after = DeltaTable(uri).version(), sorted(path.name for path in tmp_path.rglob("*.parquet"))
+    assert after == before
+    write_deltalake(uri, data(id=[7], name=["ab"], twice=[14], day=[None]), mode="append")
+    assert DeltaTable(uri).count("twice = 14 AND day IS NULL") == 1
+
+
+def test_a_table_with_an_expression_that_cannot_be_evaluated_is_not_written(tmp_path: Path) -> None:
+    uri = table(tmp_path / "t", odd="soundex(name) = 'X'")
+    with pytest.raises(InvalidArgumentError, match=r"the constraint 'odd'.*soundex") as caught:
+        write_deltalake(uri, data(id=[1], name=["ab"]), mode="append")
+    assert "Spark" in str(caught.value) + str(getattr(caught.value, "hint", ""))
+    assert DeltaTable(uri).count() == 0
+
+
+def test_an_overwrite_is_checked_too(tmp_path: Path) -> None:
+    uri = table(tmp_path / "t", small="id < 10 OR name IS NULL")
+    with pytest.raises(InvalidArgumentError, match="'small'"):
+        write_deltalake(uri, data(id=[10], name=["ab"]), mode="overwrite")
+    write_deltalake(uri, data(id=[9], name=["ab"]), mode="overwrite")
+    assert DeltaTable(uri).count("twice = 18") == 1
