@@ -190,10 +190,7 @@ NESTED = pa.struct([pa.field("x y", pa.int64())])
 @pytest.mark.parametrize(
     "properties",
     [
-        {"delta.columnMapping.mode": "name"},
         {"delta.columnMapping.mode": "id"},
-        {"delta.enableInCommitTimestamps": "true"},
-        {"delta.enableRowTracking": "true"},
         {
             "delta.columnMapping.mode": "name",
             "delta.enableInCommitTimestamps": "true",
@@ -201,7 +198,7 @@ NESTED = pa.struct([pa.field("x y", pa.int64())])
             "delta.enableDeletionVectors": "true",
         },
     ],
-    ids=["name", "id", "in-commit timestamps", "row tracking", "all"],
+    ids=["id", "name and others"],
 )
 def test_they_go_on_with_the_features_of_our_tables(
     jvm: Jvm, tmp_path: Path, properties: dict[str, str]

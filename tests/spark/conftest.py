@@ -14,18 +14,12 @@ ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 # The modules that depend on the internals of a Spark release. The oldest and the newest Spark run all modules, and
 # those between run only these (`make test-matrix`), without the tests that are marked as slow.
 EVERY_SPARK = {
-    "test_alias",
-    "test_column_mapping",
     "test_deleted_rows",
     "test_job_output",
     "test_log_answers",
     "test_read",
-    "test_row_tracking",
-    "test_session",
     "test_sql",
-    "test_type_widening",
     "test_write",
-    "test_write_base",
 }
 
 
