@@ -161,6 +161,10 @@ class Snapshot:
         Returns the checksum file, the fields that were compared, and for each that differs its name, its value in
         the checksum and its value in the log.
         """
+    def clean_up_log(self, dry_run: bool = False) -> list[str]:
+        """Deletes the expired part of the log; see `DeltaTable.cleanup_metadata`."""
+    def compact_log(self, start: int, end: int) -> bool:
+        """Writes a compaction of the log, and returns whether it was written; see `DeltaTable.compact_logs`."""
     def domain_metadata(self) -> dict[str, str]: ...
     def transaction_versions(self) -> dict[str, int]: ...
     def files(self, columns: Sequence[str] | None = None, predicate: str | None = None) -> ArrowStream:

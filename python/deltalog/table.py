@@ -265,6 +265,46 @@ class DeltaTable:
         """
         return Verification.of(self._snapshot)
 
+    def cleanup_metadata(self, *, dry_run: bool = False) -> list[str]:
+        """Deletes the part of the table's log that is older than its retention (protocol: "Metadata Cleanup").
+
+        The retention is the property `delta.logRetentionDuration`, 30 days if it is not set. Versions expire by
+        whole days, and only those before a checkpoint are deleted, so that every later version stays readable.
+        Data files are not deleted. A commit does the same after it has written a checkpoint, unless the property
+        `delta.enableExpiredLogCleanup` is false.
+
+        Args:
+            dry_run: delete nothing.
+
+        Returns:
+            The paths of the deleted files relative to the table's root; with `dry_run`, of those that would be
+            deleted.
+
+        Raises:
+            UnsupportedFeatureError: the table cannot be written, a catalog manages it, or its retention is not a
+                time span in weeks or smaller units.
+        """
+        return self._snapshot.clean_up_log(dry_run)
+
+    def compact_logs(self, starting_version: int, ending_version: int) -> None:
+        """Writes the commits of a range of versions into one more file (protocol: "Log Compaction Files").
+
+        Readers need that file instead of the commits, which remain. Nothing is written if it exists already.
+
+        Args:
+            starting_version: the first version.
+            ending_version: the last version.
+
+        Raises:
+            InvalidArgumentError: the range has fewer than two versions, or ends after the version that is open.
+            VersionNotFoundError: a commit of the range was cleaned up.
+            UnsupportedFeatureError: the table cannot be written, or a commit has an action that is not known.
+        """
+        start, end = version_argument(starting_version), version_argument(ending_version)
+        if start is None or end is None:
+            raise InvalidArgumentError("the versions to compact are missing")
+        self._snapshot.compact_log(start, end)
+
     def domain_metadata(self) -> dict[str, str]:
         """Returns the configuration of each metadata domain (protocol: "Domain Metadata")."""
         return self._snapshot.domain_metadata()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -188,3 +189,30 @@ def test_decimals_that_a_double_cannot_hold(tmp_path: Path) -> None:
         assert pa.table(table.to_arrow(predicate=predicate)).column("d").to_pylist() == [value], predicate
     assert table.min_max("d") is None
     assert pa.table(table.to_arrow(predicate="d < 12345678901234000BD")).num_rows == 0
+
+
+def test_they_accept_our_checksums_compactions_and_clean_up(tmp_path: Path) -> None:
+    """Every version reads the same before and after the log was compacted, and later cleaned up."""
+    properties = {"delta.checkpointInterval": "4", "deltalog.logCompactionInterval": "3"}
+    data = pa.table({"id": pa.array([1, 2, 3], pa.int64())})
+    for number in range(11):
+        if number == 6:
+            deltalog.write_deltalake(tmp_path, data, mode="overwrite")
+        else:
+            deltalog.write_deltalake(tmp_path, data, mode="append", configuration=properties)
+    log = tmp_path / "_delta_log"
+    assert len(list(log.glob("*.crc"))) == 11
+    assert len(list(log.glob("*.compacted.json"))) == 3
+    for version in range(11):
+        assert deltalake.DeltaTable(tmp_path, version=version).to_pyarrow_table().num_rows == len(
+            read(deltalog, tmp_path, version)
+        )
+    for file in log.iterdir():
+        os.utime(file, (0, 0))
+    assert deltalog.DeltaTable(tmp_path).cleanup_metadata()
+    for version in (8, 9, 10):
+        assert rows(read(deltalake, tmp_path, version)) == rows(read(deltalog, tmp_path, version))
+    deltalake.write_deltalake(tmp_path, data, mode="append")
+    deltalog.write_deltalake(tmp_path, data, mode="append")
+    assert rows(read(deltalake, tmp_path)) == rows(read(deltalog, tmp_path))
+    assert deltalog.DeltaTable(tmp_path).verify().ok

@@ -114,6 +114,32 @@ def test_they_keep_writing_after_our_checkpoint(jvm: Jvm, tmp_path: Path) -> Non
     assert sorted(versions.to_pylist()) == list(range(7))
 
 
+def test_each_accepts_the_checksums_of_the_other(jvm: Jvm, tmp_path: Path) -> None:
+    """The connector compares a checksum with the log when it writes a checkpoint, here also before and after each
+    commit, and fails if they differ. Ours start from theirs, and theirs from ours.
+    """
+    table = f"delta.`{tmp_path}`"
+    jvm.run("SET spark.databricks.delta.incremental.commit.verify = true")
+    data = pa.table({"id": pa.array(range(10), pa.int64())})
+    properties = {"delta.checkpointInterval": "3", "delta.enableDeletionVectors": "true"}
+    deltalog.write_deltalake(tmp_path, data, configuration=properties)
+    for number in range(3):
+        jvm.run(f"DELETE FROM {table} WHERE id = {number}")
+        deltalog.write_deltalake(tmp_path, data, mode="append")
+        deltalog.write_deltalake(tmp_path, data, mode="append")
+    deltalog.write_deltalake(tmp_path, data, mode="overwrite")
+    jvm.run(f"INSERT INTO {table} SELECT 100")
+    deltalog.DeltaTable(tmp_path).compact_logs(7, 8)
+    jvm.run(f"DELETE FROM {table} WHERE id = 100")
+    newest = deltalog.DeltaTable(tmp_path)
+    for version in range(newest.version() + 1):
+        found = deltalog.DeltaTable(tmp_path, version=version).verify()
+        assert found.ok, (version, found)
+        assert found.file is not None, version
+    assert ours(tmp_path) == rows(jvm.query(f"SELECT * FROM {table}"))
+    jvm.run("RESET spark.databricks.delta.incremental.commit.verify")
+
+
 @pytest.mark.parametrize("mapping", ["none", "id"])
 def test_we_read_their_deletion_vectors_and_change_data_feed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
     """Rows deleted twice, updated, merged, purged and restored: some versions, and every range of changes

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +93,19 @@ def test_domains_and_transactions(table: Path) -> None:
     assert DeltaTable(table).transaction_versions() == {"stream": 7}
 
 
+def test_every_version_has_a_checksum_that_agrees_with_it(table: Path) -> None:
+    write_deltalake(table, pa.table({"id": [12]}), mode="overwrite")
+    for version in range(13):
+        found = DeltaTable(table, version=version).verify()
+        assert found.ok, found
+        assert found.file == f"_delta_log/{version:020}.crc"
+        assert {"numFiles", "tableSizeBytes", "metadata", "protocol", "fileSizeHistogram", "allFiles"} <= set(
+            found.checked
+        )
+
+
 def test_a_version_is_compared_with_its_checksum(table: Path) -> None:
+    (table / "_delta_log" / f"{11:020}.crc").unlink()
     opened = DeltaTable(table)
     assert opened.verify() == Verification(11, None, [], [])
     size = sum(
@@ -134,6 +148,8 @@ def test_a_checkpoint_of_the_open_version(table: Path) -> None:
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"x" * 5000])
 def test_an_unreadable_checkpoint_is_replaced_by_the_commits(table: Path, damage: bytes) -> None:
     (table / "_delta_log" / f"{10:020}.checkpoint.parquet").write_bytes(damage)
+    # A checksum has protocol and metadata, so that opening the table would not read the checkpoint.
+    (table / "_delta_log" / f"{11:020}.crc").unlink()
     assert ids(DeltaTable(table)) == list(range(12))
     for version in range(10):
         commit_file(table, version).unlink()
@@ -186,3 +202,68 @@ def test_a_cleaned_up_log_reports_the_readable_versions(table: Path) -> None:
     shutil.copy(commit_file(table, 11), commit_file(table, 13))
     with pytest.raises(deltalog.CorruptLogError, match="version 12 is missing"):
         DeltaTable(table)
+
+
+def ages(table: Path, days: dict[int, float]) -> None:
+    """Sets the times of commits to so many days ago."""
+    for version, age in days.items():
+        time = datetime.now(tz=UTC).timestamp() - age * 24 * 3600
+        os.utime(commit_file(table, version), (time, time))
+
+
+def test_the_expired_part_of_a_log_is_deleted_up_to_a_checkpoint(table: Path) -> None:
+    opened = DeltaTable(table)
+    assert opened.cleanup_metadata() == []
+    ages(table, dict.fromkeys(range(12), 100))
+    expired = opened.cleanup_metadata(dry_run=True)
+    assert {f"_delta_log/{version:020}.json" for version in range(10)} <= set(expired)
+    assert ids(DeltaTable(table, version=3)) == [0, 1, 2, 3]
+    assert opened.cleanup_metadata() == expired
+    assert not any((table / path).exists() for path in expired)
+    assert ids(DeltaTable(table)) == list(range(12))
+    assert ids(DeltaTable(table, version=10)) == list(range(11))
+    with pytest.raises(deltalog.VersionNotFoundError, match="10 to 11"):
+        DeltaTable(table, version=9)
+    assert opened.cleanup_metadata() == []
+
+
+def test_a_commit_deletes_the_expired_part_of_the_log(tmp_path: Path) -> None:
+    properties = {"delta.checkpointInterval": "2", "delta.logRetentionDuration": "interval 7 days"}
+    for version in range(5):
+        write_deltalake(tmp_path, pa.table({"id": [version]}), mode="append", configuration=properties)
+    ages(tmp_path, {0: 30, 1: 20, 2: 10, 3: 9, 4: 1})
+    # Only the first checkpoint of an hour is followed by a clean-up.
+    os.utime(tmp_path / "_delta_log" / f"{4:020}.checkpoint.parquet", (0, 0))
+    for version in range(5, 7):
+        write_deltalake(tmp_path, pa.table({"id": [version]}), mode="append")
+    assert not commit_file(tmp_path, 1).exists()
+    assert ids(DeltaTable(tmp_path, version=2)) == [0, 1, 2]
+    assert ids(DeltaTable(tmp_path)) == list(range(7))
+
+
+def test_a_retention_that_is_not_understood_is_refused(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, pa.table({"id": [1]}))
+    rewritten(
+        tmp_path,
+        0,
+        lambda lines: [
+            line | {"metaData": line["metaData"] | {"configuration": {"delta.logRetentionDuration": "long"}}}
+            if "metaData" in line
+            else line
+            for line in lines
+        ],
+    )
+    with pytest.raises(deltalog.UnsupportedFeatureError, match="'long'"):
+        DeltaTable(tmp_path).cleanup_metadata()
+
+
+def test_logs_are_compacted(table: Path) -> None:
+    opened = DeltaTable(table)
+    opened.compact_logs(2, 5)
+    opened.compact_logs(2, 5)
+    compacted = table / "_delta_log" / f"{2:020}.{5:020}.compacted.json"
+    names = [next(iter(json.loads(line))) for line in compacted.read_text().splitlines()]
+    assert names == ["add"] * 4
+    assert ids(DeltaTable(table, version=7)) == list(range(8))
+    with pytest.raises(deltalog.InvalidArgumentError, match="up to 11"):
+        opened.compact_logs(10, 12)

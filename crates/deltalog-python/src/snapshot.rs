@@ -10,7 +10,10 @@ use deltalog::engine::predicate::{ParseMode, Predicate, parse};
 use deltalog::engine::protocol::{LogPath, MaterializedRowTracking, to_log_string};
 use deltalog::engine::scan::{FileListing, ListColumn, TableScan};
 use deltalog::engine::transaction::find_commit;
-use deltalog::{Environment, Snapshot as CoreSnapshot, SnapshotBuilder, Storage, write_checkpoint};
+use deltalog::{
+    Environment, Snapshot as CoreSnapshot, SnapshotBuilder, Storage, clean_up_log, compact_log,
+    write_checkpoint,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
@@ -328,6 +331,15 @@ impl Snapshot {
             .map(|one| (one.field.to_owned(), one.checksum, one.replay))
             .collect();
         Ok((found.file, found.checked.into_iter().map(str::to_owned).collect(), differences))
+    }
+
+    #[pyo3(signature = (dry_run = false))]
+    fn clean_up_log(&self, py: Python<'_>, dry_run: bool) -> PyResult<Vec<String>> {
+        call(py, || clean_up_log(&self.0, &Environment::system(), dry_run)).map(|cleaned| cleaned.files)
+    }
+
+    fn compact_log(&self, py: Python<'_>, start: u64, end: u64) -> PyResult<bool> {
+        call(py, || compact_log(&self.0, start, end))
     }
 
     fn domain_metadata(&self, py: Python<'_>) -> PyResult<BTreeMap<String, String>> {

@@ -10,6 +10,7 @@
 //! | compute values of SQL expressions | [`Expression`] |
 //! | enforce a table's constraints | [`Constraints`], [`Check`], [`Generated`] |
 //! | write | [`WriteRequest`], [`PendingWrite`] |
+//! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
 //! Calls block and use no async runtime. Data is Arrow record batches.
@@ -82,6 +83,7 @@ mod snapshot;
 mod stats;
 mod storage;
 mod transaction;
+mod upkeep;
 mod verify;
 mod write;
 
@@ -107,6 +109,7 @@ pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, Tab
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;
 pub use transaction::{Committed, Operation, PartitionOverwrite, SaveMode, find_commit};
+pub use upkeep::{CleanedLog, clean_up_log, compact_log};
 pub use verify::{Difference, Verification};
 pub use write::DataWriter;
 

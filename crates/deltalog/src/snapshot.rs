@@ -6,6 +6,7 @@
 //! - The file list is not held: it is replayed when asked for, with the columns that were asked for.
 
 mod checksum;
+mod file_totals;
 mod open;
 
 use std::collections::HashSet;
@@ -32,6 +33,7 @@ use crate::verify::{Verification, verify};
 
 use open::Source;
 
+pub(crate) use checksum::KnownChecksum;
 pub use open::SnapshotBuilder;
 
 /// A table at one version.
@@ -382,7 +384,7 @@ impl Snapshot {
         if self.0.facts.checksum.get().is_none() {
             let found = checksum::understood(self.storage(), self.segment())?;
             let found = found
-                .filter(|found| checksum::believable(self.storage(), &self.0.state, found))
+                .filter(|found| checksum::believable(self.storage(), &self.0.state, self.version(), found))
                 .map(Box::new);
             self.0.facts.checksum.get_or_init(|| found);
         }

@@ -5,15 +5,15 @@
 
 use std::collections::BTreeMap;
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::{Int32Type, Int64Type};
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::log::{FileSizeHistogram, VersionChecksum};
-use crate::protocol::{Add, write_unique_id};
-use crate::replay::{FileColumn, FileColumns};
+use crate::protocol::Add;
+use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 
 /// The result of comparing a version with its checksum file.
@@ -49,6 +49,17 @@ impl Verification {
         self.differences.is_empty()
     }
 
+    fn compare_known<T: Serialize + PartialEq>(
+        &mut self,
+        field: &'static str,
+        checksum: &Option<T>,
+        replay: &Option<T>,
+    ) {
+        if let Some(replay) = replay {
+            self.compare(field, checksum.as_ref(), replay);
+        }
+    }
+
     fn compare<T: Serialize + PartialEq>(&mut self, field: &'static str, checksum: Option<&T>, replay: &T) {
         let Some(checksum) = checksum else { return };
         self.checked.push(field);
@@ -77,20 +88,28 @@ pub(crate) fn verify(snapshot: &Snapshot) -> Result<Verification> {
     found.compare("metadata", checksum.metadata.as_ref(), &metadata);
     compare_commit(snapshot, &checksum, &mut found)?;
     compare_transactions_and_domains(snapshot, &checksum, &mut found)?;
-    let files = Files::of(snapshot, &checksum)?;
-    found.compare("numFiles", Some(&checksum.num_files), &files.count);
-    found.compare("tableSizeBytes", Some(&checksum.table_size_bytes), &files.bytes);
-    found.compare("numDeletedRecordsOpt", checksum.num_deleted_records.as_ref(), &files.deleted_records);
-    found.compare("numDeletionVectorsOpt", checksum.num_deletion_vectors.as_ref(), &files.deletion_vectors);
-    found.compare(
-        "deletedRecordCountsHistogramOpt",
-        checksum.deleted_record_counts.as_ref(),
-        &files.deleted_record_counts,
+    let bins = checksum.file_size_histogram.as_ref().map(|sizes| sizes.sorted_bin_boundaries.clone());
+    let files = snapshot.count_files(FileSizeHistogram::with_bins(bins.unwrap_or_default()))?;
+    let mut replay = VersionChecksum::default();
+    files.record_in(&mut replay);
+    found.compare("numFiles", Some(&checksum.num_files), &replay.num_files);
+    found.compare("tableSizeBytes", Some(&checksum.table_size_bytes), &replay.table_size_bytes);
+    found.compare_known("numDeletedRecordsOpt", &checksum.num_deleted_records, &replay.num_deleted_records);
+    found.compare_known(
+        "numDeletionVectorsOpt",
+        &checksum.num_deletion_vectors,
+        &replay.num_deletion_vectors,
     );
-    found.compare("fileSizeHistogram", checksum.file_size_histogram.as_ref(), &files.sizes);
-    let all_files =
-        checksum.all_files.as_ref().map(|files| files.iter().map(listed).collect::<BTreeMap<_, _>>());
-    found.compare("allFiles", all_files.as_ref(), &files.listed);
+    found.compare_known(
+        "deletedRecordCountsHistogramOpt",
+        &checksum.deleted_record_counts,
+        &replay.deleted_record_counts,
+    );
+    found.compare_known("fileSizeHistogram", &checksum.file_size_histogram, &replay.file_size_histogram);
+    if let Some(files) = &checksum.all_files {
+        let listed = files.iter().map(listed).collect::<BTreeMap<_, _>>();
+        found.compare("allFiles", Some(&listed), &live(snapshot)?);
+    }
     Ok(found)
 }
 
@@ -151,100 +170,27 @@ fn compare_transactions_and_domains(
     Ok(())
 }
 
-/// The totals of the live files.
-#[derive(Default)]
-struct Files {
-    count: u64,
-    bytes: u64,
-    deleted_records: i64,
-    deletion_vectors: i64,
-    deleted_record_counts: Vec<i64>,
-    sizes: FileSizeHistogram,
-    listed: BTreeMap<String, i64>,
-}
-
-impl Files {
-    fn of(snapshot: &Snapshot, checksum: &VersionChecksum) -> Result<Self> {
-        let bins = checksum
-            .file_size_histogram
-            .as_ref()
-            .map(|histogram| histogram.sorted_bin_boundaries.clone())
-            .unwrap_or_default();
-        let zeros = vec![0; bins.len()];
-        let sizes =
-            FileSizeHistogram { sorted_bin_boundaries: bins, file_counts: zeros.clone(), total_bytes: zeros };
-        let mut files = Self { sizes, deleted_record_counts: vec![0; 10], ..Self::default() };
-        let columns = FileColumns::of(&[FileColumn::Path, FileColumn::Size, FileColumn::DeletionVector]);
-        for batch in snapshot.replay_files(columns)? {
-            let batch = batch?;
-            let lacks = || {
-                Error::corrupt_log("an add action lacks a required field")
-                    .in_table(snapshot.storage().url())
-                    .at_version(snapshot.version())
-            };
-            let column = |column: FileColumn| batch.column_by_name(column.name()).ok_or_else(lacks);
-            let paths = column(FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(lacks)?;
-            let sizes = column(FileColumn::Size)?.as_primitive_opt::<Int64Type>().ok_or_else(lacks)?;
-            let vectors = column(FileColumn::DeletionVector)?.as_struct_opt().ok_or_else(lacks)?;
-            let texts = |name: &str| {
-                vectors
-                    .column_by_name(name)
-                    .and_then(|column| column.as_string_opt::<i32>())
-                    .ok_or_else(lacks)
-            };
-            let (storage_type, place) = (texts("storageType")?, texts("pathOrInlineDv")?);
-            let offsets = vectors
-                .column_by_name("offset")
-                .and_then(|column| column.as_primitive_opt::<Int32Type>())
-                .ok_or_else(lacks)?;
-            let cardinality = vectors
-                .column_by_name("cardinality")
-                .and_then(|column| column.as_primitive_opt::<Int64Type>())
-                .ok_or_else(lacks)?;
-            for row in 0..batch.num_rows() {
-                let vector = vectors.is_valid(row).then(|| {
-                    let offset = offsets.is_valid(row).then(|| offsets.value(row));
-                    let mut id = String::new();
-                    write_unique_id(&mut id, storage_type.value(row), place.value(row), offset);
-                    (id, cardinality.value(row))
-                });
-                files.add(paths.value(row), sizes.value(row), vector, checksum.all_files.is_some());
-            }
-        }
-        Ok(files)
-    }
-
-    fn add(&mut self, path: &str, size: i64, vector: Option<(String, i64)>, is_listed: bool) {
-        self.count += 1;
-        self.bytes = self.bytes.saturating_add(u64::try_from(size).unwrap_or_default());
-        let bin =
-            self.sizes.sorted_bin_boundaries.partition_point(|boundary| *boundary <= size).checked_sub(1);
-        if let Some((count, bytes)) = bin.and_then(|bin| {
-            Some((self.sizes.file_counts.get_mut(bin)?, self.sizes.total_bytes.get_mut(bin)?))
-        }) {
-            *count += 1;
-            *bytes = bytes.saturating_add(size);
-        }
-        let deleted = vector.as_ref().map_or(0, |(_, cardinality)| *cardinality);
-        self.deleted_records = self.deleted_records.saturating_add(deleted);
-        self.deletion_vectors += i64::from(vector.is_some());
-        if let Some(count) = self.deleted_record_counts.get_mut(decade(deleted)) {
-            *count += 1;
-        }
-        if is_listed {
-            self.listed.insert(key(path, vector.as_ref().map(|(id, _)| id.as_str())), size);
+/// Returns the live files with their sizes, by path and deletion vector.
+fn live(snapshot: &Snapshot) -> Result<BTreeMap<String, i64>> {
+    let mut files = BTreeMap::new();
+    let columns = FileColumns::of(&[FileColumn::Path, FileColumn::Size, FileColumn::DeletionVector]);
+    for batch in snapshot.replay_files(columns)? {
+        let batch = batch?;
+        let lacks = || {
+            Error::corrupt_log("an add action lacks a required field")
+                .in_table(snapshot.storage().url())
+                .at_version(snapshot.version())
+        };
+        let column = |column: FileColumn| batch.column_by_name(column.name()).ok_or_else(lacks);
+        let paths = column(FileColumn::Path)?.as_string_opt::<i32>().ok_or_else(lacks)?;
+        let sizes = column(FileColumn::Size)?.as_primitive_opt::<Int64Type>().ok_or_else(lacks)?;
+        let vectors = DeletionVectorColumn::of_log(&batch)?;
+        for row in 0..batch.num_rows() {
+            let vector = vectors.get(row)?.map(|vector| vector.unique_id());
+            files.insert(key(paths.value(row), vector.as_deref()), sizes.value(row));
         }
     }
-}
-
-/// Returns the bin of `DeletedRecordCountsHistogram`: 0; 1 to 9; 10 to 99; … ; below 2³¹ - 1; the rest.
-fn decade(deleted: i64) -> usize {
-    match deleted {
-        i64::MIN..=0 => 0,
-        1..=9_999_999 => deleted.ilog10() as usize + 1,
-        10_000_000..=0x7fff_fffe => 8,
-        _ => 9,
-    }
+    Ok(files)
 }
 
 fn key(path: &str, vector: Option<&str>) -> String {
@@ -254,32 +200,4 @@ fn key(path: &str, vector: Option<&str>) -> String {
 fn listed(add: &Add) -> (String, i64) {
     let vector = add.deletion_vector.as_ref().map(|vector| vector.unique_id());
     (key(&add.path, vector.as_deref()), add.size)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::decade;
-
-    /// PROTOCOL, "Deleted Record Counts Histogram Schema".
-    #[test]
-    fn bins_of_deleted_records() {
-        let bins = [
-            (0, 0),
-            (1, 1),
-            (9, 1),
-            (10, 2),
-            (99, 2),
-            (100, 3),
-            (9_999, 4),
-            (99_999, 5),
-            (100_000, 6),
-            (9_999_999, 7),
-            (10_000_000, 8),
-        ];
-        for (deleted, bin) in
-            bins.into_iter().chain([(i64::from(i32::MAX) - 1, 8), (i64::from(i32::MAX), 9), (i64::MAX, 9)])
-        {
-            assert_eq!(decade(deleted), bin, "{deleted}");
-        }
-    }
 }

@@ -94,6 +94,15 @@ impl CheckpointCandidates {
         })
     }
 
+    /// Returns the complete checkpoints, newest first. Those of one version are ordered by what reading them costs.
+    pub(super) fn newest_first(&self) -> Vec<CheckpointFiles> {
+        let mut found: Vec<_> = self.complete().collect();
+        found.sort_by_key(|checkpoint| {
+            (std::cmp::Reverse(checkpoint.version), checkpoint.kind, checkpoint.files.len())
+        });
+        found
+    }
+
     /// Returns the version of the oldest complete checkpoint.
     pub(super) fn oldest(&self) -> Option<u64> {
         self.complete().map(|checkpoint| checkpoint.version).min()

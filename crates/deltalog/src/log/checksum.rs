@@ -2,21 +2,22 @@
 //! (PROTOCOL, "Version Checksum File".)
 //!
 //! The file answers questions that would otherwise need the checkpoint, and can be compared with the replay.
+//! Writing it is the business of `upkeep`.
 //!
 //! - A file that is not a JSON object, lacks a required count, or has an impossible one is ignored. The
 //!   checkpoint is read instead.
 //! - Files of older writers are accepted: with `histogramOpt`, or without metadata and protocol. A field that
 //!   is not understood is treated as absent.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::take;
+use super::{FileSizeHistogram, FileTotals, take};
 use crate::error::{Error, Result};
 use crate::protocol::{Add, DomainMetadata, Metadata, Protocol, SetTransaction};
 
 /// The content of a checksum file.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct VersionChecksum {
     /// The id of the transaction that committed the version.
     pub txn_id: Option<String>,
@@ -48,19 +49,88 @@ pub struct VersionChecksum {
     pub deleted_record_counts: Option<Vec<i64>>,
 }
 
-/// The distribution of file sizes.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// A checksum file as it is written.
+#[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct FileSizeHistogram {
-    /// The lower bound of each bin in bytes, ascending.
-    pub sorted_bin_boundaries: Vec<i64>,
-    /// The number of files in each bin.
-    pub file_counts: Vec<i64>,
-    /// The total size of the files in each bin in bytes.
-    pub total_bytes: Vec<i64>,
+struct Written<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    txn_id: Option<&'a str>,
+    table_size_bytes: u64,
+    num_files: u64,
+    num_metadata: u64,
+    num_protocol: u64,
+    #[serde(rename = "inCommitTimestampOpt", skip_serializing_if = "Option::is_none")]
+    in_commit_timestamp: Option<i64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    set_transactions: Option<&'a [SetTransaction]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    domain_metadata: Option<&'a [DomainMetadata]>,
+    metadata: &'a Metadata,
+    protocol: &'a Protocol,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file_size_histogram: Option<&'a FileSizeHistogram>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    all_files: Option<&'a [Add]>,
+    #[serde(rename = "numDeletedRecordsOpt", skip_serializing_if = "Option::is_none")]
+    num_deleted_records: Option<i64>,
+    #[serde(rename = "numDeletionVectorsOpt", skip_serializing_if = "Option::is_none")]
+    num_deletion_vectors: Option<i64>,
+    #[serde(rename = "deletedRecordCountsHistogramOpt", skip_serializing_if = "Option::is_none")]
+    deleted_record_counts: Option<DeletedRecordCounts<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct DeletedRecordCounts<'a> {
+    deleted_record_counts: &'a [i64],
 }
 
 impl VersionChecksum {
+    /// Returns what a checksum of the state before the first version would record.
+    pub(crate) fn of_nothing() -> Self {
+        let mut checksum = Self {
+            set_transactions: Some(Vec::new()),
+            domain_metadata: Some(Vec::new()),
+            all_files: Some(Vec::new()),
+            ..Self::default()
+        };
+        FileTotals::empty(FileSizeHistogram::empty()).record_in(&mut checksum);
+        checksum
+    }
+
+    /// Returns the text of the checksum file. Fields that are not known are left out.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if metadata or protocol, which are required, are not known.
+    pub(crate) fn to_json(&self) -> Result<Vec<u8>> {
+        let missing = |name: &str| Error::invalid_argument(format!("a checksum file needs '{name}'"));
+        let written = Written {
+            txn_id: self.txn_id.as_deref(),
+            table_size_bytes: self.table_size_bytes,
+            num_files: self.num_files,
+            num_metadata: 1,
+            num_protocol: 1,
+            in_commit_timestamp: self.in_commit_timestamp,
+            set_transactions: self.set_transactions.as_deref(),
+            domain_metadata: self.domain_metadata.as_deref(),
+            metadata: self.metadata.as_ref().ok_or_else(|| missing("metadata"))?,
+            protocol: self.protocol.as_ref().ok_or_else(|| missing("protocol"))?,
+            file_size_histogram: self.file_size_histogram.as_ref(),
+            all_files: self.all_files.as_deref(),
+            num_deleted_records: self.num_deleted_records,
+            num_deletion_vectors: self.num_deletion_vectors,
+            deleted_record_counts: self
+                .deleted_record_counts
+                .as_deref()
+                .map(|deleted_record_counts| DeletedRecordCounts { deleted_record_counts }),
+        };
+        let mut text = serde_json::to_vec(&written).map_err(|error| {
+            Error::invalid_argument("the checksum cannot be written as JSON").with_source(error)
+        })?;
+        text.push(b'\n');
+        Ok(text)
+    }
+
     /// Parses the text of a checksum file.
     ///
     /// # Errors

@@ -6,6 +6,8 @@ mod canonical_json;
 mod checkpoint_files;
 mod checksum;
 mod commit_files;
+mod file_totals;
+mod inventory;
 mod last_checkpoint;
 mod segment;
 mod staged;
@@ -16,13 +18,16 @@ use crate::storage::Storage;
 use name::LogFileName;
 
 pub use checkpoint_files::{CheckpointFiles, CheckpointKind};
-pub use checksum::{FileSizeHistogram, VersionChecksum};
+pub use checksum::VersionChecksum;
 pub use commit_files::{CommitFile, CommitKind};
+pub use file_totals::FileSizeHistogram;
 pub use last_checkpoint::{LastCheckpoint, V2CheckpointHint};
 pub use segment::LogSegment;
 pub use staged::StagedCommit;
 pub use times::{CommitTimes, InCommitTimestamps};
 
+pub(crate) use file_totals::{Change, FileTotals};
+pub(crate) use inventory::LogInventory;
 pub(crate) use segment::{Refreshed, SegmentSource, replaced};
 pub(crate) use times::read_commit_info;
 

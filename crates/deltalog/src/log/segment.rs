@@ -37,6 +37,9 @@ pub struct LogSegment {
     pub(crate) commit: Option<FileMeta>,
     /// The checksum file of exactly this version.
     pub checksum: Option<FileMeta>,
+    /// The newest checksum file of an earlier version, if this version has none: with the commits since, it tells
+    /// what the checksum of this version would say.
+    pub(crate) older_checksum: Option<(u64, FileMeta)>,
 }
 
 /// The outcome of refreshing a segment.
@@ -78,7 +81,7 @@ struct Listing {
     first: Option<(u64, FileMeta)>,
     /// The last published commit.
     last: Option<(u64, FileMeta)>,
-    /// Whether there is any file of a log besides the hint.
+    /// Whether there is any file of a log besides the hint and checksums.
     has_files: bool,
 }
 
@@ -90,7 +93,7 @@ impl Listing {
         let mut listing = Self::default();
         for file in source.storage.list_directory_after(LOG_DIRECTORY, &after)? {
             let Some(name) = LogFileName::parse(&file.name) else { continue };
-            listing.has_files |= !matches!(name, LogFileName::LastCheckpoint);
+            listing.has_files |= !matches!(name, LogFileName::LastCheckpoint | LogFileName::Checksum(_));
             if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
                 continue;
             }
@@ -191,6 +194,17 @@ impl Listing {
     fn checksum_of(&self, wanted: u64) -> Option<FileMeta> {
         self.checksum.as_ref().filter(|(version, _)| *version == wanted).map(|(_, file)| file.clone())
     }
+
+    /// Returns the version of the newest listed checksum file. It is written after its commit, so that the commit
+    /// exists even if a listing that lags behind does not show it.
+    fn checksum_version(&self) -> Option<u64> {
+        self.checksum.as_ref().map(|(version, _)| *version)
+    }
+
+    /// Returns the newest listed checksum file, if it is of an earlier version than `wanted`.
+    fn checksum_before(&self, wanted: u64) -> Option<(u64, FileMeta)> {
+        self.checksum.clone().filter(|(version, _)| *version < wanted)
+    }
 }
 
 impl LogSegment {
@@ -210,7 +224,7 @@ impl LogSegment {
         let hint = if source.without.is_empty() { LastCheckpoint::read(storage)? } else { None };
         if let Some(hint) = hint.filter(|hint| version.is_none_or(|version| hint.version <= version)) {
             let mut listing = Listing::from(source, hint.version, version)?;
-            listing.extend_to(storage, version)?;
+            listing.extend_to(storage, version.or(listing.checksum_version()))?;
             if listing.checkpoints.newest(source.without).is_some() {
                 return Self::build(source, listing, version);
             }
@@ -221,7 +235,7 @@ impl LogSegment {
             );
         }
         let mut listing = Listing::from(source, 0, version)?;
-        listing.extend_to(storage, version)?;
+        listing.extend_to(storage, version.or(listing.checksum_version()))?;
         if !listing.has_files {
             return Err(not_a_table(storage));
         }
@@ -252,6 +266,13 @@ impl LogSegment {
         };
         let (checksum, commit) =
             (listing.checksum_of(version), listing.published_commit(source.storage, version)?);
+        let own_checksum = || self.checksum.clone().map(|file| (self.version, file));
+        let older_checksum = match checksum {
+            Some(_) => None,
+            None => {
+                listing.checksum_before(version).or_else(own_checksum).or_else(|| self.older_checksum.clone())
+            }
+        };
         let checkpoint = newer.or_else(|| self.checkpoint.clone());
         let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
         let mut commits = self.commits.clone();
@@ -266,7 +287,15 @@ impl LogSegment {
             .position(|commit| commit.version > self.version)
             .and_then(|index| commits.get(index..));
         compactions.extend(useful_compactions(new.unwrap_or_default(), &listing.compactions));
-        Ok(Refreshed::Newer(Box::new(Self { version, checkpoint, commits, compactions, commit, checksum })))
+        Ok(Refreshed::Newer(Box::new(Self {
+            version,
+            checkpoint,
+            commits,
+            compactions,
+            commit,
+            checksum,
+            older_checksum,
+        })))
     }
 
     /// Returns whether the log of this newest segment continues the log of `older`, which was found before: the
@@ -362,7 +391,6 @@ impl LogSegment {
         let storage = source.storage;
         let checkpoint = listing.checkpoints.newest(source.without);
         let first = checkpoint.as_ref().map_or(0, |checkpoint| checkpoint.version + 1);
-        let checksum = |version| listing.checksum_of(version);
         let mut commits = listing.commits.clone();
         let oldest = commits.first().map(|commit| commit.version);
         commits.retain(|commit| commit.version >= first);
@@ -386,7 +414,8 @@ impl LogSegment {
         }
         let compactions = useful_compactions(&commits, &listing.compactions);
         let commit = listing.published_commit(storage, newest)?;
-        Ok(Self { version: newest, checkpoint, commits, compactions, commit, checksum: checksum(newest) })
+        let (checksum, older_checksum) = (listing.checksum_of(newest), listing.checksum_before(newest));
+        Ok(Self { version: newest, checkpoint, commits, compactions, commit, checksum, older_checksum })
     }
 
     /// Returns the error for a version that cannot be found, which lists the readable versions.

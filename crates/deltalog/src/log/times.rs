@@ -109,13 +109,23 @@ impl CommitTimes {
         in_commit: InCommitTimestamps,
         known: BTreeMap<u64, i64>,
     ) -> Result<Self> {
-        let CommitListing { mut commits, oldest_readable } = list_commits(source, end)?;
+        Ok(Self::of_listing(source.storage, list_commits(source, end)?, in_commit, known))
+    }
+
+    /// Returns the times of the commits of a listing.
+    pub(super) fn of_listing(
+        storage: &Storage,
+        listing: CommitListing,
+        in_commit: InCommitTimestamps,
+        known: BTreeMap<u64, i64>,
+    ) -> Self {
+        let CommitListing { mut commits, oldest_readable } = listing;
         let mut last = i64::MIN;
         for commit in &mut commits {
             commit.modified_ms = commit.modified_ms.max(last.saturating_add(1));
             last = commit.modified_ms;
         }
-        Ok(Self { storage: source.storage.clone(), commits, oldest_readable, in_commit, known })
+        Self { storage: storage.clone(), commits, oldest_readable, in_commit, known }
     }
 
     /// Returns the time of `version` in milliseconds since the epoch.

@@ -37,6 +37,8 @@ pub struct Commit {
     pub removes: RecordBatch,
     /// The file to read statistics from if `adds` lacks them; see [`Commit::read_without_stats`].
     pub(super) statistics_in: Option<CommitFile>,
+    /// Whether `adds` has the statistics of the files.
+    keeps_statistics: bool,
     /// Whether each file action is an `add`, newest first: the order in which rows are taken from `adds` and
     /// `removes`.
     pub(super) order: Vec<bool>,
@@ -115,8 +117,26 @@ impl Commit {
             adds: commit.adds.map_or_else(|| Ok(nothing()), AddRows::finish)?,
             removes: commit.removes.map_or_else(|| Ok(nothing()), RemoveRows::finish)?,
             statistics_in: None,
+            keeps_statistics: kept != KeptStatistics::None,
             order: commit.order,
         })
+    }
+
+    /// Returns the file actions in the order of the log: whether each is an `add`, and its row in `adds` or
+    /// `removes`.
+    pub(crate) fn file_actions(&self) -> impl Iterator<Item = (bool, usize)> {
+        let (mut adds, mut removes) = (self.adds.num_rows(), self.removes.num_rows());
+        // Rows are newest first, too.
+        self.order.iter().rev().map(move |is_add| {
+            let row = if *is_add { &mut adds } else { &mut removes };
+            *row = row.saturating_sub(1);
+            (*is_add, *row)
+        })
+    }
+
+    /// Returns whether `adds` has the statistics of the files.
+    pub(crate) fn has_statistics(&self) -> bool {
+        self.keeps_statistics
     }
 
     /// Returns when the version was committed, in milliseconds since the epoch: the in-commit timestamp if there

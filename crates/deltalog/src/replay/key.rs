@@ -5,7 +5,7 @@ use arrow::array::{Array, AsArray, Int32Array, RecordBatch, StringArray, StructA
 use arrow::datatypes::Int32Type;
 
 use crate::error::{Error, Result};
-use crate::protocol::{LogPath, PathResolver, write_unique_id};
+use crate::protocol::{DeletionVectorDescriptor, LogPath, PathResolver, write_unique_id};
 
 /// The keys of a batch of file actions in the form of the log.
 #[derive(Debug)]
@@ -72,18 +72,11 @@ impl Keys {
             return Ok(path);
         }
         scratch.clear();
-        match is_plain {
-            true => scratch.push_str(path),
-            false => match resolver.parse(path)? {
-                LogPath::Relative(path) => scratch.push_str(&path),
-                LogPath::Absolute(path) => scratch.push_str(&path.to_uri()),
-            },
-        }
+        write_path(scratch, path, is_plain, resolver)?;
         if let Some(ids) = ids {
-            // Paths contain no NUL, so different keys cannot collide.
-            scratch.push('\0');
             let offset = ids.offset.is_valid(row).then(|| ids.offset.value(row));
             let (storage_type, place) = (ids.storage_type.value(row), ids.path_or_inline_dv.value(row));
+            scratch.push(SEPARATOR);
             write_unique_id(scratch, storage_type, place, offset);
         }
         Ok(scratch)
@@ -99,8 +92,41 @@ impl Keys {
         scratch: &'a mut String,
     ) -> Result<&'a str> {
         let key = self.key(row, resolver, scratch)?;
-        Ok(key.split_once('\0').map_or(key, |(path, _)| path))
+        Ok(key.split_once(SEPARATOR).map_or(key, |(path, _)| path))
     }
+}
+
+/// Separates a path from the id of a deletion vector. Paths contain no NUL, so different keys cannot collide.
+const SEPARATOR: char = '\0';
+
+/// Returns the key of a single file.
+///
+/// # Errors
+/// `CorruptLog` for a path that the table must not refer to.
+pub(crate) fn file_key(
+    path: &str,
+    vector: Option<&DeletionVectorDescriptor>,
+    resolver: &PathResolver,
+) -> Result<String> {
+    let mut key = String::new();
+    write_path(&mut key, path, is_plain(path), resolver)?;
+    if let Some(vector) = vector {
+        key.push(SEPARATOR);
+        key.push_str(&vector.unique_id());
+    }
+    Ok(key)
+}
+
+fn write_path(key: &mut String, path: &str, is_plain: bool, resolver: &PathResolver) -> Result<()> {
+    if is_plain {
+        key.push_str(path);
+        return Ok(());
+    }
+    match resolver.parse(path)? {
+        LogPath::Relative(path) => key.push_str(&path),
+        LogPath::Absolute(path) => key.push_str(&path.to_uri()),
+    }
+    Ok(())
 }
 
 /// Returns whether all paths are plain, see [`is_plain`].

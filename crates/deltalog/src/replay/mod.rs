@@ -17,6 +17,7 @@
 //! - Keys are not copied: the table of seen keys refers to the paths in the commits ([`seen`]).
 //! - Checkpoint columns that were not requested are not decoded.
 
+mod add_structs;
 mod builder;
 mod checkpoint;
 mod columns;
@@ -37,12 +38,15 @@ pub use deletion_vectors::DeletionVectorColumn;
 pub use filter::{FileFilter, Keep};
 pub use tail::{FileReplay, Tail};
 
+pub(crate) use add_structs::add_at;
 pub(crate) use builder::batches_of_adds;
 pub(crate) use checkpoint::STATS_PARSED;
-pub(crate) use checkpoint::{FileAction, PLAIN_PATHS, SidecarFile, TableAction};
+pub(crate) use checkpoint::{
+    FileAction, PLAIN_PATHS, SidecarFile, TableAction, check_checkpoint, sidecars_of,
+};
 pub(crate) use columns::{deletion_vector_fields, remove_fields, string_map};
 pub(crate) use file_set::{FileSet, path as path_of};
 pub(crate) use filter::apply;
-pub(crate) use key::are_plain;
+pub(crate) use key::{are_plain, file_key};
 pub(crate) use state::State;
 pub(crate) use tail::{filtered, with_columns};

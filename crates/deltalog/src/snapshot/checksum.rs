@@ -1,9 +1,13 @@
-//! The checksum file of a snapshot's version: whether it can be understood, and whether it can be believed.
+//! The checksum file of a version: read once, and believed only if no commit contradicts it. (PROTOCOL, "Version
+//! Checksum File".)
 
+use std::sync::Arc;
+
+use super::Snapshot;
 use crate::error::Result;
 use crate::log::name::LogFileName;
 use crate::log::{LogSegment, VersionChecksum};
-use crate::replay::State;
+use crate::replay::{Commit, State};
 use crate::storage::Storage;
 
 /// The path of the checksum file of a segment's version.
@@ -17,7 +21,12 @@ pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Opti
     if segment.checksum.is_none() {
         return Ok(None);
     }
-    let path = path(segment);
+    read(storage, segment.version)
+}
+
+/// Reads the checksum file of `version`; returns `None` if it does not exist or is invalid.
+fn read(storage: &Storage, version: u64) -> Result<Option<VersionChecksum>> {
+    let path = LogFileName::Checksum(version).path();
     let Some(bytes) = storage.get(&path)? else { return Ok(None) };
     let warn = |error: &crate::Error| {
         tracing::warn!(table = storage.url(), file = path, %error, "an invalid checksum file is ignored");
@@ -25,20 +34,24 @@ pub(super) fn understood(storage: &Storage, segment: &LogSegment) -> Result<Opti
     Ok(VersionChecksum::parse(&bytes).inspect_err(warn).ok())
 }
 
-/// Whether nothing in the commits shows that the checksum file is of another commit, or of another table.
-pub(super) fn believable(storage: &Storage, state: &State, checksum: &VersionChecksum) -> bool {
+/// Whether nothing in the commits shows that the checksum file of `version` is of another commit, or of another
+/// table.
+pub(super) fn believable(storage: &Storage, state: &State, version: u64, checksum: &VersionChecksum) -> bool {
     fn differ<T: PartialEq>(log: Option<&T>, checksum: Option<&T>) -> bool {
         matches!((log, checksum), (Some(log), Some(checksum)) if log != checksum)
     }
     let info = state
         .single_commits()
-        .find(|commit| commit.version == state.segment().version)
+        .find(|commit| commit.version == version)
         .and_then(|commit| commit.commit_info.as_ref());
+    let mut until = state.commits().filter(|commit| commit.version <= version);
+    let protocol = until.clone().find_map(|commit| commit.protocol.as_ref());
+    let metadata = until.find_map(|commit| commit.metadata.as_ref());
     let is_foreign = differ(info.and_then(|info| info.txn_id.as_ref()), checksum.txn_id.as_ref())
-        || differ(state.commits().find_map(|commit| commit.protocol.as_ref()), checksum.protocol.as_ref())
-        || differ(state.commits().find_map(|commit| commit.metadata.as_ref()), checksum.metadata.as_ref());
+        || differ(protocol, checksum.protocol.as_ref())
+        || differ(metadata, checksum.metadata.as_ref());
     if is_foreign {
-        let file = path(state.segment());
+        let file = LogFileName::Checksum(version).path();
         tracing::warn!(
             table = storage.url(),
             file,
@@ -46,4 +59,34 @@ pub(super) fn believable(storage: &Storage, state: &State, checksum: &VersionChe
         );
     }
     !is_foreign
+}
+
+/// A checksum that is known without reading the file list, and the commits since, oldest first.
+pub(crate) struct KnownChecksum {
+    pub(crate) checksum: VersionChecksum,
+    pub(crate) since: Vec<Arc<Commit>>,
+}
+
+impl Snapshot {
+    /// Returns the checksum of this version, or that of an earlier one if all commits since are in memory.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub(crate) fn known_checksum(&self) -> Result<Option<KnownChecksum>> {
+        if let Some(checksum) = self.checksum()? {
+            return Ok(Some(KnownChecksum { checksum: checksum.clone(), since: Vec::new() }));
+        }
+        let Some((version, _)) = self.segment().older_checksum else { return Ok(None) };
+        let state = &self.0.state;
+        let mut since: Vec<_> =
+            state.single_commits().filter(|commit| commit.version > version).cloned().collect();
+        since.reverse();
+        // The commits of a compaction are not known one by one.
+        if since.len() as u64 != self.version() - version {
+            return Ok(None);
+        }
+        let found = read(self.storage(), version)?;
+        let found = found.filter(|found| believable(self.storage(), state, version, found));
+        Ok(found.map(|checksum| KnownChecksum { checksum, since }))
+    }
 }

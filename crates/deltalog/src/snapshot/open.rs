@@ -209,8 +209,9 @@ impl Snapshot {
         let located = |error: Error| source.located(error, &state);
         let mut checksum = None;
         let mut from_checksum = || {
-            let found =
-                understood(storage, state.segment())?.filter(|found| believable(storage, &state, found));
+            let version = state.segment().version;
+            let found = understood(storage, state.segment())?
+                .filter(|found| believable(storage, &state, version, found));
             let actions =
                 found.as_ref().and_then(|found| Some((found.protocol.clone()?, found.metadata.clone()?)));
             checksum = Some(found.map(Box::new));

@@ -434,6 +434,29 @@ impl Storage {
         }
     }
 
+    /// Creates a file unless it exists, without waiting until it is durable. Returns whether it was created.
+    ///
+    /// A power failure may leave a torn file. This is only for files that readers check and can do without.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`. The file may exist nevertheless.
+    #[doc(hidden)]
+    pub fn put_volatile_if_absent(&self, path: &str, bytes: Bytes) -> Result<bool> {
+        let options = PutOptions::from(PutMode::Create);
+        let located = self.path(path)?;
+        let outcome = if self.local {
+            let store = object_store::local::LocalFileSystem::new();
+            block_on(store.put_opts(&located, bytes.into(), options))
+        } else {
+            block_on(self.store.put_opts(&located, bytes.into(), options))
+        };
+        match outcome {
+            Ok(_) => Ok(true),
+            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+            Err(error) => Err(self.error(path, error)),
+        }
+    }
+
     /// Deletes a file. It is not an error if the file does not exist.
     ///
     /// # Errors

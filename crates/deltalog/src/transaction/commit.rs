@@ -16,13 +16,13 @@ use super::put::{Owner, Putter};
 use super::row_deletes::RowDeletes;
 use super::rules::{Mine, Winner, concerns_writers, conflict};
 use super::winners::{Step, parse, visit};
-use crate::checkpoint;
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
 use crate::protocol::{Action, Metadata, Protocol};
 use crate::replay::{Commit, FileSet};
 use crate::snapshot::Snapshot;
+use crate::upkeep::{self, CommittedVersion};
 
 /// The maximum pause of a writer after it loses a version for the first time. Each further loss doubles it.
 const MAX_FIRST_PAUSE_MICROS: u64 = 4_000;
@@ -127,7 +127,13 @@ impl<'a> Attempts<'a> {
             let bytes = self.prepare().map_err(|error| error.in_table(storage.url()))?;
             let mut lost_to = match putter.put(version, &bytes)? {
                 Owner::Own => {
-                    base.iter().for_each(|base| checkpoint::after_commit(base, version, environment));
+                    upkeep::after_commit(&CommittedVersion {
+                        base: base.as_ref(),
+                        storage,
+                        version,
+                        commits: &[],
+                        environment,
+                    });
                     let first = base.as_ref().map_or(0, |base| base.version() + 1);
                     let rebased_over = version.saturating_sub(first);
                     return Ok(Ok(Committed { version, txn_id: id.clone(), rebased_over }));

@@ -130,7 +130,7 @@ impl<'a> RowDeletes<'a> {
         if self.is_empty() || winner.removes.num_rows() == 0 {
             return Ok(None);
         }
-        let mut replaced: HashMap<usize, Option<Add>> = HashMap::new();
+        let mut replaced: BTreeMap<usize, Option<Add>> = BTreeMap::new();
         for path in paths(&winner.removes) {
             if let Some(index) = self.by_path.get(&self.resolver.parse(path)?) {
                 replaced.insert(*index, None);

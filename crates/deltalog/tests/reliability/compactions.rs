@@ -1,14 +1,17 @@
-//! Log compaction files: when they are used, and when they must be ignored. Protocol: "Log Compaction Files".
+//! Log compaction files: what is written, when they are used, and when they must be ignored. Protocol: "Log
+//! Compaction Files".
 
 use deltalog::engine::log::name::LogFileName;
-use deltalog::{ErrorKind, Snapshot, Storage};
+use deltalog::{ErrorKind, Snapshot, Storage, compact_log};
 use proptest::collection::vec;
 use proptest::prelude::*;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::common::oracle::{Table, name_of};
-use crate::common::store::Op;
-use crate::common::{add_line, empty, live, paths, write_commit, write_log};
+use crate::common::store::{Fault, Op};
+use crate::common::{
+    add_line, append, empty, environment, first_lines, live, paths, write_commit, write_log,
+};
 use crate::histories::{contents, expected, history, write_history};
 
 /// Returns the newest action for each key of the commits from `start` to `end`, as a compaction contains it.
@@ -73,6 +76,134 @@ proptest! {
         write_commit(&storage, versions, &[r#"{"commitInfo":{}}"#.to_owned()]);
         prop_assert_eq!(contents(&newest.refresh().unwrap()), expected(&Table::at(&storage, versions)));
     }
+}
+
+/// Returns the lines of a compaction, sorted.
+fn lines_of(storage: &Storage, start: u64, end: u64) -> Option<Vec<String>> {
+    let bytes = storage.get(&LogFileName::Compaction { start, end }.path()).unwrap()?;
+    let mut lines: Vec<_> = std::str::from_utf8(&bytes).unwrap().lines().map(str::to_owned).collect();
+    lines.sort();
+    Some(lines)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    /// What we write is what a naive reconciliation keeps, and every version reads the same with it. Compactions
+    /// stand for the commits: these are damaged, except their sizes.
+    #[test]
+    fn written_compactions_stand_for_their_commits(
+        history in history(), start in any::<prop::sample::Index>(), length in 1..6u64,
+    ) {
+        let storage = write_history(&history);
+        let versions = history.len() as u64;
+        let start = start.index(history.len()) as u64;
+        let end = (start + length).min(versions - 1);
+        if start == end {
+            return Ok(());
+        }
+        let newest = Snapshot::open(&storage, None).unwrap();
+        let mut expected_lines = reconciled(&storage, start, end);
+        let tables: Vec<_> = (0..versions).map(|version| Table::at(&storage, version)).collect();
+        prop_assert_eq!(compact_log(&newest, start, end).unwrap(), !expected_lines.is_empty());
+        prop_assert!(!compact_log(&newest, start, end).unwrap(), "it exists, or there is nothing to write");
+        expected_lines.sort();
+        prop_assert_eq!(lines_of(&storage, start, end).unwrap_or_default(), expected_lines.clone());
+        let is_used = !Snapshot::open(&storage, Some(end)).unwrap().segment().compactions.is_empty();
+        for version in (start..=end).filter(|_| is_used) {
+            let path = LogFileName::Commit(version).path();
+            storage.put(&path, " ".repeat(storage.read(&path).unwrap().len()).into()).unwrap();
+        }
+        for version in (end..versions).filter(|_| !expected_lines.is_empty()) {
+            let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
+            prop_assert_eq!(contents(&snapshot), expected(&tables[version as usize]));
+        }
+    }
+}
+
+#[test]
+fn only_whole_ranges_of_commits_are_compacted() {
+    let (store, storage) = empty();
+    write_log(&storage, 8);
+    let snapshot = Snapshot::open(&storage, Some(6)).unwrap();
+    for (start, end) in [(3, 3), (4, 3), (3, 7), (0, 100)] {
+        assert_eq!(compact_log(&snapshot, start, end).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    }
+    for fault in [Fault::LostBefore, Fault::LostAfter] {
+        store.fail(move |_, call| (call.op == Op::Create).then_some(fault));
+        assert_eq!(compact_log(&snapshot, 2, 5).unwrap_err().kind(), ErrorKind::Unavailable);
+        store.heal();
+        assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 7);
+    }
+    write_commit(&storage, 8, &[r#"{"actionOfTheFuture":{}}"#.to_owned()]);
+    let newest = Snapshot::open(&storage, None).unwrap();
+    assert_eq!(compact_log(&newest, 6, 8).unwrap_err().kind(), ErrorKind::Unsupported);
+    storage.delete(&LogFileName::Commit(1).path()).unwrap();
+    assert_eq!(compact_log(&newest, 0, 3).unwrap_err().kind(), ErrorKind::VersionNotFound);
+}
+
+/// A compaction follows a number of commits, if checkpoints are far apart or the table asks for it.
+#[test]
+fn commits_compact_the_log() {
+    let written = |properties: &[(&str, &str)], versions: u64| -> Vec<String> {
+        let (_, storage) = empty();
+        let properties =
+            properties.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        write_commit(&storage, 0, &first_lines(&properties));
+        for version in 1..=versions {
+            let base = Snapshot::open(&storage, None).unwrap();
+            append(&base, &format!("{version}"), &environment()).commit_or_fail().unwrap();
+        }
+        let newest = Snapshot::open(&storage, None).unwrap();
+        assert_eq!(paths(&newest).len() as u64, versions);
+        let names = storage.list_after("_delta_log", "").unwrap().into_iter().map(|file| file.name);
+        names.filter(|name| name.contains("compacted")).collect()
+    };
+    let range = |start, end| LogFileName::Compaction { start, end }.to_string();
+    assert_eq!(written(&[], 21), Vec::<String>::new());
+    let rare = ("delta.checkpointInterval", "30");
+    assert_eq!(written(&[rare], 31), [range(1, 10), range(11, 20)]);
+    assert_eq!(written(&[rare, ("deltalog.logCompactionInterval", "0")], 11), Vec::<String>::new());
+    assert_eq!(
+        written(&[("deltalog.logCompactionInterval", "3")], 10),
+        [range(1, 3), range(4, 6), range(7, 9)]
+    );
+}
+
+/// A removed domain, an old tombstone and a file with two vectors cancel what is in a checkpoint before.
+#[test]
+fn a_compaction_keeps_whatever_cancels_older_actions() {
+    let (_, storage) = empty();
+    let domain = |removed: bool| {
+        json!({"domainMetadata": {"domain": "d", "configuration": "", "removed": removed}}).to_string()
+    };
+    let mut first = first_lines(&std::collections::BTreeMap::new());
+    first.extend([add_line("a"), add_line("b"), domain(false)]);
+    write_commit(&storage, 0, &first);
+    let old = r#"{"remove":{"path":"a","deletionTimestamp":1,"dataChange":true}}"#;
+    write_commit(
+        &storage,
+        1,
+        &[r#"{"commitInfo":{"operation":"X"}}"#.to_owned(), old.to_owned(), domain(true)],
+    );
+    write_commit(
+        &storage,
+        2,
+        &[
+            r#"{"cdc":{"path":"c","partitionValues":{},"size":1,"dataChange":false}}"#.to_owned(),
+            add_line("c"),
+        ],
+    );
+    let newest = Snapshot::open(&storage, None).unwrap();
+    assert!(compact_log(&newest, 1, 2).unwrap());
+    let mut expected = vec![old.to_owned(), domain(true), add_line("c")];
+    expected.sort();
+    assert_eq!(lines_of(&storage, 1, 2).unwrap(), expected);
+    deltalog::write_checkpoint(&Snapshot::open(&storage, Some(0)).unwrap(), &environment()).unwrap();
+    let opened = Snapshot::open(&storage, None).unwrap();
+    assert_eq!(opened.segment().compactions.len(), 1);
+    assert_eq!(paths(&opened), ["b", "c"]);
+    assert!(opened.domain_metadata().unwrap().is_empty());
 }
 
 #[test]

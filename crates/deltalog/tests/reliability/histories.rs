@@ -25,11 +25,22 @@ const WEEK_MS: i64 = 7 * 24 * HOUR_MS;
 /// One line of a commit.
 #[derive(Debug, Clone)]
 pub enum Step {
-    Add { name: usize, spelling: usize, vector: usize },
-    Remove { name: usize, spelling: usize, vector: usize, age_ms: Option<i64> },
+    Add {
+        name: usize,
+        spelling: usize,
+        vector: usize,
+    },
+    Remove {
+        name: usize,
+        spelling: usize,
+        vector: usize,
+        age_ms: Option<i64>,
+    },
     Application(usize, i64),
     Domain(usize, bool),
     Retention(Option<&'static str>),
+    /// Sets for how many days the log is retained.
+    LogRetention(i64),
     Protocol(i64),
 }
 
@@ -61,7 +72,7 @@ pub fn history() -> impl Strategy<Value = Vec<Vec<Step>>> {
 }
 
 impl Step {
-    fn line(&self, serial: i64) -> String {
+    pub fn line(&self, serial: i64) -> String {
         let path = |name: usize, spelling: usize| SPELLINGS[name][spelling % SPELLINGS[name].len()];
         let with_vector = |mut fields: serde_json::Value, vector: usize| {
             let text = ["", "ab^-aqEH.-t@S}K{vb[*k^", "ab^-aqEH.-t@S}K{vb[*k^", "other"][vector];
@@ -102,6 +113,11 @@ impl Step {
             Self::Retention(Some(text)) => {
                 return metadata_line(
                     &[("delta.deletedFileRetentionDuration".to_owned(), (*text).to_owned())].into(),
+                );
+            }
+            Self::LogRetention(days) => {
+                return metadata_line(
+                    &[("delta.logRetentionDuration".to_owned(), format!("interval {days} days"))].into(),
                 );
             }
             Self::Protocol(writer) => {

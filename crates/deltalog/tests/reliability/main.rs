@@ -15,6 +15,7 @@
 mod bases;
 mod checkpoints;
 mod checksums;
+mod clean_up;
 mod commit_rule;
 mod common;
 mod compactions;
@@ -22,6 +23,7 @@ mod conflicts;
 mod counts;
 mod crash_points;
 mod histories;
+mod kept_checksums;
 mod killed;
 mod log_files;
 mod many_writers;

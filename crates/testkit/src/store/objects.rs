@@ -65,6 +65,13 @@ impl Objects {
         self.objects.get(path)
     }
 
+    /// Changes when an object was written, if there is one.
+    pub fn set_modified_ms(&mut self, path: &str, modified_ms: i64) {
+        if let Some(object) = self.objects.get_mut(path) {
+            object.modified_ms = modified_ms;
+        }
+    }
+
     /// Returns the number of changes so far.
     pub fn changes(&self) -> u64 {
         self.changes

@@ -12,6 +12,7 @@
 //! - Each file is opened once, however often it is read.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
+mod check;
 mod normalize;
 mod parquet_file;
 mod parsed;
@@ -34,6 +35,7 @@ use crate::storage::Storage;
 use parquet_file::ParquetFile;
 use references::References;
 
+pub(crate) use check::{check_checkpoint, sidecars_of};
 pub use reader::CheckpointReader;
 pub use rows::{AddRequest, RowGroupFilter};
 

@@ -1,0 +1,73 @@
+//! All files of a table's log, from one listing.
+
+use std::collections::BTreeMap;
+
+use super::LOG_DIRECTORY;
+use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
+use super::commit_files::{CommitFile, CommitKind};
+use super::name::LogFileName;
+use super::segment::CommitListing;
+use super::times::{CommitTimes, InCommitTimestamps};
+use crate::error::Result;
+use crate::storage::{FileMeta, Storage};
+
+/// The files of a log, in the order of their names, so that those of older versions come first.
+#[derive(Debug)]
+pub(crate) struct LogInventory {
+    files: Vec<(LogFileName, FileMeta)>,
+}
+
+impl LogInventory {
+    /// Lists the log with its sidecars and staged commits. Files that do not belong to a log are left out.
+    ///
+    /// # Errors
+    /// `Unavailable`, `PermissionDenied`.
+    pub(crate) fn read(storage: &Storage) -> Result<Self> {
+        let listed = storage.list_after(LOG_DIRECTORY, "")?;
+        let mut files: Vec<_> =
+            listed.into_iter().filter_map(|file| Some((LogFileName::parse(&file.name)?, file))).collect();
+        // A store may repeat a file on two pages of a listing.
+        files.dedup_by(|a, b| a.1.name == b.1.name);
+        Ok(Self { files })
+    }
+
+    /// Returns the files in the order of their names.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &(LogFileName, FileMeta)> {
+        self.files.iter()
+    }
+
+    /// Returns the complete checkpoints, newest first.
+    pub(crate) fn checkpoints(&self) -> Vec<CheckpointFiles> {
+        self.candidates().newest_first()
+    }
+
+    fn candidates(&self) -> CheckpointCandidates {
+        let mut checkpoints = CheckpointCandidates::default();
+        self.files.iter().for_each(|(name, file)| checkpoints.add(name, file));
+        checkpoints
+    }
+
+    /// Returns the times of the published commits.
+    pub(crate) fn commit_times(&self, storage: &Storage, in_commit: InCommitTimestamps) -> CommitTimes {
+        let commit = |(name, file): &(LogFileName, FileMeta)| match *name {
+            LogFileName::Commit(version) => Some(CommitFile {
+                version,
+                size: file.size,
+                modified_ms: file.modified_ms,
+                kind: CommitKind::Published,
+            }),
+            _ => None,
+        };
+        let commits: Vec<_> = self.files.iter().filter_map(commit).collect();
+        let oldest_readable = match commits.first() {
+            Some(first) if first.version == 0 => Some(0),
+            _ => self.candidates().oldest(),
+        };
+        CommitTimes::of_listing(
+            storage,
+            CommitListing { commits, oldest_readable },
+            in_commit,
+            BTreeMap::new(),
+        )
+    }
+}

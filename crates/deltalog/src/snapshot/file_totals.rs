@@ -1,0 +1,36 @@
+//! The totals of the live files, counted in the file list.
+
+use arrow::array::AsArray;
+use arrow::datatypes::Int64Type;
+
+use super::Snapshot;
+use crate::error::{Error, Result};
+use crate::log::{Change, FileSizeHistogram, FileTotals};
+use crate::replay::{DeletionVectorColumn, FileColumn, FileColumns};
+
+impl Snapshot {
+    /// Counts the live files by the log alone. Their sizes are counted in the bins of `sizes`, which has none yet.
+    ///
+    /// # Errors
+    /// As [`Snapshot::replay_files`]; `CorruptLog` for a file with an impossible size.
+    pub(crate) fn count_files(&self, sizes: FileSizeHistogram) -> Result<FileTotals> {
+        let located = |error: Error| error.in_table(self.storage().url()).at_version(self.version());
+        let mut totals = FileTotals::empty(sizes);
+        let columns = FileColumns::of(&[FileColumn::Size, FileColumn::DeletionVector]);
+        for batch in self.replay_files(columns)? {
+            let batch = batch?;
+            let sizes = batch
+                .column_by_name(FileColumn::Size.name())
+                .and_then(|sizes| sizes.as_primitive_opt::<Int64Type>())
+                .ok_or_else(|| located(Error::corrupt_log("an add action lacks its size")))?;
+            let vectors = DeletionVectorColumn::of_log(&batch).map_err(located)?;
+            for (row, size) in sizes.values().iter().enumerate() {
+                let deleted = vectors.get(row).map_err(located)?.map(|vector| vector.cardinality);
+                totals.count(Change::Added, *size, deleted).ok_or_else(|| {
+                    located(Error::corrupt_log("an add action has an impossible size or deletion vector"))
+                })?;
+            }
+        }
+        Ok(totals)
+    }
+}

@@ -1,0 +1,223 @@
+//! The live files that the checksum and the commits after it name.
+//!
+//! A checksum that lists all files makes them completely known. Otherwise only the files of the commits are, and
+//! what the commits say must be consistent: a file is added once and removed once.
+
+use std::collections::HashMap;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::Int64Type;
+
+use crate::error::Result;
+use crate::log::{Change, FileTotals, VersionChecksum};
+use crate::protocol::{Add, PathResolver};
+use crate::replay::{Commit, DeletionVectorColumn, FileColumn, add_at, file_key};
+
+/// The most files that a checksum lists: it is written with each commit.
+pub(super) const MOST_LISTED_FILES: usize = 20;
+
+/// The most file actions that are remembered by name.
+const MOST_TRACKED: usize = 10_000;
+
+/// A live file.
+#[derive(Debug, Clone)]
+struct Live {
+    size: i64,
+    /// The number of rows that its deletion vector marks.
+    deleted: Option<i64>,
+    place: Place,
+}
+
+/// Where the `add` action of a file is.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// In the list of the checksum.
+    Listed(usize),
+    /// In a commit, by its position and the row.
+    Commit(usize, usize),
+}
+
+/// The files that are known by name.
+pub(super) struct LiveFiles<'c> {
+    listed: Vec<Add>,
+    commits: Vec<&'c Commit>,
+    /// The files by key; `None` for those that were removed.
+    files: HashMap<String, Option<Live>>,
+    is_complete: bool,
+    /// Whether there are too many actions to remember.
+    is_overfull: bool,
+}
+
+impl<'c> LiveFiles<'c> {
+    /// Returns the files that `checksum` lists.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a path that the table must not refer to.
+    pub(super) fn of(checksum: &VersionChecksum, resolver: &PathResolver) -> Result<Self> {
+        let listed = checksum.all_files.clone();
+        let is_complete = listed.as_ref().is_some_and(|files| files.len() as u64 == checksum.num_files);
+        let listed = listed.filter(|_| is_complete).unwrap_or_default();
+        let mut files = HashMap::with_capacity(listed.len());
+        for (at, add) in listed.iter().enumerate() {
+            let deleted = add.deletion_vector.as_ref().map(|vector| vector.cardinality);
+            let live = Live { size: add.size, deleted, place: Place::Listed(at) };
+            files.insert(file_key(&add.path, add.deletion_vector.as_ref(), resolver)?, Some(live));
+        }
+        let is_complete = is_complete && files.len() == listed.len();
+        Ok(Self { listed, commits: Vec::new(), files, is_complete, is_overfull: false })
+    }
+
+    /// Applies the file actions of the next commit to the totals. Returns whether the totals are still exact.
+    ///
+    /// `is_exact` says that the commit adds only files that are not live, and removes only live ones. Without that,
+    /// all live files must be known.
+    ///
+    /// # Errors
+    /// `CorruptLog` for an action that breaks the protocol.
+    pub(super) fn apply(
+        &mut self,
+        commit: &'c Commit,
+        is_exact: bool,
+        totals: &mut FileTotals,
+        resolver: &PathResolver,
+    ) -> Result<bool> {
+        let at = self.commits.len();
+        self.commits.push(commit);
+        let (adds, removes) = (FileRows::of(&commit.adds)?, FileRows::of(&commit.removes)?);
+        self.is_overfull |= self.files.len() + adds.len() + removes.len() > MOST_TRACKED;
+        if self.is_overfull {
+            self.is_complete = false;
+            self.files.clear();
+        }
+        if !is_exact && !self.is_complete {
+            return Ok(false);
+        }
+        if self.is_overfull {
+            return Ok(count_all(totals, &adds, Change::Added).is_some()
+                && count_all(totals, &removes, Change::Removed).is_some());
+        }
+        for (is_add, row) in commit.file_actions() {
+            let exact = match is_add {
+                true => self.add(&adds, row, Place::Commit(at, row), totals, resolver)?,
+                false => self.remove(&removes, row, totals, resolver)?,
+            };
+            if exact.is_none() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    fn add(
+        &mut self,
+        rows: &FileRows<'_>,
+        row: usize,
+        place: Place,
+        totals: &mut FileTotals,
+        resolver: &PathResolver,
+    ) -> Result<Option<()>> {
+        let Some(size) = rows.size(row) else { return Ok(None) };
+        let live = Live { size, deleted: rows.deleted(row)?, place };
+        let deleted = live.deleted;
+        match self.files.insert(rows.key(row, resolver)?, Some(live)) {
+            // The action replaces the former one.
+            Some(Some(former)) if self.is_complete => {
+                if totals.count(Change::Removed, former.size, former.deleted).is_none() {
+                    return Ok(None);
+                }
+            }
+            Some(Some(_)) => return Ok(None),
+            Some(None) | None => {}
+        }
+        Ok(totals.count(Change::Added, size, deleted))
+    }
+
+    fn remove(
+        &mut self,
+        rows: &FileRows<'_>,
+        row: usize,
+        totals: &mut FileTotals,
+        resolver: &PathResolver,
+    ) -> Result<Option<()>> {
+        Ok(match self.files.insert(rows.key(row, resolver)?, None) {
+            Some(Some(live)) => totals.count(Change::Removed, live.size, live.deleted),
+            // The file was not live.
+            Some(None) | None if self.is_complete => Some(()),
+            Some(None) => None,
+            None => match rows.size(row) {
+                Some(size) => totals.count(Change::Removed, size, rows.deleted(row)?),
+                None => None,
+            },
+        })
+    }
+
+    /// Returns the list of all `files` live files, if they are few and all known.
+    ///
+    /// # Errors
+    /// `CorruptLog` for an action that breaks the protocol.
+    pub(super) fn all(&self, files: u64) -> Result<Option<Vec<Add>>> {
+        let live: Vec<_> = self.files.values().flatten().collect();
+        // If that many files of the commits are live, there are no others.
+        if self.is_overfull || live.len() as u64 != files || live.len() > MOST_LISTED_FILES {
+            return Ok(None);
+        }
+        let mut all = Vec::with_capacity(live.len());
+        for live in live {
+            let add = match live.place {
+                Place::Listed(at) => self.listed.get(at).cloned(),
+                Place::Commit(at, row) => match self.commits.get(at) {
+                    Some(commit) if commit.has_statistics() => Some(add_at(&commit.adds, row)?),
+                    _ => None,
+                },
+            };
+            let Some(add) = add else { return Ok(None) };
+            all.push(Add { data_change: false, ..add });
+        }
+        all.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Some(all))
+    }
+}
+
+/// Counts all rows; returns `None` if one of them cannot be counted.
+fn count_all(totals: &mut FileTotals, rows: &FileRows<'_>, change: Change) -> Option<()> {
+    (0..rows.len()).try_for_each(|row| totals.count(change, rows.size(row)?, rows.deleted(row).ok()?))
+}
+
+/// The columns of file actions that identify and measure files.
+struct FileRows<'b> {
+    batch: &'b RecordBatch,
+    vectors: Option<DeletionVectorColumn<'b>>,
+}
+
+impl<'b> FileRows<'b> {
+    fn of(batch: &'b RecordBatch) -> Result<Self> {
+        let has_vectors = batch.column_by_name(FileColumn::DeletionVector.name()).is_some();
+        let vectors = has_vectors.then(|| DeletionVectorColumn::of_log(batch)).transpose()?;
+        Ok(Self { batch, vectors })
+    }
+
+    fn len(&self) -> usize {
+        self.batch.num_rows()
+    }
+
+    fn size(&self, row: usize) -> Option<i64> {
+        let sizes = self.batch.column_by_name(FileColumn::Size.name())?.as_primitive_opt::<Int64Type>()?;
+        sizes.is_valid(row).then(|| sizes.value(row))
+    }
+
+    /// Returns the number of rows that the deletion vector of a file marks, if it has one.
+    fn deleted(&self, row: usize) -> Result<Option<i64>> {
+        let vector = self.vectors.as_ref().map_or(Ok(None), |vectors| vectors.get(row))?;
+        Ok(vector.map(|vector| vector.cardinality))
+    }
+
+    fn key(&self, row: usize, resolver: &PathResolver) -> Result<String> {
+        let path = self
+            .batch
+            .column_by_name(FileColumn::Path.name())
+            .and_then(|column| column.as_string_opt::<i32>())
+            .ok_or_else(|| crate::Error::corrupt_log("file actions lack 'path'"))?;
+        let vector = self.vectors.as_ref().map_or(Ok(None), |vectors| vectors.get(row))?;
+        file_key(path.value(row), vector.as_ref(), resolver)
+    }
+}

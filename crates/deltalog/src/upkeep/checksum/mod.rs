@@ -1,0 +1,115 @@
+//! Writing the checksum file of a committed version. (PROTOCOL, "Version Checksum File".)
+//!
+//! ```text
+//!   N.crc of the base  +  the commits since, which the transaction has read  =  M.crc
+//! ```
+//!
+//! - The file list is not read for a checksum. If the checksum of the base is not known, a version has none until
+//!   the next checkpoint, whose files are counted.
+//! - A field that cannot be told exactly is left out. If a required one cannot, no file is written.
+//! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
+//! - The file is not synced. If a power failure tears it, readers ignore it.
+
+mod live_files;
+mod recount;
+mod running;
+
+use crate::error::{ErrorKind, Result};
+use crate::log::name::LogFileName;
+use crate::log::{CommitFile, CommitKind, VersionChecksum};
+use crate::protocol::PathResolver;
+use crate::replay::Commit;
+use crate::snapshot::{KnownChecksum, Snapshot};
+use crate::storage::Storage;
+
+use super::CommittedVersion;
+use running::extended;
+
+/// The most commits after the base that are read for a checksum, if the transaction has not read them. Where many
+/// writers compete, reading more would slow all of them down.
+const MOST_UNKNOWN_COMMITS: u64 = 16;
+
+/// The size in bytes up to which the commits of a table without a checkpoint are counted when no checksum is
+/// known. A snapshot has them in memory.
+const SMALL_LOG: u64 = 1 << 20;
+
+/// Writes the checksum of a committed version if it can be told without reading the file list. Returns whether it
+/// could.
+pub(super) fn keep(committed: &CommittedVersion<'_>) -> Result<bool> {
+    let has_commits = has_all_commits(committed);
+    if !has_commits && committed.version.saturating_sub(first_version(committed)) >= MOST_UNKNOWN_COMMITS {
+        return Ok(false);
+    }
+    let Some(known) = known_before(committed)? else { return Ok(false) };
+    let unknown: Vec<Commit>;
+    let commits = match has_commits {
+        true => committed.commits,
+        false => {
+            let Some(read) = read_commits(committed)? else { return Ok(false) };
+            unknown = read;
+            &unknown
+        }
+    };
+    let commits: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(commits).collect();
+    let resolver = match committed.base {
+        Some(base) => base.resolver().clone(),
+        None => PathResolver::new(committed.storage.root())?,
+    };
+    let Some(mut checksum) = extended(known.checksum, &commits, &resolver)? else { return Ok(false) };
+    // Files of early writers lack both. No commit after the base has set what is still missing.
+    if let Some(base) = committed.base {
+        checksum.protocol.get_or_insert_with(|| base.protocol().clone());
+        checksum.metadata.get_or_insert_with(|| base.metadata().clone());
+    }
+    write(committed.storage, committed.version, &checksum)?;
+    Ok(true)
+}
+
+/// Writes the checksum of a committed version by counting its files, which a checkpoint has just listed.
+pub(super) fn recount(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
+    let checksum = recount::of(&base.at_version(committed.version)?)?;
+    write(committed.storage, committed.version, &checksum)
+}
+
+fn write(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
+    let path = LogFileName::Checksum(version).path();
+    storage.put_volatile_if_absent(&path, checksum.to_json()?.into()).map(drop)
+}
+
+/// Returns the checksum from which that of the committed version can be told.
+fn known_before(committed: &CommittedVersion<'_>) -> Result<Option<KnownChecksum>> {
+    let Some(base) = committed.base else {
+        let nothing = KnownChecksum { checksum: VersionChecksum::of_nothing(), since: Vec::new() };
+        return Ok((committed.version == 0).then_some(nothing));
+    };
+    if let Some(known) = base.known_checksum()? {
+        return Ok(Some(known));
+    }
+    let segment = base.segment();
+    let is_small = segment.checkpoint.is_none()
+        && segment.commits.iter().map(|commit| commit.size).sum::<u64>() <= SMALL_LOG;
+    let counted = is_small.then(|| recount::of(base)).transpose()?;
+    Ok(counted.map(|checksum| KnownChecksum { checksum, since: Vec::new() }))
+}
+
+/// Returns the version after the base.
+fn first_version(committed: &CommittedVersion<'_>) -> u64 {
+    committed.base.map_or(0, |base| base.version() + 1)
+}
+
+/// Returns whether the transaction has read every commit after its base.
+fn has_all_commits(committed: &CommittedVersion<'_>) -> bool {
+    let versions = first_version(committed)..=committed.version;
+    committed.commits.iter().map(|commit| commit.version).eq(versions)
+}
+
+/// Reads the commits after the base up to the committed version, oldest first. Returns `None` if some were cleaned
+/// up.
+fn read_commits(committed: &CommittedVersion<'_>) -> Result<Option<Vec<Commit>>> {
+    let file = |version| CommitFile { version, size: 0, modified_ms: 0, kind: CommitKind::Published };
+    let read = |version| Commit::read(committed.storage, file(version));
+    match (first_version(committed)..=committed.version).map(read).collect::<Result<_>>() {
+        Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
+        commits => commits.map(Some),
+    }
+}

@@ -1,0 +1,117 @@
+//! A checksum carried over commits.
+
+use std::collections::BTreeMap;
+
+use super::live_files::LiveFiles;
+use crate::error::Result;
+use crate::log::{FileTotals, InCommitTimestamps, VersionChecksum};
+use crate::protocol::{DomainMetadata, Metadata, PathResolver, SetTransaction, TableFeature};
+use crate::replay::Commit;
+
+/// The most applications, and the most domains, that a checksum lists. A checksum is written with each commit.
+pub(super) const MOST_LISTED_NAMES: usize = 100;
+
+/// The operations that add only files which are not live, and remove only live ones. Others, such as recomputing
+/// statistics, name live files again.
+const EXACT_OPERATIONS: [&str; 12] = [
+    "CREATE OR REPLACE TABLE",
+    "CREATE OR REPLACE TABLE AS SELECT",
+    "CREATE TABLE",
+    "CREATE TABLE AS SELECT",
+    "DELETE",
+    "MERGE",
+    "OPTIMIZE",
+    "REPLACE TABLE",
+    "REPLACE TABLE AS SELECT",
+    "STREAMING UPDATE",
+    "UPDATE",
+    "WRITE",
+];
+
+/// Returns the checksum of the version of the last of `commits`, which follow the version of `checksum` without a
+/// gap. The last of them is a commit of this crate. Returns `None` if a required field cannot be told exactly.
+///
+/// # Errors
+/// `CorruptLog` for a commit that breaks the protocol.
+pub(super) fn extended(
+    checksum: VersionChecksum,
+    commits: &[&Commit],
+    resolver: &PathResolver,
+) -> Result<Option<VersionChecksum>> {
+    let Some(own) = commits.last() else { return Ok(None) };
+    let without_vectors = checksum
+        .protocol
+        .as_ref()
+        .is_some_and(|protocol| !protocol.reader_features().contains(&TableFeature::DeletionVectors));
+    let mut totals = FileTotals::of(&checksum, without_vectors);
+    let mut live = LiveFiles::of(&checksum, resolver)?;
+    for commit in commits {
+        let is_exact = commit.version == own.version || has_exact_files(commit);
+        let applied = live.apply(commit, is_exact, &mut totals, resolver);
+        if !applied.map_err(|error| error.at_version(commit.version))? {
+            return Ok(None);
+        }
+    }
+    let newest = || commits.iter().rev();
+    let metadata = newest().find_map(|commit| commit.metadata.clone()).or_else(|| checksum.metadata.clone());
+    let protocol = newest().find_map(|commit| commit.protocol.clone()).or_else(|| checksum.protocol.clone());
+    let has_timestamps = match (&protocol, &metadata) {
+        (Some(protocol), Some(metadata)) => {
+            InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never
+        }
+        _ => false,
+    };
+    let info = own.commit_info.as_ref();
+    let mut extended = VersionChecksum {
+        txn_id: info.and_then(|info| info.txn_id.clone()),
+        in_commit_timestamp: info.and_then(|info| info.in_commit_timestamp).filter(|_| has_timestamps),
+        set_transactions: transactions(&checksum, metadata.as_ref(), commits),
+        domain_metadata: domains(&checksum, commits),
+        all_files: live.all(totals.files)?,
+        metadata,
+        protocol,
+        ..VersionChecksum::default()
+    };
+    totals.record_in(&mut extended);
+    Ok(Some(extended))
+}
+
+/// Returns whether a commit of any writer adds only files that are not live, and removes only live ones.
+fn has_exact_files(commit: &Commit) -> bool {
+    let operation = commit.commit_info.as_ref().and_then(|info| info.operation.as_deref());
+    commit.adds.num_rows() + commit.removes.num_rows() == 0
+        || operation.is_some_and(|operation| EXACT_OPERATIONS.contains(&operation))
+}
+
+/// Returns the newest progress of each application. It is unknown if identifiers expire: which of them have then
+/// depends on the time at which the file is read.
+fn transactions(
+    checksum: &VersionChecksum,
+    metadata: Option<&Metadata>,
+    commits: &[&Commit],
+) -> Option<Vec<SetTransaction>> {
+    let expires = |metadata: &Metadata| metadata.property("delta.setTransactionRetentionDuration").is_some();
+    if checksum.metadata.as_ref().is_some_and(expires) || metadata.is_some_and(expires) {
+        return None;
+    }
+    let mut newest: BTreeMap<String, SetTransaction> = BTreeMap::new();
+    let listed = checksum.set_transactions.as_ref()?.iter();
+    // The newest action of a commit comes first.
+    let later = commits.iter().flat_map(|commit| commit.transactions.iter().rev());
+    for transaction in listed.chain(later) {
+        newest.insert(transaction.app_id.clone(), transaction.clone());
+    }
+    (newest.len() <= MOST_LISTED_NAMES).then(|| newest.into_values().collect())
+}
+
+/// Returns the configurations of the domains that are not removed.
+fn domains(checksum: &VersionChecksum, commits: &[&Commit]) -> Option<Vec<DomainMetadata>> {
+    let mut newest: BTreeMap<String, DomainMetadata> = BTreeMap::new();
+    let listed = checksum.domain_metadata.as_ref()?.iter();
+    let later = commits.iter().flat_map(|commit| commit.domains.iter().rev());
+    for domain in listed.chain(later) {
+        newest.insert(domain.domain.clone(), domain.clone());
+    }
+    newest.retain(|_, domain| !domain.removed);
+    (newest.len() <= MOST_LISTED_NAMES).then(|| newest.into_values().collect())
+}

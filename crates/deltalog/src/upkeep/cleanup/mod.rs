@@ -1,0 +1,174 @@
+//! Removing the part of the log that has expired. (PROTOCOL, "Metadata Cleanup", "VACUUM Protocol Check".)
+//!
+//! ```text
+//!            cut-off: midnight UTC, `delta.logRetentionDuration` ago
+//!                                     ▼
+//!   0 … 9 [10] 11 … 19 [20] 21 … 25 26│27 … 31
+//!   └── deleted ──────┘ └── retained ─┴───────
+//! ```
+//!
+//! - Every version that is not older than the cut-off stays readable, and so does each version since the checkpoint
+//!   that they need. Without such a checkpoint nothing is deleted.
+//! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
+//! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
+//!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
+//! - The table must be writable by this crate, whatever its properties say.
+
+mod plan;
+mod sidecars;
+
+use super::CommittedVersion;
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::log::{LOG_DIRECTORY, LogInventory};
+use crate::protocol::properties::interval_ms;
+use crate::protocol::{Metadata, TableFeature, ensure_writable};
+use crate::snapshot::Snapshot;
+
+use plan::Plan;
+
+/// How long commits are kept if the table does not say.
+const DEFAULT_RETENTION_MS: i64 = 30 * DAY_MS;
+
+const DAY_MS: i64 = 24 * 3600 * 1000;
+
+const HOUR_MS: i64 = 3600 * 1000;
+
+/// The most files that a commit deletes. The rest follows after later commits.
+const MOST_FILES_AFTER_COMMIT: usize = 1000;
+
+/// The result of cleaning up a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CleanedLog {
+    /// The cut-off in milliseconds since the epoch: a midnight, UTC.
+    pub cutoff_ms: i64,
+    /// The oldest version that remains readable; `None` if nothing has expired.
+    pub oldest_version: Option<u64>,
+    /// The paths of the deleted files relative to the table's root, in the order of deletion.
+    pub files: Vec<String>,
+}
+
+/// Deletes the part of a table's log that is older than its retention, `delta.logRetentionDuration`; 30 days if the
+/// table does not say. With `dry_run`, returns what would be deleted.
+///
+/// Versions are expired by whole days, and only up to a checkpoint. Data files are not deleted. The property
+/// `delta.enableExpiredLogCleanup` is not asked: it decides about the clean-up after a commit.
+///
+/// # Errors
+/// `Unsupported` if the table cannot be written, is managed by a catalog, or has a retention that is not a time span
+/// in weeks or smaller units; `CorruptLog`; also errors of the store, before which some files may have been deleted.
+pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: bool) -> Result<CleanedLog> {
+    let newest = snapshot.refresh()?;
+    let located = |error: Error| error.in_table(newest.storage().url());
+    ensure_cleanable(&newest).map_err(located)?;
+    let (cutoff_ms, found) = find(&newest, environment, true).map_err(located)?;
+    let Some(mut plan) = found else {
+        return Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() });
+    };
+    if !dry_run {
+        delete(&newest, &plan.files)?;
+    }
+    Ok(CleanedLog {
+        cutoff_ms,
+        oldest_version: Some(plan.oldest_version),
+        files: std::mem::take(&mut plan.files),
+    })
+}
+
+/// Cleans up the log after a checkpoint was written, if the table allows it.
+///
+/// This lists the whole log, so that only the first checkpoint of an hour does it. The new checkpoint itself replaces
+/// nothing yet.
+pub(super) fn after_checkpoint(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
+    let hour = |time_ms: i64| time_ms.div_euclid(HOUR_MS);
+    let former = base.segment().checkpoint.as_ref().and_then(|checkpoint| checkpoint.files.first());
+    if former.is_none_or(|former| hour(former.modified_ms) == hour(committed.environment.now_ms())) {
+        return Ok(());
+    }
+    // The commit itself may have changed the retention.
+    let newest = base.refresh()?;
+    let is_off = |value: &str| value.trim().eq_ignore_ascii_case("false");
+    if newest.metadata().property("delta.enableExpiredLogCleanup").is_some_and(is_off)
+        || ensure_cleanable(&newest).is_err()
+    {
+        return Ok(());
+    }
+    let (_, found) = find(&newest, committed.environment, false)?;
+    let Some(mut plan) = found else { return Ok(()) };
+    plan.files.truncate(MOST_FILES_AFTER_COMMIT);
+    delete(&newest, &plan.files)
+}
+
+/// Returns the cut-off, and what has expired. Sidecars are looked at if a checkpoint has expired, or if
+/// `all_sidecars` says so, because that means reading all checkpoints.
+fn find(snapshot: &Snapshot, environment: &Environment, all_sidecars: bool) -> Result<(i64, Option<Plan>)> {
+    let now_ms = environment.now_ms();
+    let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms(snapshot.metadata())?));
+    let inventory = LogInventory::read(snapshot.storage())?;
+    let plan = Plan::find(snapshot, &inventory, cutoff_ms)?;
+    let looks_at_sidecars = all_sidecars || plan.as_ref().is_some_and(|plan| plan.has_checkpoints);
+    if !looks_at_sidecars {
+        return Ok((cutoff_ms, plan));
+    }
+    let oldest_version = plan.as_ref().map(|plan| plan.oldest_version);
+    let youngest_ms = midnight(now_ms).saturating_sub(DAY_MS);
+    let orphans = sidecars::orphans(snapshot, &inventory, oldest_version.unwrap_or(0), youngest_ms)?;
+    let plan = match plan {
+        Some(plan) => Some(plan),
+        None if orphans.is_empty() => None,
+        None => Some(Plan::nothing(&inventory)),
+    };
+    let plan = plan.map(|mut plan| {
+        plan.files.extend(orphans);
+        plan
+    });
+    Ok((cutoff_ms, plan))
+}
+
+fn delete(snapshot: &Snapshot, files: &[String]) -> Result<()> {
+    files.iter().try_for_each(|path| snapshot.storage().delete(path))
+}
+
+/// Returns the path of a file of the log relative to the table's root.
+fn path_of(name: &str) -> String {
+    format!("{LOG_DIRECTORY}/{name}")
+}
+
+/// Refuses tables whose log must not be cleaned up by this crate.
+fn ensure_cleanable(snapshot: &Snapshot) -> Result<()> {
+    let protocol = snapshot.protocol();
+    // "Maintenance Operations on Catalog-managed Tables": prohibited unless the catalog permits them.
+    if protocol.writer_features().contains(&TableFeature::CatalogManaged) {
+        return Err(Error::unsupported(
+            "the log of a table that a catalog manages is cleaned up by its catalog",
+        ));
+    }
+    ensure_writable(protocol, snapshot.metadata())
+}
+
+/// Returns how long commits are kept.
+fn retention_ms(metadata: &Metadata) -> Result<i64> {
+    let Some(text) = metadata.property("delta.logRetentionDuration") else { return Ok(DEFAULT_RETENTION_MS) };
+    interval_ms(text).filter(|retention| *retention >= 0).ok_or_else(|| {
+        Error::unsupported(format!("the table property delta.logRetentionDuration is '{text}'"))
+            .with_hint("set it to a time span such as 'interval 30 days', in weeks or smaller units")
+    })
+}
+
+/// Returns the last midnight, UTC, at or before a time.
+fn midnight(time_ms: i64) -> i64 {
+    time_ms.saturating_sub(time_ms.rem_euclid(DAY_MS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn midnights() {
+        for (time, expected) in [(0, 0), (1, 0), (DAY_MS - 1, 0), (DAY_MS, DAY_MS), (-1, -DAY_MS)] {
+            assert_eq!(midnight(time), expected, "{time}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! What of a log has expired.
+
+use super::path_of;
+use crate::error::{ErrorKind, Result};
+use crate::log::name::LogFileName;
+use crate::log::{CheckpointFiles, InCommitTimestamps, LogInventory};
+use crate::replay::check_checkpoint;
+use crate::snapshot::Snapshot;
+
+/// What has expired.
+#[derive(Debug)]
+pub(super) struct Plan {
+    /// The version of the checkpoint that replaces what has expired.
+    pub(super) oldest_version: u64,
+    /// The paths of the expired files relative to the table's root, in the order in which they are deleted.
+    pub(super) files: Vec<String>,
+    /// Whether some of them belong to checkpoints.
+    pub(super) has_checkpoints: bool,
+}
+
+impl Plan {
+    /// Finds the newest checkpoint that is not newer than the cut-off, and what it replaces. Returns `None` if
+    /// nothing has expired.
+    pub(super) fn find(
+        snapshot: &Snapshot,
+        inventory: &LogInventory,
+        cutoff_ms: i64,
+    ) -> Result<Option<Self>> {
+        let in_commit = InCommitTimestamps::of(snapshot.protocol(), snapshot.metadata())?;
+        let times = inventory.commit_times(snapshot.storage(), in_commit);
+        // "The newest commit not newer than the cutOffTimestamp is the cutoffCommit."
+        let Some(cutoff) = times.last_at_or_before(cutoff_ms)? else { return Ok(None) };
+        for checkpoint in inventory.checkpoints().iter().filter(|checkpoint| checkpoint.version <= cutoff) {
+            let plan = Self::before(inventory, checkpoint.version);
+            if plan.files.is_empty() {
+                // Older checkpoints replace even less.
+                return Ok(None);
+            }
+            if is_readable(snapshot, checkpoint)? {
+                return Ok(Some(plan));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns a plan that deletes nothing.
+    pub(super) fn nothing(inventory: &LogInventory) -> Self {
+        let versions = inventory.files().filter_map(|(name, _)| match name {
+            LogFileName::Commit(version) => Some(*version),
+            _ => None,
+        });
+        Self { oldest_version: versions.min().unwrap_or(0), files: Vec::new(), has_checkpoints: false }
+    }
+
+    /// Returns everything that a checkpoint of `version` replaces; nothing if that is neither a commit nor a
+    /// checkpoint. The commit of the version itself stays: no checkpoint has its `commitInfo`.
+    fn before(inventory: &LogInventory, version: u64) -> Self {
+        let mut plan = Self { oldest_version: version, files: Vec::new(), has_checkpoints: false };
+        let mut has_commits = false;
+        for (name, file) in inventory.files() {
+            let is_expired = match name {
+                LogFileName::Commit(of)
+                | LogFileName::Checksum(of)
+                | LogFileName::ClassicCheckpoint(of)
+                | LogFileName::CheckpointPart { version: of, .. }
+                | LogFileName::UuidCheckpoint { version: of, .. } => *of < version,
+                LogFileName::Compaction { start, .. } => *start <= version,
+                LogFileName::StagedCommit { version: of, .. } => *of <= version,
+                LogFileName::LastCheckpoint | LogFileName::Sidecar(_) => false,
+            };
+            if is_expired {
+                plan.files.push(path_of(&file.name));
+                has_commits |= matches!(name, LogFileName::Commit(_));
+                plan.has_checkpoints |= is_checkpoint(name);
+            }
+        }
+        if !has_commits && !plan.has_checkpoints {
+            plan.files.clear();
+        }
+        plan
+    }
+}
+
+fn is_checkpoint(name: &LogFileName) -> bool {
+    matches!(
+        name,
+        LogFileName::ClassicCheckpoint(_)
+            | LogFileName::CheckpointPart { .. }
+            | LogFileName::UuidCheckpoint { .. }
+    )
+}
+
+/// Returns whether a checkpoint can be read, whole. It is about to be the only source of its version.
+fn is_readable(snapshot: &Snapshot, checkpoint: &CheckpointFiles) -> Result<bool> {
+    match check_checkpoint(snapshot.storage(), snapshot.resolver(), checkpoint) {
+        Ok(()) => Ok(true),
+        Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => {
+            tracing::warn!(
+                table = snapshot.storage().url(),
+                version = checkpoint.version,
+                %error,
+                "the log before a checkpoint is kept because the checkpoint cannot be read"
+            );
+            Ok(false)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checkpoint::write_checkpoint;
+    use crate::environment::Environment;
+    use crate::storage::Storage;
+
+    /// PROTOCOL, "In-Commit Timestamps": the files may be copies, whose times say nothing.
+    #[test]
+    fn in_commit_timestamps_are_the_times_of_commits() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("_delta_log");
+        std::fs::create_dir(&log).unwrap();
+        let feature = r#"["inCommitTimestamp"]"#;
+        let protocol = format!(
+            r#"{{"protocol":{{"minReaderVersion":1,"minWriterVersion":7,"writerFeatures":{feature}}}}}"#
+        );
+        let properties = r#"{"delta.enableInCommitTimestamps":"true"}"#;
+        let metadata = format!(
+            r#"{{"metaData":{{"id":"x","format":{{"provider":"parquet","options":{{}}}},"schemaString":"","partitionColumns":[],"configuration":{properties}}}}}"#
+        );
+        for version in 0..8 {
+            let mut lines = vec![format!(r#"{{"commitInfo":{{"inCommitTimestamp":{}}}}}"#, version * 100)];
+            if version == 0 {
+                lines.extend([protocol.clone(), metadata.clone()]);
+            }
+            std::fs::write(log.join(format!("{version:020}.json")), lines.join("\n")).unwrap();
+        }
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        for version in [2, 5] {
+            write_checkpoint(&Snapshot::open(&storage, Some(version)).unwrap(), &Environment::system())
+                .unwrap();
+        }
+        let snapshot = Snapshot::open(&storage, None).unwrap();
+        let inventory = LogInventory::read(&storage).unwrap();
+        for (cutoff, oldest) in
+            [(-1, None), (199, None), (200, Some(2)), (499, Some(2)), (500, Some(5)), (9999, Some(5))]
+        {
+            let plan = Plan::find(&snapshot, &inventory, cutoff).unwrap();
+            assert_eq!(plan.map(|plan| plan.oldest_version), oldest, "{cutoff}");
+        }
+    }
+}

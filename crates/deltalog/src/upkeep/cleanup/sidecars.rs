@@ -1,0 +1,51 @@
+//! Sidecars that no checkpoint refers to any more. (PROTOCOL, "Metadata Cleanup", "Sidecar Files".)
+
+use std::collections::HashSet;
+
+use super::path_of;
+use crate::error::{ErrorKind, Result};
+use crate::log::name::LogFileName;
+use crate::log::{CheckpointKind, LogInventory};
+use crate::replay::sidecars_of;
+use crate::snapshot::Snapshot;
+
+/// Returns the paths of the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on
+/// refers to. Younger ones may belong to a checkpoint that is being written.
+///
+/// If a checkpoint cannot be read, what it refers to is unknown, and no sidecar is returned.
+pub(super) fn orphans(
+    snapshot: &Snapshot,
+    inventory: &LogInventory,
+    oldest: u64,
+    youngest_ms: i64,
+) -> Result<Vec<String>> {
+    let sidecars = inventory.files().filter(|(name, _)| matches!(name, LogFileName::Sidecar(_)));
+    let mut candidates: Vec<String> = sidecars
+        .filter(|(_, file)| file.modified_ms < youngest_ms)
+        .map(|(_, file)| path_of(&file.name))
+        .collect();
+    if candidates.is_empty() {
+        return Ok(candidates);
+    }
+    let mut referenced = HashSet::new();
+    for checkpoint in inventory.checkpoints() {
+        if checkpoint.version < oldest || checkpoint.kind == CheckpointKind::MultiPart {
+            continue;
+        }
+        match sidecars_of(snapshot.storage(), snapshot.resolver(), &checkpoint) {
+            Ok(paths) => referenced.extend(paths),
+            Err(error) if matches!(error.kind(), ErrorKind::CorruptLog | ErrorKind::FileNotFound) => {
+                tracing::warn!(
+                    table = snapshot.storage().url(),
+                    version = checkpoint.version,
+                    %error,
+                    "unused sidecars are kept because a checkpoint that may refer to them cannot be read"
+                );
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    candidates.retain(|path| !referenced.contains(path));
+    Ok(candidates)
+}

@@ -1,0 +1,199 @@
+//! Writing log compaction files. (PROTOCOL, "Log Compaction Files", "Action Reconciliation".)
+//!
+//! ```text
+//!   11.json 12.json … 20.json ──► 11.20.compacted.json
+//! ```
+//!
+//! - A compaction has the newest action for each file, application and domain, the newest protocol and the newest
+//!   metadata, as the text of the commits. It has no `commitInfo`, which readers take from the commits, and no
+//!   `cdc`.
+//! - Every `remove` and every removed domain is kept: it cancels what a checkpoint before the compaction has.
+//! - A compaction appears whole or not at all: a reader cannot tell that lines are missing at its end.
+//! - Commits with actions that are not known are not compacted.
+
+use std::collections::HashSet;
+
+use bytes::Bytes;
+
+use super::CommittedVersion;
+use crate::checkpoint;
+use crate::error::{Error, ErrorKind, Result};
+use crate::log::name::LogFileName;
+use crate::protocol::{Action, ActionLine, Metadata, PathResolver, ensure_writable};
+use crate::replay::file_key;
+use crate::snapshot::Snapshot;
+use crate::storage::{PutOutcome, Storage};
+
+/// The table property that says after how many commits a compaction is written; 0 for never. The protocol defines
+/// none, and other writers ignore this one.
+const INTERVAL_PROPERTY: &str = "deltalog.logCompactionInterval";
+
+/// The number of commits of a compaction, for tables whose property does not say. The JVM implementation's library
+/// takes a number for each transaction and compacts nothing by default; its tests take this one.
+const DEFAULT_INTERVAL: u64 = 10;
+
+/// The total size in bytes of the commits up to which a commit compacts them. More would delay it noticeably.
+const MOST_BYTES: u64 = 16 << 20;
+
+/// Writes the compaction of the versions `start` to `end`, both included. Returns whether it was written: it may
+/// exist already, or there may be nothing to write because the commits change nothing.
+///
+/// # Errors
+/// `InvalidArgument` unless `start` is before `end`, and `end` not after the version of `snapshot`;
+/// `VersionNotFound` if one of the commits was cleaned up; `Unsupported` if the table cannot be written or a commit
+/// has an action that is not known; `CorruptLog`; also errors of the store.
+pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
+    let storage = snapshot.storage();
+    let located = |error: Error| error.in_table(storage.url());
+    if start >= end || end > snapshot.version() {
+        return Err(located(
+            Error::invalid_argument(format!("versions {start} to {end} cannot be compacted"))
+                .with_hint(format!("choose at least two versions up to {}", snapshot.version())),
+        ));
+    }
+    ensure_writable(snapshot.protocol(), snapshot.metadata()).map_err(located)?;
+    let written = write(storage, snapshot.resolver(), start, end, u64::MAX).map_err(located)?;
+    Ok(written == Some(true))
+}
+
+/// Writes a compaction if `committed` completes an interval.
+pub(super) fn keep(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
+    let interval = interval(base.metadata(), checkpoint::interval(base));
+    let Some(start) = start_of(committed.version, interval) else { return Ok(()) };
+    write(committed.storage, base.resolver(), start, committed.version, MOST_BYTES).map(drop)
+}
+
+/// Returns the number of commits of a compaction; 0 for none. Without the property it depends on the interval of
+/// checkpoints, before which compactions are read: they are only useful if several fit in between.
+fn interval(metadata: &Metadata, checkpoint_interval: u64) -> u64 {
+    let default = if checkpoint_interval > 2 * DEFAULT_INTERVAL { DEFAULT_INTERVAL } else { 0 };
+    let wanted = metadata.property(INTERVAL_PROPERTY).and_then(|value| value.trim().parse().ok());
+    wanted.unwrap_or(default)
+}
+
+/// Returns the first version of the compaction that ends with `version`, if one does. Intervals end at multiples,
+/// as those of checkpoints do, so that a compaction begins after the checkpoint and not with it.
+fn start_of(version: u64, interval: u64) -> Option<u64> {
+    let is_end = interval >= 2 && version > 0 && version.is_multiple_of(interval);
+    is_end.then(|| version + 1 - interval)
+}
+
+/// Writes the compaction of `start` to `end`, unless the commits have more than `most_bytes`. Returns whether this
+/// created the file; `None` if there is too much to compact.
+fn write(
+    storage: &Storage,
+    resolver: &PathResolver,
+    start: u64,
+    end: u64,
+    most_bytes: u64,
+) -> Result<Option<bool>> {
+    let mut commits = Vec::new();
+    let mut size = 0;
+    for version in start..=end {
+        let bytes = read(storage, version)?;
+        size += bytes.len() as u64;
+        if size > most_bytes {
+            return Ok(None);
+        }
+        commits.push((version, bytes));
+    }
+    let mut reconciled = Reconciled { resolver, keys: HashSet::new(), lines: Vec::new() };
+    for (version, bytes) in commits.iter().rev() {
+        reconciled
+            .add(bytes)
+            .map_err(|error| error.at_path(LogFileName::Commit(*version).path()).at_version(*version))?;
+    }
+    if reconciled.lines.is_empty() {
+        return Ok(Some(false));
+    }
+    let path = LogFileName::Compaction { start, end }.path();
+    match storage.put_if_absent(&path, reconciled.text())? {
+        PutOutcome::Created => Ok(Some(true)),
+        PutOutcome::AlreadyExists => Ok(Some(false)),
+        PutOutcome::Unknown(error) => Err(error),
+    }
+}
+
+fn read(storage: &Storage, version: u64) -> Result<Bytes> {
+    let path = LogFileName::Commit(version).path();
+    storage.get(&path)?.ok_or_else(|| {
+        Error::new(ErrorKind::VersionNotFound, "the commit no longer exists, so it cannot be compacted")
+            .at_version(version)
+            .at_path(path)
+    })
+}
+
+/// The newest actions of the commits that were added so far, newest first.
+struct Reconciled<'a> {
+    resolver: &'a PathResolver,
+    keys: HashSet<Key>,
+    lines: Vec<&'a [u8]>,
+}
+
+/// What only the newest action of counts.
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Protocol,
+    Metadata,
+    Application(String),
+    Domain(String),
+    File(String),
+}
+
+impl<'a> Reconciled<'a> {
+    /// Adds the actions of an older commit.
+    fn add(&mut self, bytes: &'a [u8]) -> Result<()> {
+        let lines: Vec<_> = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..).collect();
+        for (line, number) in lines.into_iter().rev().filter(|(line, _)| !line.is_empty()) {
+            if let Some(key) = self.key(line).map_err(|error| error.at_line(number))?
+                && self.keys.insert(key)
+            {
+                self.lines.push(line);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the key of an action; `None` if compactions do not have such actions.
+    fn key(&self, line: &[u8]) -> Result<Option<Key>> {
+        let unknown =
+            || Error::unsupported("the commit has an action that is not known, so it is not compacted");
+        Ok(Some(match ActionLine::parse(line)?.ok_or_else(unknown)? {
+            ActionLine::Add(add) => {
+                Key::File(file_key(&add.path, add.deletion_vector.as_ref(), self.resolver)?)
+            }
+            ActionLine::Remove(remove) => {
+                Key::File(file_key(&remove.path, remove.deletion_vector.as_ref(), self.resolver)?)
+            }
+            ActionLine::Other(Action::Protocol(_)) => Key::Protocol,
+            ActionLine::Other(Action::Metadata(_)) => Key::Metadata,
+            ActionLine::Other(Action::Txn(transaction)) => Key::Application(transaction.app_id),
+            ActionLine::Other(Action::DomainMetadata(domain)) => Key::Domain(domain.domain),
+            ActionLine::Other(Action::CommitInfo(_) | Action::Cdc(_)) => return Ok(None),
+            ActionLine::Other(_) => return Err(unknown()),
+        }))
+    }
+
+    /// Returns the lines, those of the oldest commit first.
+    fn text(&self) -> Vec<u8> {
+        let mut text = Vec::with_capacity(self.lines.iter().map(|line| line.len() + 1).sum());
+        for line in self.lines.iter().rev() {
+            text.extend_from_slice(line);
+            text.push(b'\n');
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn intervals_end_at_multiples() {
+        assert_eq!(start_of(20, 10), Some(11));
+        for (version, interval) in [(0, 10), (19, 10), (21, 10), (20, 0), (20, 1)] {
+            assert_eq!(start_of(version, interval), None, "{version} {interval}");
+        }
+    }
+}

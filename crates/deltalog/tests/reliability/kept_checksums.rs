@@ -1,0 +1,335 @@
+//! Checksums that commits write. Protocol: "Version Checksum File".
+
+use std::collections::BTreeMap;
+
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::protocol::Add;
+use deltalog::engine::transaction::{Operation, Outcome, Transaction};
+use deltalog::{Snapshot, Storage};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::common::store::{Fault, Op};
+use crate::common::{
+    add, append, creation, empty, environment, first_lines, metadata_line, table, write_commit,
+};
+
+/// What happens to a table.
+#[derive(Debug, Clone)]
+enum Step {
+    /// This crate appends files with these sizes, and perhaps records progress.
+    Append(Vec<i64>, Option<(usize, i64)>),
+    /// This crate replaces all files by ones with these sizes.
+    Overwrite(Vec<i64>),
+    /// Another writer commits.
+    Foreign(Foreign),
+    Checkpoint,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Foreign {
+    Append,
+    Progress,
+    /// Marks rows of a file that the same commit adds without a vector before.
+    DeletionVector,
+    /// Adds a live file again, with other statistics.
+    Statistics,
+    /// Removes a file without saying its size.
+    UnknownSize,
+    Domain(bool),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let sizes = || vec(0..1_i64 << 34, 0..6);
+    let progress = prop::option::of((0..3usize, 0..9i64));
+    let foreign = prop::sample::select(vec![
+        Foreign::Append,
+        Foreign::Progress,
+        Foreign::DeletionVector,
+        Foreign::Statistics,
+        Foreign::UnknownSize,
+        Foreign::Domain(false),
+        Foreign::Domain(true),
+    ]);
+    prop_oneof![
+        6 => (sizes(), progress).prop_map(|(sizes, progress)| Step::Append(sizes, progress)),
+        2 => sizes().prop_map(Step::Overwrite),
+        2 => foreign.prop_map(Step::Foreign),
+        1 => Just(Step::Checkpoint),
+    ]
+}
+
+fn files(version: u64, sizes: &[i64]) -> Vec<Add> {
+    let file = |(number, size): (usize, &i64)| {
+        let mut file = add(&format!("{version}-{number}.parquet"));
+        file.size = *size;
+        file.stats = Some(format!(r#"{{"numRecords":{number}}}"#));
+        file
+    };
+    sizes.iter().enumerate().map(file).collect()
+}
+
+impl Foreign {
+    fn lines(self, version: u64) -> Vec<String> {
+        let operation =
+            |name: &str| json!({"commitInfo": {"operation": name, "txnId": format!("t{version}")}});
+        let file = |name: &str, size: i64| json!({"path": name, "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": true});
+        let own = format!("foreign-{version}.parquet");
+        let vector = json!({
+            "storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40,
+            "cardinality": version,
+        });
+        let lines = match self {
+            Self::Append => vec![operation("WRITE"), json!({"add": file(&own, 7)})],
+            Self::Progress => {
+                vec![
+                    operation("WRITE"),
+                    json!({"txn": {"appId": "app1", "version": version, "lastUpdated": 1}}),
+                ]
+            }
+            Self::DeletionVector => {
+                let mut with_vector = file(&own, 100);
+                with_vector["deletionVector"] = vector;
+                vec![operation("UPDATE"), json!({"add": with_vector})]
+            }
+            Self::Statistics => {
+                vec![operation("COMPUTE STATS"), json!({"add": file("0-0.parquet", 12)})]
+            }
+            Self::UnknownSize => {
+                vec![operation("DELETE"), json!({"remove": {"path": "0-0.parquet", "dataChange": true}})]
+            }
+            Self::Domain(removed) => vec![
+                operation("WRITE"),
+                json!({"domainMetadata": {"domain": "d", "configuration": version.to_string(), "removed": removed}}),
+            ],
+        };
+        lines.iter().map(Value::to_string).collect()
+    }
+}
+
+fn committed(transaction: Transaction) -> bool {
+    matches!(transaction.commit().unwrap(), Outcome::Committed(_))
+}
+
+/// Carries the steps out, each on the newest version or on one opened before; returns the number of versions.
+fn carry_out(storage: &Storage, steps: &[(Step, bool)]) -> u64 {
+    let environment = environment();
+    let newest = || Snapshot::open(storage, None).unwrap();
+    let mut held = newest();
+    for (step, is_stale) in steps {
+        let version = newest().version() + 1;
+        if !is_stale {
+            held = newest();
+        }
+        match step {
+            Step::Append(sizes, progress) => {
+                let mut transaction = Transaction::new(&held, Operation::new("WRITE"), &environment).unwrap();
+                transaction.add_files(&files(version, sizes)).unwrap();
+                if let Some((app, number)) = progress {
+                    transaction.record_progress(format!("app{app}"), *number);
+                }
+                committed(transaction);
+            }
+            Step::Overwrite(sizes) => {
+                let mut transaction =
+                    Transaction::overwrite(&held, Operation::new("WRITE"), &environment).unwrap();
+                transaction.add_files(&files(version, sizes)).unwrap();
+                committed(transaction);
+            }
+            Step::Foreign(foreign) => write_commit(storage, version, &foreign.lines(version)),
+            Step::Checkpoint => write_checkpoint(&newest(), &environment).unwrap(),
+        }
+    }
+    newest().version() + 1
+}
+
+/// Creates a table with features that this crate can write, in the first version of which is one file.
+fn start(storage: &Storage) {
+    let features = json!(["deletionVectors", "domainMetadata"]);
+    let protocol = json!({"protocol": {
+        "minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": ["deletionVectors"],
+        "writerFeatures": features,
+    }});
+    let properties = BTreeMap::from([("delta.checkpointInterval".to_owned(), "4".to_owned())]);
+    let file = files(0, &[11]).remove(0);
+    let file = deltalog::engine::protocol::Action::Add(file).to_json_line().unwrap();
+    write_commit(storage, 0, &[protocol.to_string(), metadata_line(&properties), file]);
+    // The first commit of ours counts the files.
+    append(&Snapshot::open(storage, None).unwrap(), "first", &environment()).commit_or_fail().unwrap();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(150))]
+
+    /// Whatever is committed, by us and by others: a checksum that exists agrees with the log in every field, and
+    /// every version that follows versions of ours has one.
+    #[test]
+    fn every_checksum_agrees_with_the_log(steps in vec((step(), any::<bool>()), 1..25)) {
+        let (_, storage) = empty();
+        start(&storage);
+        let versions = carry_out(&storage, &steps);
+        let is_ours = !steps.iter().any(|(step, _)| matches!(step, Step::Foreign(_)));
+        for version in 1..versions {
+            let found = Snapshot::open(&storage, Some(version)).unwrap().verify().unwrap();
+            prop_assert!(found.is_ok(), "version {}: {:?}", version, found);
+            prop_assert!(found.file.is_some() || !is_ours, "version {} has no checksum", version);
+        }
+    }
+}
+
+fn read(storage: &Storage, version: u64) -> Option<Value> {
+    let bytes = storage.get(&LogFileName::Checksum(version).path()).unwrap()?;
+    Some(serde_json::from_slice(&bytes).unwrap())
+}
+
+#[test]
+fn all_fields_are_recorded_from_the_first_version_on() {
+    let (_, storage) = table(&["a", "b"]);
+    let fields = [
+        "txnId",
+        "tableSizeBytes",
+        "numFiles",
+        "numMetadata",
+        "numProtocol",
+        "setTransactions",
+        "domainMetadata",
+        "metadata",
+        "protocol",
+        "fileSizeHistogram",
+        "allFiles",
+        "numDeletedRecordsOpt",
+        "numDeletionVectorsOpt",
+        "deletedRecordCountsHistogramOpt",
+    ];
+    for version in 0..3 {
+        let checksum = read(&storage, version).unwrap();
+        let names: Vec<_> = checksum.as_object().unwrap().keys().map(String::as_str).collect();
+        assert!(fields.iter().all(|field| names.contains(field)) && names.len() == fields.len(), "{names:?}");
+        assert_eq!(checksum["numFiles"], version);
+        assert_eq!(checksum["allFiles"].as_array().unwrap().len() as u64, version);
+        assert!(Snapshot::open(&storage, Some(version)).unwrap().verify().unwrap().is_ok());
+    }
+}
+
+/// "Writers MUST NOT overwrite existing Version Checksum files".
+#[test]
+fn an_existing_file_is_not_replaced() {
+    let (_, storage) = table(&["a"]);
+    let path = LogFileName::Checksum(2).path();
+    storage.put(&path, "another".into()).unwrap();
+    let base = Snapshot::open(&storage, None).unwrap();
+    append(&base, "b", &environment()).commit_or_fail().unwrap();
+    assert_eq!(storage.read(&path).unwrap(), "another");
+    // The next version starts from the checksum before the damaged one.
+    append(&Snapshot::open(&storage, Some(1)).unwrap(), "c", &environment()).commit_or_fail().unwrap();
+    assert_eq!(read(&storage, 3).unwrap()["numFiles"], 3);
+}
+
+/// A checksum that cannot be written does not fail the commit, either.
+#[test]
+fn a_checksum_needs_no_listing_and_no_file_list() {
+    let (store, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
+    let base = Snapshot::open(&storage, None).unwrap();
+    assert!(base.segment().checkpoint.is_some());
+    base.totals().unwrap();
+    for fails in [false, true] {
+        store.fail(move |_, call| (fails && call.path.ends_with(".crc")).then_some(Fault::LostBefore));
+        append(&base, &format!("new {fails}"), &environment()).commit_or_fail().unwrap();
+        let calls = store.take_calls();
+        let count = |op, ending: &str| {
+            calls.iter().filter(|call| call.op == op && call.path.ends_with(ending)).count()
+        };
+        assert_eq!(calls.iter().filter(|call| call.op == Op::List).count(), 1, "{calls:?}");
+        assert_eq!(count(Op::Create, ".crc"), 1, "{calls:?}");
+        assert_eq!(count(Op::Get, ".crc") + count(Op::Get, ".parquet"), 0, "{calls:?}");
+    }
+    store.heal();
+    assert_eq!(read(&storage, 11).unwrap()["numFiles"], 11);
+    assert_eq!(read(&storage, 12), None);
+}
+
+/// A table without checksums gets them at the next checkpoint, whose files are counted.
+#[test]
+fn a_missing_checksum_is_made_up_for_at_the_next_checkpoint() {
+    let (_, storage) = empty();
+    crate::common::write_log(&storage, 8);
+    write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment()).unwrap();
+    for version in 8..13 {
+        let base = Snapshot::open(&storage, None).unwrap();
+        append(&base, &format!("{version}"), &environment()).commit_or_fail().unwrap();
+        assert_eq!(read(&storage, version).is_some(), version >= 10, "{version}");
+        assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
+    }
+}
+
+/// The commits of a table without a checkpoint are in memory.
+#[test]
+fn a_small_table_without_checksums_gets_them_at_once() {
+    let (_, storage) = empty();
+    crate::common::write_log(&storage, 4);
+    append(&Snapshot::open(&storage, None).unwrap(), "new", &environment()).commit_or_fail().unwrap();
+    assert_eq!(read(&storage, 4).unwrap()["numFiles"], 4);
+}
+
+/// What is not understood of another writer's file is left out.
+#[test]
+fn fields_of_others_are_carried_on_only_if_they_are_understood() {
+    let (_, storage) = empty();
+    crate::common::write_log(&storage, 8);
+    write_checkpoint(&Snapshot::open(&storage, Some(5)).unwrap(), &environment()).unwrap();
+    let checksum = json!({
+        "tableSizeBytes": 7, "numFiles": 7, "numMetadata": 1, "numProtocol": 1, "somethingNew": 5,
+        "histogramOpt": {"sortedBinBoundaries": [0, 1], "fileCounts": [0, 7], "totalBytes": [0, 7]},
+        "setTransactions": "many",
+    });
+    storage.put(&LogFileName::Checksum(7).path(), checksum.to_string().into()).unwrap();
+    append(&Snapshot::open(&storage, None).unwrap(), "new", &environment()).commit_or_fail().unwrap();
+    let kept = read(&storage, 8).unwrap();
+    assert_eq!(kept["fileSizeHistogram"]["fileCounts"], json!([0, 8]));
+    for (field, is_kept) in [
+        ("somethingNew", false),
+        ("setTransactions", false),
+        ("allFiles", false),
+        ("metadata", true),
+        ("protocol", true),
+    ] {
+        assert_eq!(kept.get(field).is_some(), is_kept, "{field}");
+    }
+    assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
+}
+
+/// Which identifiers have expired depends on the time at which the file is read.
+#[test]
+fn identifiers_that_expire_are_left_out() {
+    let (_, storage) = empty();
+    let properties =
+        BTreeMap::from([("delta.setTransactionRetentionDuration".to_owned(), "interval 1 day".to_owned())]);
+    write_commit(&storage, 0, &first_lines(&properties));
+    append(&Snapshot::open(&storage, None).unwrap(), "new", &environment()).commit_or_fail().unwrap();
+    assert!(read(&storage, 1).unwrap().get("setTransactions").is_none());
+}
+
+#[test]
+fn a_table_of_very_many_files_has_no_list_of_them() {
+    let (_, storage) = empty();
+    creation(&storage, &environment()).commit_or_fail().unwrap();
+    let sizes: Vec<i64> = (0..30).collect();
+    let many = |version| {
+        let base = Snapshot::open(&storage, None).unwrap();
+        let mut transaction = Transaction::new(&base, Operation::new("WRITE"), &environment()).unwrap();
+        transaction.add_files(&files(version, &sizes)).unwrap();
+        transaction.commit_or_fail().unwrap();
+    };
+    many(1);
+    many(2);
+    assert!(read(&storage, 2).unwrap().get("allFiles").is_none());
+    // An overwrite shows all files again.
+    let base = Snapshot::open(&storage, None).unwrap();
+    let mut transaction = Transaction::overwrite(&base, Operation::new("WRITE"), &environment()).unwrap();
+    transaction.add_files(&files(3, &[1])).unwrap();
+    transaction.commit_or_fail().unwrap();
+    assert_eq!(read(&storage, 3).unwrap()["allFiles"].as_array().unwrap().len(), 1);
+    assert!(Snapshot::open(&storage, None).unwrap().verify().unwrap().is_ok());
+}
