@@ -3,7 +3,7 @@
 //! | table property | default | columns |
 //! | --- | --- | --- |
 //! | `delta.checkpoint.writeStatsAsJson` | true | `stats`, the text of the log |
-//! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`, and `partitionValues_parsed` if there are partitions |
+//! | `delta.checkpoint.writeStatsAsStruct` | false | `stats_parsed`, and `partitionValues_parsed` with partitions |
 //!
 //! - The names are those of the log, which are the physical ones of a mapped table.
 //! - `stats_parsed` has the indexed leaf columns of the table's schema, with the types of the schema. A statistic that

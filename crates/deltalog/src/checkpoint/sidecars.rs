@@ -16,8 +16,8 @@
 //! - Live files and tombstones are in different sidecars, because tombstones expire together.
 //! - Some of the tombstones of a sidecar that is used again may have expired. That is harmless: "tombstones only exist
 //!   for the benefit of the VACUUM command".
-//! - A sidecar that is used again can only be missing if a clean-up has deleted the checkpoint that it was of before this
-//!   one was written, which needs a newer checkpoint that is older than the log's retention.
+//! - A sidecar that is used again can only be missing if a clean-up has deleted the checkpoint that it was of before
+//!   this one was written, which needs a newer checkpoint that is older than the log's retention.
 
 use std::sync::Arc;
 

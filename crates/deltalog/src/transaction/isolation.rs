@@ -18,8 +18,8 @@ pub enum IsolationLevel {
 }
 
 impl IsolationLevel {
-    /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it changes no data; else the
-    /// one that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
+    /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it changes no data; else
+    /// the one that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
     pub(super) fn of(requested: Option<Self>, metadata: &Metadata, changes: &Changes) -> Self {
         let by_default = || {
             if !changes.changes_data() {

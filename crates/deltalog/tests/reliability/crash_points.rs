@@ -250,9 +250,8 @@ fn a_checkpoint_with_sidecars_is_atomic() {
     let prepare = || {
         let (store, storage) = empty();
         let features = r#"["v2Checkpoint"]"#;
-        let protocol = format!(
-            r#"{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":{features},"writerFeatures":{features}}}}}"#
-        );
+        let versions = r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"#;
+        let protocol = format!(r#"{versions}"readerFeatures":{features},"writerFeatures":{features}}}}}"#);
         let policy = BTreeMap::from([("delta.checkpointPolicy".to_owned(), "v2".to_owned())]);
         write_commit(&storage, 0, &[protocol, metadata_line(&policy)]);
         write_commit(&storage, 1, &["a", "b", "c", "d", "e"].map(add_line));

@@ -75,7 +75,15 @@ impl Foreign {
     fn lines(self, version: u64) -> Vec<String> {
         let operation =
             |name: &str| json!({"commitInfo": {"operation": name, "txnId": format!("t{version}")}});
-        let file = |name: &str, size: i64| json!({"path": name, "partitionValues": {}, "size": size, "modificationTime": 1, "dataChange": true});
+        let file = |name: &str, size: i64| {
+            json!({
+                "path": name,
+                "partitionValues": {},
+                "size": size,
+                "modificationTime": 1,
+                "dataChange": true,
+            })
+        };
         let own = format!("foreign-{version}.parquet");
         let vector = json!({
             "storageType": "u", "pathOrInlineDv": "ab^-aqEH.-t@S}K{vb[*k^", "offset": 4, "sizeInBytes": 40,

@@ -125,9 +125,8 @@ mod tests {
             r#"{{"protocol":{{"minReaderVersion":1,"minWriterVersion":7,"writerFeatures":{feature}}}}}"#
         );
         let properties = r#"{"delta.enableInCommitTimestamps":"true"}"#;
-        let metadata = format!(
-            r#"{{"metaData":{{"id":"x","format":{{"provider":"parquet","options":{{}}}},"schemaString":"","partitionColumns":[],"configuration":{properties}}}}}"#
-        );
+        let head = r#"{"metaData":{"id":"x","format":{"provider":"parquet","options":{}},"schemaString":"","#;
+        let metadata = format!(r#"{head}"partitionColumns":[],"configuration":{properties}}}}}"#);
         for version in 0..8 {
             let mut lines = vec![format!(r#"{{"commitInfo":{{"inCommitTimestamp":{}}}}}"#, version * 100)];
             if version == 0 {
