@@ -81,7 +81,7 @@ struct Listing {
     first: Option<(u64, FileMeta)>,
     /// The last published commit.
     last: Option<(u64, FileMeta)>,
-    /// Whether there is any file of a log besides the hint and checksums.
+    /// Whether there is any file of a log besides the hint.
     has_files: bool,
 }
 
@@ -93,7 +93,7 @@ impl Listing {
         let mut listing = Self::default();
         for file in source.storage.list_directory_after(LOG_DIRECTORY, &after)? {
             let Some(name) = LogFileName::parse(&file.name) else { continue };
-            listing.has_files |= !matches!(name, LogFileName::LastCheckpoint | LogFileName::Checksum(_));
+            listing.has_files |= !matches!(name, LogFileName::LastCheckpoint);
             if name.version().is_none_or(|version| version < start || end.is_some_and(|end| version > end)) {
                 continue;
             }

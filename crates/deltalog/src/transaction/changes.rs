@@ -39,9 +39,14 @@ impl Changes {
         Ok(())
     }
 
-    /// Returns whether rows are added or removed, and not only moved.
-    pub(super) fn changes_data(&self) -> bool {
-        !self.row_deletes.is_empty() || self.adds.iter().chain(&self.removes).any(has_data_change)
+    /// Returns whether rows are only moved from files to others, and nothing else is changed.
+    pub(super) fn only_moves_rows(&self) -> bool {
+        self.protocol.is_none()
+            && self.metadata.is_none()
+            && self.transactions.is_empty()
+            && self.domains.is_empty()
+            && self.row_deletes.is_empty()
+            && !self.adds.iter().chain(&self.removes).any(has_data_change)
     }
 
     /// Returns whether the transaction only adds rows.
@@ -73,6 +78,11 @@ impl Changes {
         }
         if let Some(path) = self.added_and_removed(resolver)? {
             return refuse(format!("the transaction adds and removes the same file '{path}'"));
+        }
+        if let Some(path) = self.deleted_and_changed(resolver)? {
+            return refuse(format!(
+                "the transaction deletes rows of the file '{path}', which it also adds or removes"
+            ));
         }
         if let Some(app) = repeated(self.transactions.iter().map(|progress| &progress.app_id)) {
             return refuse(format!("the transaction records progress of the application '{app}' twice"));
@@ -120,6 +130,21 @@ impl Changes {
         }
         for batch in &self.adds {
             if let Some(path) = removed.find(batch)? {
+                return Ok(Some(path));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Returns the path of a data file with row deletes that is added or removed as well.
+    fn deleted_and_changed(&self, resolver: &PathResolver) -> Result<Option<String>> {
+        let files: Vec<Add> = self.row_deletes.iter().map(|delete| delete.file.clone()).collect();
+        let (removed, mut added) = (self.removed_paths(resolver)?, FileSet::of_paths(resolver));
+        for batch in &self.adds {
+            added.insert(batch)?;
+        }
+        for batch in batches_of_adds(&files)? {
+            if let Some(path) = removed.find(&batch)?.or(added.find(&batch)?) {
                 return Ok(Some(path));
             }
         }

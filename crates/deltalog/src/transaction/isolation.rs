@@ -18,11 +18,11 @@ pub enum IsolationLevel {
 }
 
 impl IsolationLevel {
-    /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it changes no data; else
+    /// Returns the level of a transaction: the `requested` one; else `SnapshotIsolation` if it only moves rows; else
     /// the one that the table's property `delta.isolationLevel` names, or `WriteSerializable`.
     pub(super) fn of(requested: Option<Self>, metadata: &Metadata, changes: &Changes) -> Self {
         let by_default = || {
-            if !changes.changes_data() {
+            if changes.only_moves_rows() {
                 return Self::SnapshotIsolation;
             }
             let name = metadata.property("delta.isolationLevel").unwrap_or_default().trim();

@@ -67,6 +67,7 @@ use crate::predicate::Predicate;
 use crate::protocol::{Add, DomainMetadata, PathResolver, SetTransaction, ensure_writable, is_append_only};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+use crate::write::TableWriteSpec;
 
 /// Changes that are committed together.
 #[derive(Debug)]
@@ -315,9 +316,14 @@ impl Transaction {
         let Self { operation, environment, changes, .. } = self;
         let url = base.storage().url();
         let differs = match (&self.base, &changes.metadata) {
-            (Some(old), _) => rules::concerns_writers(old.metadata(), base.metadata())?,
+            (Some(old), _) => {
+                old.protocol() != base.protocol() || rules::concerns_writers(old.metadata(), base.metadata())?
+            }
+            // The files were written for a table without constraints.
             (None, Some(new)) => {
-                *base.schema() != new.schema()? || base.metadata().partition_columns != new.partition_columns
+                *base.schema() != new.schema()?
+                    || base.metadata().partition_columns != new.partition_columns
+                    || !TableWriteSpec::new(base.protocol(), base.metadata())?.constraints().is_empty()
             }
             (None, None) => true,
         };
@@ -331,8 +337,15 @@ impl Transaction {
             .with_hint("write the data again"));
         }
         let is_creation = self.base.is_none();
-        let has_read = !is_creation && self.replaces.is_none() && !self.reads.is_nothing()
-            || !changes.row_deletes.is_empty();
+        let reads_rows =
+            self.reads.whole_table || !self.reads.predicates.is_empty() || !self.reads.files.is_empty();
+        let has_read = match self.replaces {
+            None if is_creation => false,
+            // What is removed was chosen by what was read.
+            None => !self.reads.is_nothing() || !changes.removes.is_empty(),
+            Some(Replaced::WholeTable) => false,
+            Some(Replaced::Partitions) => reads_rows,
+        } || !changes.row_deletes.is_empty();
         if has_read || (!is_creation && (changes.protocol.is_some() || changes.metadata.is_some())) {
             return Err(Error::invalid_argument(
                 "the transaction depends on rows of the version that it has read",
@@ -352,6 +365,7 @@ impl Transaction {
             }
         };
         moved.id = self.id;
+        moved.isolation = self.isolation.or(moved.isolation);
         moved.changes.adds = changes.adds;
         moved.changes.transactions = changes.transactions;
         moved.changes.domains = changes.domains;

@@ -127,7 +127,7 @@ impl<'a> RowDeletes<'a> {
     /// # Errors
     /// `CorruptLog` for a path that the table must not refer to; also the errors of [`DeletionVectors::read`].
     pub(super) fn note(&mut self, winner: &Commit) -> Result<Option<ConflictReason>> {
-        if self.is_empty() || winner.removes.num_rows() == 0 {
+        if self.is_empty() {
             return Ok(None);
         }
         let mut replaced: BTreeMap<usize, Option<Add>> = BTreeMap::new();

@@ -15,7 +15,8 @@ use proptest::prelude::*;
 
 use crate::common::store::FaultyStore;
 use crate::common::{
-    NOW_MS, add, append, empty, environment, metadata_line, overwrite, paths, schema, table, write_commit,
+    NOW_MS, add, append, creation, empty, environment, metadata_line, overwrite, paths, schema, table,
+    write_commit,
 };
 
 /// Creates a table with this property.
@@ -179,6 +180,31 @@ fn what_was_read_is_not_moved_to_another_version() {
     let Outcome::Conflict { transaction, .. } = transaction.commit().unwrap() else { panic!("no conflict") };
     let error = transaction.onto(&newest(&storage)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+}
+
+/// The files that are removed were chosen by what the base had.
+#[test]
+fn removals_are_not_moved_to_another_version() {
+    let (_, storage) = table(&["a"]);
+    let base = newest(&storage);
+    let mut transaction = append(&base, "b", &environment());
+    let remove = br#"{"remove":{"path":"a","dataChange":true}}"#;
+    let removes = deltalog::engine::replay::Commit::parse(remove, 1, 0).unwrap().removes;
+    transaction.remove_batch(removes);
+    assert_eq!(transaction.onto(&base).unwrap_err().kind(), ErrorKind::InvalidArgument);
+}
+
+/// The table got a constraint that the files were not checked for, since another writer has created it.
+#[test]
+fn a_creation_does_not_become_an_append_to_a_table_with_constraints() {
+    let (_, storage) = empty();
+    let mine = creation(&storage, &environment());
+    let constraint = ("delta.constraints.positive".to_owned(), "id > 0".to_owned());
+    let mut lines = crate::common::first_lines(&[constraint].into());
+    lines[0] = lines[0].replace("\"minWriterVersion\":2", "\"minWriterVersion\":3");
+    write_commit(&storage, 0, &lines);
+    let error = mine.onto(&newest(&storage)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
 }
 
 /// Metadata changes that concern no writer are no conflict.

@@ -136,6 +136,17 @@ fn a_predicate_that_was_read_is_not_changed_by_deletes() {
     assert_eq!(reader.commit_or_fail().unwrap().version, 2);
 }
 
+/// Otherwise the rows of a file that is removed would come back.
+#[test]
+fn a_file_is_removed_or_loses_rows_but_not_both() {
+    let (_directory, storage) = table();
+    let base = newest(&storage);
+    let mut transaction = Transaction::overwrite(&base, Operation::new("WRITE"), &environment()).unwrap();
+    transaction.delete_rows(file(&base), [1].into_iter().collect());
+    let error = transaction.commit().unwrap_err();
+    assert!(error.to_string().contains("also adds or removes"), "{error}");
+}
+
 #[test]
 fn what_cannot_be_deleted_by_a_vector_is_refused() {
     let (_directory, storage) = table();

@@ -20,6 +20,7 @@ mod sidecars;
 use super::CommittedVersion;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::log::name::LogFileName;
 use crate::log::{LOG_DIRECTORY, LogInventory};
 use crate::protocol::properties::interval_ms;
 use crate::protocol::{Metadata, TableFeature, ensure_writable};
@@ -62,7 +63,7 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
     let newest = snapshot.refresh()?;
     let located = |error: Error| error.in_table(newest.storage().url());
     ensure_cleanable(&newest).map_err(located)?;
-    let (cutoff_ms, found) = find(&newest, environment, true).map_err(located)?;
+    let (cutoff_ms, found) = find(&newest, environment.now_ms(), 0, true).map_err(located)?;
     let Some(mut plan) = found else {
         return Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() });
     };
@@ -86,25 +87,34 @@ pub(super) fn after_checkpoint(committed: &CommittedVersion<'_>, base: &Snapshot
     if former.is_none_or(|former| hour(former.modified_ms) == hour(committed.environment.now_ms())) {
         return Ok(());
     }
-    // The commit itself may have changed the retention.
+    // The commit itself may have changed the retention, and a listing that lags behind does not show it.
     let newest = base.refresh()?;
+    if newest.version() < committed.version {
+        return Ok(());
+    }
     let is_off = |value: &str| value.trim().eq_ignore_ascii_case("false");
     if newest.metadata().property("delta.enableExpiredLogCleanup").is_some_and(is_off)
         || ensure_cleanable(&newest).is_err()
     {
         return Ok(());
     }
-    let (_, found) = find(&newest, committed.environment, false)?;
+    // One clock that is ahead must not delete the history of all: the commit has the time of the store.
+    let path = LogFileName::Commit(committed.version).path();
+    let Some(commit) = committed.storage.head(&path)? else { return Ok(()) };
+    let now_ms = committed.environment.now_ms().min(commit.modified_ms);
+    // A writer that has lost a version and pauses must not find the next one deleted, and free again.
+    let (_, found) = find(&newest, now_ms, DAY_MS, false)?;
     let Some(mut plan) = found else { return Ok(()) };
     plan.files.truncate(MOST_FILES_AFTER_COMMIT);
     delete(&newest, &plan.files)
 }
 
-/// Returns the cut-off, and what has expired. Sidecars are looked at if a checkpoint has expired, or if
+/// Returns the cut-off, and what has expired at `now_ms`. Commits are kept for `least_ms` at least. Sidecars are looked
+/// at if a checkpoint has expired, or if
 /// `all_sidecars` says so, because that means reading all checkpoints.
-fn find(snapshot: &Snapshot, environment: &Environment, all_sidecars: bool) -> Result<(i64, Option<Plan>)> {
-    let now_ms = environment.now_ms();
-    let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms(snapshot.metadata())?));
+fn find(snapshot: &Snapshot, now_ms: i64, least_ms: i64, all_sidecars: bool) -> Result<(i64, Option<Plan>)> {
+    let retention_ms = retention_ms(snapshot.metadata())?.max(least_ms);
+    let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms));
     let inventory = LogInventory::read(snapshot.storage())?;
     let plan = Plan::find(snapshot, &inventory, cutoff_ms)?;
     let looks_at_sidecars = all_sidecars || plan.as_ref().is_some_and(|plan| plan.has_checkpoints);

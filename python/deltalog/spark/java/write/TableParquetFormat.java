@@ -10,7 +10,8 @@ import scala.collection.immutable.Map;
 
 /**
  * Spark's Parquet writer with the settings that a Delta table requires, regardless of the session's settings:
- * timestamps as 64-bit microseconds (INT96 has no statistics) and decimals in the standard form.
+ * timestamps as 64-bit microseconds (INT96 has no statistics), decimals in the standard form, and field ids where the
+ * schema has them.
  */
 public class TableParquetFormat extends ParquetFileFormat {
   public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {
@@ -18,6 +19,7 @@ public class TableParquetFormat extends ParquetFileFormat {
     Configuration configuration = job.getConfiguration();
     configuration.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     configuration.set("spark.sql.parquet.writeLegacyFormat", "false");
+    configuration.set("spark.sql.parquet.fieldId.write.enabled", "true");
     return factory;
   }
 }
