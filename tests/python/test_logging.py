@@ -68,13 +68,13 @@ def spoil_paths(table: Path) -> None:
     row is read.
     """
     file = table / "_delta_log" / f"{10:020}.checkpoint.parquet"
-    columns = pq.ParquetFile(file).metadata.row_group(0)
-    chunk = next(
-        c for i in range(columns.num_columns) if (c := columns.column(i)).path_in_schema == "add.path"
-    )
-    start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+    metadata = pq.ParquetFile(file).metadata
     data = bytearray(file.read_bytes())
-    data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        columns = map(group.column, range(group.num_columns))
+        chunk = next(column for column in columns if column.path_in_schema == "add.path")
+        start = chunk.dictionary_page_offset if chunk.has_dictionary_page else chunk.data_page_offset
+        data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
     file.write_bytes(data)
 
 
