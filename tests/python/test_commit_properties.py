@@ -144,7 +144,9 @@ def test_the_reason_of_a_conflict(tmp_path: Path) -> None:
         return lambda: (log / f"{len(list(log.glob('*.json'))):020}.json").write_text(json.dumps(action))
 
     first = {name: action for line in actions(tmp_path / "table", 0) for name, action in line.items()}
-    metadata = conflict(tmp_path / "table", commit({"metaData": first["metaData"]}), mode="append")
+    stricter = first["metaData"] | {"configuration": {"delta.isolationLevel": "Serializable"}}
+    metadata = conflict(tmp_path / "table", commit({"metaData": stricter}), mode="append")
     assert reason(metadata) == (deltalog.CommitConflictError, "metadata_changed")
-    protocol = conflict(tmp_path / "table", commit({"protocol": first["protocol"]}), mode="append")
+    newer = first["protocol"] | {"minWriterVersion": 4}
+    protocol = conflict(tmp_path / "table", commit({"protocol": newer}), mode="append")
     assert reason(protocol) == (deltalog.CommitConflictError, "protocol_changed")
