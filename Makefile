@@ -29,12 +29,9 @@ wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(uv) cache clean --quiet pyspark
 	touch $@
 
-# `ci` builds in half the time what runs nearly as fast (Cargo.toml).
-WHEEL_PROFILE ?= release
-
 dist/.wheel: $(wheel_sources) | .venv/.deps
 	rm -rf dist && mkdir dist
-	$(bin)/maturin build --profile $(WHEEL_PROFILE) --quiet --interpreter $(bin)/python --out dist
+	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist
 	touch $@
 
 .venv/.wheel: dist/.wheel .venv/.deps

@@ -81,9 +81,7 @@ impl Keys {
         }
         Ok(scratch)
     }
-}
 
-impl Keys {
     /// Returns the resolved path of `row`, which is the key without the deletion vector.
     pub(super) fn path<'a>(
         &'a self,

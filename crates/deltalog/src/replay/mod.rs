@@ -17,7 +17,7 @@
 //! - Keys are not copied: the table of seen keys refers to the paths in the commits ([`seen`]).
 //! - Checkpoint columns that were not requested are not decoded.
 
-mod add_structs;
+mod action_structs;
 mod builder;
 mod checkpoint;
 mod columns;
@@ -38,7 +38,7 @@ pub use deletion_vectors::DeletionVectorColumn;
 pub use filter::{FileFilter, Keep};
 pub use tail::{FileReplay, Tail};
 
-pub(crate) use add_structs::add_at;
+pub(crate) use action_structs::{add_at, adds_of, removes_of};
 pub(crate) use builder::batches_of_adds;
 pub(crate) use checkpoint::STATS_PARSED;
 pub(crate) use checkpoint::{

@@ -7,11 +7,10 @@ use std::collections::HashMap;
 
 use arrow::array::{BooleanArray, RecordBatch};
 
-use super::encode::{adds_of, removes_of};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::Result;
 use crate::protocol::{DeletionVectorDescriptor, PathResolver};
-use crate::replay::{Commit, filtered};
+use crate::replay::{Commit, adds_of, filtered, removes_of};
 
 /// Returns the `add` actions of `commit`, without those that only take rows away from a file that was there.
 ///

@@ -58,7 +58,8 @@ impl Changes {
             && self.adds.iter().all(|batch| data_changes(batch).all(|changes| changes))
     }
 
-    /// Checks that one commit may hold these changes, on a table with this protocol and this metadata.
+    /// Checks that one commit may hold these changes, on a table with this protocol and this metadata. Returns the data
+    /// files that are removed.
     ///
     /// # Errors
     /// `InvalidArgument` if a file is added or removed twice, if an application or a domain is named twice, if rows
@@ -68,18 +69,20 @@ impl Changes {
         protocol: &Protocol,
         metadata: &Metadata,
         resolver: &PathResolver,
-    ) -> Result<()> {
+    ) -> Result<FileSet> {
         let refuse = |message: String| Err(Error::invalid_argument(message));
-        if let Some(path) = twice(&self.adds, resolver)? {
+        let (added, twice) = set_of(&self.adds, resolver)?;
+        if let Some(path) = twice {
             return refuse(format!("the transaction adds the file '{path}' twice"));
         }
-        if let Some(path) = twice(&self.removes, resolver)? {
+        let (removed, twice) = set_of(&self.removes, resolver)?;
+        if let Some(path) = twice {
             return refuse(format!("the transaction removes the file '{path}' twice"));
         }
         if let Some(path) = self.added_and_removed(resolver)? {
             return refuse(format!("the transaction adds and removes the same file '{path}'"));
         }
-        if let Some(path) = self.deleted_and_changed(resolver)? {
+        if let Some(path) = self.deleted_and_changed(&added, &removed)? {
             return refuse(format!(
                 "the transaction deletes rows of the file '{path}', which it also adds or removes"
             ));
@@ -115,7 +118,7 @@ impl Changes {
                 return refuse(format!("the transaction needs the table feature '{feature}'"));
             }
         }
-        Ok(())
+        Ok(removed)
     }
 
     /// Returns the path of a logical file that is both added and removed. Replacing the deletion vector of a data
@@ -137,27 +140,14 @@ impl Changes {
     }
 
     /// Returns the path of a data file with row deletes that is added or removed as well.
-    fn deleted_and_changed(&self, resolver: &PathResolver) -> Result<Option<String>> {
+    fn deleted_and_changed(&self, added: &FileSet, removed: &FileSet) -> Result<Option<String>> {
         let files: Vec<Add> = self.row_deletes.iter().map(|delete| delete.file.clone()).collect();
-        let (removed, mut added) = (self.removed_paths(resolver)?, FileSet::of_paths(resolver));
-        for batch in &self.adds {
-            added.insert(batch)?;
-        }
         for batch in batches_of_adds(&files)? {
             if let Some(path) = removed.find(&batch)?.or(added.find(&batch)?) {
                 return Ok(Some(path));
             }
         }
         Ok(None)
-    }
-
-    /// Returns the data files that the transaction removes.
-    pub(super) fn removed_paths(&self, resolver: &PathResolver) -> Result<FileSet> {
-        let mut removed = FileSet::of_paths(resolver);
-        for batch in &self.removes {
-            removed.insert(batch)?;
-        }
-        Ok(removed)
     }
 }
 
@@ -187,15 +177,14 @@ fn has_vectors(batch: &RecordBatch) -> bool {
         .is_some_and(|column| column.null_count() < column.len())
 }
 
-/// Returns the path of a data file that occurs twice.
-fn twice(batches: &[RecordBatch], resolver: &PathResolver) -> Result<Option<String>> {
-    let mut seen = FileSet::of_paths(resolver);
+/// Returns the data files of `batches`, and the path of one that occurs twice.
+fn set_of(batches: &[RecordBatch], resolver: &PathResolver) -> Result<(FileSet, Option<String>)> {
+    let (mut files, mut twice) = (FileSet::of_paths(resolver), None);
     for batch in batches {
-        if let Some(path) = seen.insert(batch)? {
-            return Ok(Some(path));
-        }
+        let again = files.insert(batch)?;
+        twice = twice.or(again);
     }
-    Ok(None)
+    Ok((files, twice))
 }
 
 fn repeated<'a>(names: impl Iterator<Item = &'a String>) -> Option<&'a str> {

@@ -98,13 +98,13 @@ impl<'a> Attempts<'a> {
         let protocol = changes.protocol.as_ref().or(base.as_ref().map(Snapshot::protocol));
         let metadata = changes.metadata.as_ref().or(base.as_ref().map(Snapshot::metadata));
         let (protocol, metadata) = protocol.zip(metadata).ok_or_else(missing).map_err(located)?;
-        changes.check(protocol, metadata, resolver).map_err(located)?;
+        let removed = changes.check(protocol, metadata, resolver).map_err(located)?;
         Ok(Self {
             transaction,
             protocol,
             metadata,
             isolation: IsolationLevel::of(transaction.isolation, metadata, changes),
-            removed: changes.removed_paths(resolver).map_err(located)?,
+            removed,
             row_deletes: RowDeletes::new(&changes.row_deletes, storage, resolver, environment)
                 .map_err(located)?,
             head: Head::of(base.as_ref(), protocol, metadata).map_err(located)?,
@@ -131,7 +131,6 @@ impl<'a> Attempts<'a> {
                         base: base.as_ref(),
                         storage,
                         version,
-                        commits: &[],
                         environment,
                     });
                     let first = base.as_ref().map_or(0, |base| base.version() + 1);
@@ -193,10 +192,12 @@ impl<'a> Attempts<'a> {
         let (removed, isolation) = (&self.removed, self.isolation);
         if let Some(base) = base {
             let mine = Mine { base, reads, changes, removed, isolation };
-            let vectors = DeletionVectors::new(storage.clone(), base.resolver().clone());
             let appended = match reads.predicates.is_empty() {
                 true => winner.adds.clone(),
-                false => appended(winner, base.resolver(), &vectors).map_err(located)?,
+                false => {
+                    let vectors = DeletionVectors::new(storage.clone(), base.resolver().clone());
+                    appended(winner, base.resolver(), &vectors).map_err(located)?
+                }
             };
             let winner = Winner { commit: winner, appended: &appended };
             if let Some(conflict) = conflict(&mine, &winner).map_err(located)? {

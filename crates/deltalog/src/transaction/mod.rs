@@ -65,6 +65,7 @@ use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{Add, DomainMetadata, PathResolver, SetTransaction, ensure_writable, is_append_only};
+use crate::replay::adds_of;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::write::TableWriteSpec;
@@ -359,7 +360,7 @@ impl Transaction {
             Some(Replaced::Partitions) => {
                 let mut files = Vec::new();
                 for batch in &changes.adds {
-                    files.extend(encode::adds_of(batch)?);
+                    files.extend(adds_of(batch)?);
                 }
                 Self::overwrite_partitions(base, &files, operation, &environment)?
             }

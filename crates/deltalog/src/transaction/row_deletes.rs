@@ -19,12 +19,11 @@ use roaring::RoaringTreemap;
 use serde_json::value::RawValue;
 
 use super::conflict::ConflictReason;
-use super::encode::adds_of;
 use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write_vectors};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Action, Add, LogPath, PathResolver, Remove};
-use crate::replay::Commit;
+use crate::replay::{Commit, adds_of};
 use crate::stats::num_records;
 use crate::storage::Storage;
 

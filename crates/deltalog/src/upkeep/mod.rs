@@ -19,7 +19,6 @@ use crate::checkpoint;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::panics::caught;
-use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
@@ -30,8 +29,6 @@ pub(crate) struct CommittedVersion<'a> {
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
     pub(crate) version: u64,
-    /// The commits after the base up to this version, oldest first; empty if they are not known.
-    pub(crate) commits: &'a [Commit],
     pub(crate) environment: &'a Environment,
 }
 

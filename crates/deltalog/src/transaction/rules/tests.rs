@@ -140,29 +140,29 @@ fn mine(base: &Snapshot, kind: &str) -> Transaction {
     mine
 }
 
+/// Returns the reason for which `transaction` conflicts with `winner`, if the table's isolation level is `level`.
+fn reason(
+    base: &Snapshot,
+    transaction: &Transaction,
+    level: IsolationLevel,
+    winner: &Commit,
+) -> Option<ConflictReason> {
+    let mut metadata = base.metadata().clone();
+    metadata.configuration.insert("delta.isolationLevel".to_owned(), level.name().to_owned());
+    let Transaction { reads, changes, .. } = transaction;
+    let removed = changes.check(base.protocol(), base.metadata(), base.resolver()).unwrap();
+    let isolation = IsolationLevel::of(None, &metadata, changes);
+    let mine = Mine { base, reads, changes, removed: &removed, isolation };
+    let winner = Winner { commit: winner, appended: &winner.adds };
+    conflict(&mine, &winner).unwrap().map(|conflict| conflict.reason)
+}
+
 /// Returns the names of the winners that conflict with each kind of transaction, with the name of the reason.
 fn conflicts(kind: &str, level: IsolationLevel) -> Vec<(&'static str, &'static str)> {
     let (_directory, base) = table();
-    let transaction = mine(&base, kind);
-    let removed = transaction.changes.removed_paths(base.resolver()).unwrap();
-    let mut metadata = base.metadata().clone();
-    metadata.configuration.insert("delta.isolationLevel".to_owned(), level.name().to_owned());
-    let mine = Mine {
-        base: &base,
-        reads: &transaction.reads,
-        changes: &transaction.changes,
-        removed: &removed,
-        isolation: IsolationLevel::of(None, &metadata, &transaction.changes),
-    };
-    winners()
-        .into_iter()
-        .filter_map(|(name, winner)| {
-            Some((
-                name,
-                conflict(&mine, &Winner { commit: &winner, appended: &winner.adds }).unwrap()?.reason.name(),
-            ))
-        })
-        .collect()
+    let mine = mine(&base, kind);
+    let reason = |winner: &Commit| Some(reason(&base, &mine, level, winner)?.name());
+    winners().into_iter().filter_map(|(name, winner)| Some((name, reason(&winner)?))).collect()
 }
 
 const APPEND: &str = "concurrent_append";
@@ -232,19 +232,7 @@ fn two_commits_do_not_remove_the_same_file() {
     let (_directory, base) = table();
     let mut transaction = Transaction::new(&base, Operation::new("TEST"), &Environment::system()).unwrap();
     transaction.remove_batch(commit(&[remove("./a.parquet")]).removes);
-    let removed = transaction.changes.removed_paths(base.resolver()).unwrap();
-    let mine = Mine {
-        base: &base,
-        reads: &transaction.reads,
-        changes: &transaction.changes,
-        removed: &removed,
-        isolation: IsolationLevel::Serializable,
-    };
-    let reason = |winner: &Commit| {
-        conflict(&mine, &Winner { commit: winner, appended: &winner.adds })
-            .unwrap()
-            .map(|conflict| conflict.reason)
-    };
+    let reason = |winner: &Commit| reason(&base, &transaction, IsolationLevel::Serializable, winner);
     let expected = ConflictReason::ConcurrentDeleteDelete { file: "a.parquet".to_owned() };
     assert_eq!(reason(&commit(&[remove("a.parquet")])), Some(expected));
     assert_eq!(reason(&commit(&[remove("b.parquet")])), None);
@@ -254,19 +242,8 @@ fn two_commits_do_not_remove_the_same_file() {
 fn a_protocol_that_says_the_same_is_no_change() {
     let (_directory, base) = table();
     let transaction = mine(&base, "blind append");
-    let removed = transaction.changes.removed_paths(base.resolver()).unwrap();
-    let mine = Mine {
-        base: &base,
-        reads: &transaction.reads,
-        changes: &transaction.changes,
-        removed: &removed,
-        isolation: IsolationLevel::WriteSerializable,
-    };
-    let reason = |winner: &Commit| {
-        conflict(&mine, &Winner { commit: winner, appended: &winner.adds })
-            .unwrap()
-            .map(|conflict| conflict.reason.name())
-    };
+    let level = IsolationLevel::WriteSerializable;
+    let reason = |winner: &Commit| Some(reason(&base, &transaction, level, winner)?.name());
     let same = json!({"protocol": serde_json::to_value(base.protocol()).unwrap()});
     assert_eq!(reason(&commit(&[same])), None);
     let other = json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 2}});

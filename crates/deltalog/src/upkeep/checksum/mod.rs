@@ -1,7 +1,7 @@
 //! Writing the checksum file of a committed version. (PROTOCOL, "Version Checksum File".)
 //!
 //! ```text
-//!   N.crc of the base  +  the commits since, which the transaction has read  =  M.crc
+//!   N.crc of the base  +  the commits since  =  M.crc
 //! ```
 //!
 //! - The file list is not read for a checksum. If the checksum of the base is not known, a version has none until
@@ -25,9 +25,9 @@ use crate::storage::Storage;
 use super::CommittedVersion;
 use running::extended;
 
-/// The most commits after the base that are read for a checksum, if the transaction has not read them. Where many
-/// writers compete, reading more would slow all of them down.
-const MOST_UNKNOWN_COMMITS: u64 = 16;
+/// The most commits after the base that are read for a checksum. Where many writers compete, reading more would slow
+/// all of them down.
+const MOST_COMMITS: u64 = 16;
 
 /// The size in bytes up to which the commits of a table without a checkpoint are counted when no checksum is
 /// known. A snapshot has them in memory.
@@ -36,21 +36,12 @@ const SMALL_LOG: u64 = 1 << 20;
 /// Writes the checksum of a committed version if it can be told without reading the file list. Returns whether it
 /// could.
 pub(super) fn keep(committed: &CommittedVersion<'_>) -> Result<bool> {
-    let has_commits = has_all_commits(committed);
-    if !has_commits && committed.version.saturating_sub(first_version(committed)) >= MOST_UNKNOWN_COMMITS {
+    if committed.version.saturating_sub(first_version(committed)) >= MOST_COMMITS {
         return Ok(false);
     }
     let Some(known) = known_before(committed)? else { return Ok(false) };
-    let unknown: Vec<Commit>;
-    let commits = match has_commits {
-        true => committed.commits,
-        false => {
-            let Some(read) = read_commits(committed)? else { return Ok(false) };
-            unknown = read;
-            &unknown
-        }
-    };
-    let commits: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(commits).collect();
+    let Some(read) = read_commits(committed)? else { return Ok(false) };
+    let commits: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(&read).collect();
     let resolver = match committed.base {
         Some(base) => base.resolver().clone(),
         None => PathResolver::new(committed.storage.root())?,
@@ -95,12 +86,6 @@ fn known_before(committed: &CommittedVersion<'_>) -> Result<Option<KnownChecksum
 /// Returns the version after the base.
 fn first_version(committed: &CommittedVersion<'_>) -> u64 {
     committed.base.map_or(0, |base| base.version() + 1)
-}
-
-/// Returns whether the transaction has read every commit after its base.
-fn has_all_commits(committed: &CommittedVersion<'_>) -> bool {
-    let versions = first_version(committed)..=committed.version;
-    committed.commits.iter().map(|commit| commit.version).eq(versions)
 }
 
 /// Reads the commits after the base up to the committed version, oldest first. Returns `None` if some were cleaned
