@@ -296,7 +296,8 @@ class DeltaTable:
             ending_version: the last version.
 
         Raises:
-            InvalidArgumentError: the range has fewer than two versions, or ends after the version that is open.
+            InvalidArgumentError: the range has fewer than two versions, ends after the version that is open, or has
+                more than 1 GiB of commits.
             VersionNotFoundError: a commit of the range was cleaned up.
             UnsupportedFeatureError: the table cannot be written, or a commit has an action that is not known.
         """

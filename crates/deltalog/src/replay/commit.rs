@@ -93,6 +93,35 @@ impl Commit {
         Self::parse_with(bytes, version, 0, KeptStatistics::None)
     }
 
+    /// Returns a commit of `version` without file actions. The other actions can be set.
+    pub(crate) fn without_files(version: u64) -> Self {
+        Self {
+            version,
+            modified_ms: 0,
+            protocol: None,
+            metadata: None,
+            commit_info: None,
+            transactions: Vec::new(),
+            domains: Vec::new(),
+            cdc: Vec::new(),
+            adds: nothing(),
+            removes: nothing(),
+            statistics_in: None,
+            keeps_statistics: true,
+            order: Vec::new(),
+        }
+    }
+
+    /// Returns a commit of `version` that only adds files. `adds` is in the form of the log.
+    pub(crate) fn of_adds(version: u64, adds: RecordBatch) -> Self {
+        Self { order: vec![true; adds.num_rows()], adds, ..Self::without_files(version) }
+    }
+
+    /// Returns a commit of `version` that only removes files. `removes` is in the form of the log.
+    pub(crate) fn of_removes(version: u64, removes: RecordBatch) -> Self {
+        Self { order: vec![false; removes.num_rows()], removes, ..Self::without_files(version) }
+    }
+
     fn parse_with(bytes: &[u8], version: u64, modified_ms: i64, kept: KeptStatistics) -> Result<Self> {
         let lines = lines(bytes);
         if lines.is_empty() {

@@ -4,23 +4,23 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use object_store::PutPayload;
 
 use super::Transaction;
 use super::appended::appended;
 use super::conflict::{Conflict, ConflictReason};
-use super::encode::Lines;
+use super::encode::{EncodedAdds, Lines};
 use super::head::Head;
 use super::isolation::IsolationLevel;
+use super::prepared::Prepared;
 use super::put::{Owner, Putter};
 use super::row_deletes::RowDeletes;
 use super::rules::{Mine, Winner, concerns_writers, conflict};
-use super::winners::{Step, parse, visit};
+use super::winners::{Step, Winners, parse, visit};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
 use crate::protocol::{Action, Metadata, Protocol};
-use crate::replay::{Commit, FileSet};
+use crate::replay::{Commit, FileSet, batches_of_adds};
 use crate::snapshot::Snapshot;
 use crate::upkeep::{self, CommittedVersion};
 
@@ -84,10 +84,11 @@ struct Attempts<'a> {
     removed: FileSet,
     row_deletes: RowDeletes<'a>,
     head: Head,
+    winners: Winners,
     /// The lines that are the same in every attempt.
     fixed_lines: Vec<Bytes>,
-    /// The lines of the `add` actions, if they are the same in every attempt.
-    add_lines: Option<Vec<Bytes>>,
+    /// The `add` actions, if they are the same in every attempt.
+    adds: Option<EncodedAdds>,
 }
 
 impl<'a> Attempts<'a> {
@@ -108,8 +109,9 @@ impl<'a> Attempts<'a> {
             row_deletes: RowDeletes::new(&changes.row_deletes, storage, resolver, environment)
                 .map_err(located)?,
             head: Head::of(base.as_ref(), protocol, metadata).map_err(located)?,
+            winners: Winners::default(),
             fixed_lines: Vec::new(),
-            add_lines: None,
+            adds: None,
         })
     }
 
@@ -117,26 +119,16 @@ impl<'a> Attempts<'a> {
         if let Some(conflict) = self.catch_up()? {
             return Ok(Err(conflict));
         }
-        let Transaction { storage, environment, id, base, .. } = self.transaction;
+        let Transaction { storage, environment, id, .. } = self.transaction;
         let putter = Putter { storage, txn_id: id, environment };
         self.fixed_lines =
             self.transaction.changes.fixed_lines().map_err(|error| error.in_table(storage.url()))?;
         let mut losses = 0;
         loop {
             let version = self.head.next_version();
-            let bytes = self.prepare().map_err(|error| error.in_table(storage.url()))?;
-            let mut lost_to = match putter.put(version, &bytes)? {
-                Owner::Own => {
-                    upkeep::after_commit(&CommittedVersion {
-                        base: base.as_ref(),
-                        storage,
-                        version,
-                        environment,
-                    });
-                    let first = base.as_ref().map_or(0, |base| base.version() + 1);
-                    let rebased_over = version.saturating_sub(first);
-                    return Ok(Ok(Committed { version, txn_id: id.clone(), rebased_over }));
-                }
+            let prepared = self.prepare().map_err(|error| error.in_table(storage.url()))?;
+            let mut lost_to = match putter.put(version, &prepared.payload)? {
+                Owner::Own => return Ok(Ok(self.committed(version, prepared))),
                 Owner::Foreign(winner) => winner,
             };
             if let Some(conflict) = self.meet(version, &lost_to)? {
@@ -156,6 +148,23 @@ impl<'a> Attempts<'a> {
         }
     }
 
+    /// Does what is due after the commit of `version`.
+    fn committed(&self, version: u64, prepared: Prepared) -> Committed {
+        let Transaction { storage, environment, id, base, changes, .. } = self.transaction;
+        let bytes = prepared.payload.content_length() as u64;
+        let own = prepared.into_commits(version, changes);
+        upkeep::after_commit(&CommittedVersion {
+            base: base.as_ref(),
+            storage,
+            version,
+            bytes,
+            since: self.winners.all().map(|winners| winners.iter().chain(&own).collect()),
+            environment,
+        });
+        let first = base.as_ref().map_or(0, |base| base.version() + 1);
+        Committed { version, txn_id: id.clone(), rebased_over: version.saturating_sub(first) }
+    }
+
     /// Takes note of the commits since the base. Returns the first conflict with one of them.
     fn catch_up(&mut self) -> Result<Option<Conflict>> {
         let Some(base) = &self.transaction.base else {
@@ -167,7 +176,7 @@ impl<'a> Attempts<'a> {
         let with_statistics = self.transaction.needs_statistics();
         visit(base, with_statistics, &self.transaction.environment, |step| {
             found = match step {
-                Step::Winner(winner) => self.note(&winner)?,
+                Step::Winner(winner) => self.note(*winner)?,
                 Step::CleanedUp(version) => self.skip_gap(base, version)?,
                 Step::Replaced => Some(Conflict::new(base.version(), ConflictReason::TableReplaced)),
             };
@@ -183,12 +192,13 @@ impl<'a> Attempts<'a> {
         }
         let with_statistics = self.transaction.needs_statistics();
         let winner = parse(&self.transaction.storage, version, bytes, with_statistics)?;
-        self.note(&winner)
+        self.note(winner)
     }
 
-    fn note(&mut self, winner: &Commit) -> Result<Option<Conflict>> {
+    fn note(&mut self, winner: Commit) -> Result<Option<Conflict>> {
         let Transaction { base, reads, changes, storage, .. } = self.transaction;
-        let located = |error: Error| error.in_table(storage.url()).at_version(winner.version);
+        let version = winner.version;
+        let located = |error: Error| error.in_table(storage.url()).at_version(version);
         let (removed, isolation) = (&self.removed, self.isolation);
         if let Some(base) = base {
             let mine = Mine { base, reads, changes, removed, isolation };
@@ -196,18 +206,19 @@ impl<'a> Attempts<'a> {
                 true => winner.adds.clone(),
                 false => {
                     let vectors = DeletionVectors::new(storage.clone(), base.resolver().clone());
-                    appended(winner, base.resolver(), &vectors).map_err(located)?
+                    appended(&winner, base.resolver(), &vectors).map_err(located)?
                 }
             };
-            let winner = Winner { commit: winner, appended: &appended };
-            if let Some(conflict) = conflict(&mine, &winner).map_err(located)? {
+            let seen = Winner { commit: &winner, appended: &appended };
+            if let Some(conflict) = conflict(&mine, &seen).map_err(located)? {
                 return Ok(Some(conflict));
             }
         }
-        if let Some(reason) = self.row_deletes.note(winner).map_err(located)? {
-            return Ok(Some(Conflict::new(winner.version, reason)));
+        if let Some(reason) = self.row_deletes.note(&winner).map_err(located)? {
+            return Ok(Some(Conflict::new(version, reason)));
         }
-        self.head.advance(winner).map_err(located)?;
+        self.head.advance(&winner).map_err(located)?;
+        self.winners.push(winner);
         Ok(None)
     }
 
@@ -229,13 +240,14 @@ impl<'a> Attempts<'a> {
             ConflictReason::MetadataChanged
         } else {
             self.head = Head::of(Some(&newest), self.protocol, self.metadata)?;
+            self.winners.forget();
             return Ok(None);
         };
         Ok(Some(Conflict::new(newest.version(), reason)))
     }
 
-    /// Returns the bytes of the commit of the next version.
-    fn prepare(&mut self) -> Result<PutPayload> {
+    /// Returns the commit of the next version.
+    fn prepare(&mut self) -> Result<Prepared> {
         let Transaction { base, reads, changes, operation, environment, id, .. } = self.transaction;
         let now_ms = environment.now_ms();
         let mut info = operation.commit_info(id, now_ms);
@@ -245,28 +257,40 @@ impl<'a> Attempts<'a> {
         info.in_commit_timestamp = self.head.next_timestamp_ms(now_ms);
         // Protocol: "In-Commit Timestamps", "the `commitInfo` action must be the first action in the commit".
         let line = |action: Action| Ok::<_, Error>(Bytes::from(action.to_json_line()? + "\n"));
-        let mut chunks = vec![line(Action::CommitInfo(info))?];
+        let mut chunks = vec![line(Action::CommitInfo(info.clone()))?];
         chunks.extend(self.fixed_lines.iter().cloned());
-        let mut lines = Lines::default();
-        self.row_deletes.prepare()?.iter().try_for_each(|action| lines.push(action))?;
-        chunks.extend(lines.finish());
-        match self.head.next_row_ids()? {
-            Some(mut row_ids) => {
-                chunks.extend(changes.add_lines(Some(&mut row_ids))?);
-                if let Some(domain) = row_ids.domain()? {
-                    chunks.push(line(Action::DomainMetadata(domain))?);
-                }
-            }
-            None => {
-                let lines = match self.add_lines.take() {
-                    Some(lines) => lines,
-                    None => changes.add_lines(None)?,
-                };
-                chunks.extend(lines.iter().cloned());
-                self.add_lines = Some(lines);
+        let (mut lines, mut with_vectors) = (Lines::default(), Vec::new());
+        for action in self.row_deletes.prepare()? {
+            lines.push(&action)?;
+            if let Action::Add(add) = action {
+                with_vectors.push(add);
             }
         }
-        Ok(chunks.into_iter().collect())
+        chunks.extend(lines.finish());
+        let mut domains = Vec::new();
+        let adds = match (self.head.next_row_ids()?, self.adds.take()) {
+            (Some(mut row_ids), _) => {
+                let adds = changes.encode_adds(Some(&mut row_ids))?;
+                domains.extend(row_ids.domain()?);
+                adds
+            }
+            (None, Some(adds)) => adds,
+            (None, None) => changes.encode_adds(None)?,
+        };
+        chunks.extend(adds.lines.iter().cloned());
+        for domain in &domains {
+            chunks.push(line(Action::DomainMetadata(domain.clone()))?);
+        }
+        let mut batches = batches_of_adds(&with_vectors)?;
+        batches.extend(adds.batches.iter().cloned());
+        self.adds = Some(adds);
+        Ok(Prepared {
+            payload: chunks.into_iter().collect(),
+            info,
+            adds: batches,
+            replaced: self.row_deletes.replaced()?,
+            domains,
+        })
     }
 }
 

@@ -1,12 +1,13 @@
 //! Changes as lines of a commit. Protocol: "Delta Log Entries", "Actions".
 
+use arrow::array::RecordBatch;
 use bytes::Bytes;
 
 use super::changes::Changes;
 use super::row_ids::RowIds;
 use crate::error::Result;
 use crate::protocol::Action;
-use crate::replay::{adds_of, removes_of};
+use crate::replay::{adds_of, batches_of_adds, removes_of};
 
 /// The size in bytes at which a chunk of lines ends.
 const CHUNK: usize = 8 << 20;
@@ -37,6 +38,15 @@ impl Lines {
     }
 }
 
+/// The `add` actions of a commit.
+#[derive(Debug, Clone)]
+pub(super) struct EncodedAdds {
+    /// Their lines.
+    pub(super) lines: Vec<Bytes>,
+    /// The same actions in the form of the log.
+    pub(super) batches: Vec<RecordBatch>,
+}
+
 impl Changes {
     /// Returns the lines that are the same in every attempt: all but those of `commitInfo` and `add`.
     pub(super) fn fixed_lines(&self) -> Result<Vec<Bytes>> {
@@ -59,17 +69,20 @@ impl Changes {
         Ok(lines.finish())
     }
 
-    /// Returns the lines of the `add` actions. With row tracking, `row_ids` gives ids to the rows of new files.
-    pub(super) fn add_lines(&self, mut row_ids: Option<&mut RowIds>) -> Result<Vec<Bytes>> {
-        let mut lines = Lines::default();
+    /// Returns the `add` actions. With row tracking, `row_ids` gives ids to the rows of new files.
+    pub(super) fn encode_adds(&self, mut row_ids: Option<&mut RowIds>) -> Result<EncodedAdds> {
+        let (mut lines, mut batches) = (Lines::default(), Vec::with_capacity(self.adds.len()));
         for batch in &self.adds {
-            for mut add in adds_of(batch)? {
-                if let Some(row_ids) = &mut row_ids {
-                    row_ids.assign(&mut add)?;
+            let mut adds = adds_of(batch)?;
+            match &mut row_ids {
+                Some(row_ids) => {
+                    adds.iter_mut().try_for_each(|add| row_ids.assign(add))?;
+                    batches.extend(batches_of_adds(&adds)?);
                 }
-                lines.push(&Action::Add(add))?;
+                None => batches.push(batch.clone()),
             }
+            adds.into_iter().try_for_each(|add| lines.push(&Action::Add(add)))?;
         }
-        Ok(lines.finish())
+        Ok(EncodedAdds { lines: lines.finish(), batches })
     }
 }

@@ -39,6 +39,7 @@ mod isolation;
 mod operation;
 mod overwrite;
 mod partitions;
+mod prepared;
 mod put;
 mod read_set;
 mod row_deletes;

@@ -15,6 +15,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
 use serde_json::value::RawValue;
 
@@ -23,7 +24,7 @@ use crate::deletion_vector::{DeletionVector, DeletionVectors, vector_file, write
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Action, Add, LogPath, PathResolver, Remove};
-use crate::replay::{Commit, adds_of};
+use crate::replay::{Commit, adds_of, batches_of_adds};
 use crate::stats::num_records;
 use crate::storage::Storage;
 
@@ -207,6 +208,15 @@ impl<'a> RowDeletes<'a> {
             file.actions = Some(actions);
         }
         Ok(self.files.iter().filter_map(|file| file.actions.clone()).flatten().collect())
+    }
+
+    /// Returns the logical files that these actions remove, in the form of the log.
+    ///
+    /// # Errors
+    /// `CorruptLog` if a map has more entries than an Arrow array can hold.
+    pub(super) fn replaced(&self) -> Result<Vec<RecordBatch>> {
+        let files: Vec<Add> = self.files.iter().map(|file| file.add.clone()).collect();
+        batches_of_adds(&files)
     }
 
     /// Deletes the files of vectors that were written: after a commit those of earlier attempts, else all. The fate

@@ -20,6 +20,45 @@ use super::put::{located, read};
 /// The number of commits that are read at once. Their threads wait for the store, not for a core.
 const AT_ONCE: usize = 8;
 
+/// The size in bytes up to which a commit is parsed with the statistics of its files, whatever the rules need. A
+/// checksum lists the few files of a small table with their statistics.
+const SMALL_COMMIT: usize = 16 << 10;
+
+/// The most file actions of winners that are kept for the checksum of the own commit.
+const MOST_KEPT_ACTIONS: usize = 100_000;
+
+/// The winners that a transaction has taken note of, oldest first, as far as they are worth their memory.
+#[derive(Debug, Default)]
+pub(super) struct Winners {
+    commits: Vec<Commit>,
+    actions: usize,
+    has_gaps: bool,
+}
+
+impl Winners {
+    /// Adds the next one.
+    pub(super) fn push(&mut self, winner: Commit) {
+        self.actions += winner.adds.num_rows() + winner.removes.num_rows();
+        if self.actions > MOST_KEPT_ACTIONS {
+            self.forget();
+        }
+        if !self.has_gaps {
+            self.commits.push(winner);
+        }
+    }
+
+    /// Forgets all winners, because some are not known.
+    pub(super) fn forget(&mut self) {
+        self.commits.clear();
+        self.has_gaps = true;
+    }
+
+    /// Returns the winners; `None` unless all of them were kept.
+    pub(super) fn all(&self) -> Option<&[Commit]> {
+        (!self.has_gaps).then_some(&self.commits)
+    }
+}
+
 /// A step from a transaction's base to the newest version.
 pub(super) enum Step {
     /// The commit of the next version.
@@ -75,12 +114,12 @@ fn read_commit(
     parse(storage, version, &bytes, with_statistics).map(Some)
 }
 
-/// Parses the bytes of a commit.
+/// Parses the bytes of a commit. A large one has the statistics of its files only `with_statistics`.
 ///
 /// # Errors
 /// `CorruptLog` with file and line.
 pub(super) fn parse(storage: &Storage, version: u64, bytes: &[u8], with_statistics: bool) -> Result<Commit> {
-    let parsed = if with_statistics {
+    let parsed = if with_statistics || bytes.len() <= SMALL_COMMIT {
         Commit::parse(bytes, version, 0)
     } else {
         Commit::parse_without_stats(bytes, version)

@@ -11,13 +11,14 @@
 //! - A compaction appears whole or not at all: a reader cannot tell that lines are missing at its end.
 //! - Commits with actions that are not known are not compacted.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
 use super::CommittedVersion;
 use crate::checkpoint;
 use crate::error::{Error, ErrorKind, Result};
+use crate::log::CommitKind;
 use crate::log::name::LogFileName;
 use crate::protocol::{Action, ActionLine, Metadata, PathResolver, ensure_writable};
 use crate::replay::file_key;
@@ -35,11 +36,15 @@ const DEFAULT_INTERVAL: u64 = 10;
 /// The total size in bytes of the commits up to which a commit compacts them. More would delay it noticeably.
 const MOST_BYTES: u64 = 16 << 20;
 
+/// The total size in bytes of the commits up to which they are compacted on request. Compacting holds them in memory.
+const MOST_BYTES_ON_REQUEST: u64 = 1 << 30;
+
 /// Writes the compaction of the versions `start` to `end`, both included. Returns whether it was written: it may
 /// exist already, or there may be nothing to write because the commits change nothing.
 ///
 /// # Errors
-/// `InvalidArgument` unless `start` is before `end`, and `end` not after the version of `snapshot`;
+/// `InvalidArgument` unless `start` is before `end`, and `end` not after the version of `snapshot`, or if the commits
+/// have more than 1 GiB;
 /// `VersionNotFound` if one of the commits was cleaned up; `Unsupported` if the table cannot be written or a commit
 /// has an action that is not known; `CorruptLog`; also errors of the store.
 pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
@@ -52,15 +57,25 @@ pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
         ));
     }
     ensure_writable(snapshot.protocol(), snapshot.metadata()).map_err(located)?;
-    let written = write(storage, snapshot.resolver(), start, end, u64::MAX).map_err(located)?;
-    Ok(written == Some(true))
+    let sizes = Sizes::of(snapshot);
+    match write(storage, snapshot.resolver(), start, end, &sizes, MOST_BYTES_ON_REQUEST).map_err(located)? {
+        Some(is_written) => Ok(is_written),
+        None => Err(located(
+            Error::invalid_argument(format!(
+                "the commits of versions {start} to {end} have more than {MOST_BYTES_ON_REQUEST} bytes"
+            ))
+            .with_hint("compact fewer versions at once"),
+        )),
+    }
 }
 
 /// Writes a compaction if `committed` completes an interval.
 pub(super) fn keep(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
     let interval = interval(base.metadata(), checkpoint::interval(base));
     let Some(start) = start_of(committed.version, interval) else { return Ok(()) };
-    write(committed.storage, base.resolver(), start, committed.version, MOST_BYTES).map(drop)
+    let mut sizes = Sizes::of(base);
+    sizes.0.insert(committed.version, committed.bytes);
+    write(committed.storage, base.resolver(), start, committed.version, &sizes, MOST_BYTES).map(drop)
 }
 
 /// Returns the number of commits of a compaction; 0 for none. Without the property it depends on the interval of
@@ -78,25 +93,53 @@ fn start_of(version: u64, interval: u64) -> Option<u64> {
     is_end.then(|| version + 1 - interval)
 }
 
-/// Writes the compaction of `start` to `end`, unless the commits have more than `most_bytes`. Returns whether this
-/// created the file; `None` if there is too much to compact.
+/// The sizes of commits in bytes, by version.
+struct Sizes(HashMap<u64, u64>);
+
+impl Sizes {
+    /// Returns the sizes that the listing of `snapshot` has.
+    fn of(snapshot: &Snapshot) -> Self {
+        let commits = snapshot.segment().commits.iter();
+        let published = commits.filter(|commit| commit.kind == CommitKind::Published);
+        Self(published.map(|commit| (commit.version, commit.size)).collect())
+    }
+
+    /// Returns the total size of the commits of `start` to `end`, or a part of it that exceeds `most`. Asks the store
+    /// for sizes that are not known.
+    fn total(&self, storage: &Storage, start: u64, end: u64, most: u64) -> Result<u64> {
+        let mut total = 0_u64;
+        for version in start..=end {
+            total = total.saturating_add(match self.0.get(&version) {
+                Some(size) => *size,
+                None => {
+                    let found = storage.head(&LogFileName::Commit(version).path())?;
+                    found.ok_or_else(|| cleaned_up(version))?.size
+                }
+            });
+            if total > most {
+                break;
+            }
+        }
+        Ok(total)
+    }
+}
+
+/// Writes the compaction of `start` to `end`, unless the commits have more than `most_bytes`, which is found out before
+/// they are read. Returns whether this created the file; `None` if there is too much to compact.
 fn write(
     storage: &Storage,
     resolver: &PathResolver,
     start: u64,
     end: u64,
+    sizes: &Sizes,
     most_bytes: u64,
 ) -> Result<Option<bool>> {
-    let mut commits = Vec::new();
-    let mut size = 0;
-    for version in start..=end {
-        let bytes = read(storage, version)?;
-        size += bytes.len() as u64;
-        if size > most_bytes {
-            return Ok(None);
-        }
-        commits.push((version, bytes));
+    if sizes.total(storage, start, end, most_bytes)? > most_bytes {
+        return Ok(None);
     }
+    let commits = (start..=end)
+        .map(|version| Ok((version, read(storage, version)?)))
+        .collect::<Result<Vec<(u64, Bytes)>>>()?;
     let mut reconciled = Reconciled { resolver, keys: HashSet::new(), lines: Vec::new() };
     for (version, bytes) in commits.iter().rev() {
         reconciled
@@ -116,11 +159,13 @@ fn write(
 
 fn read(storage: &Storage, version: u64) -> Result<Bytes> {
     let path = LogFileName::Commit(version).path();
-    storage.get(&path)?.ok_or_else(|| {
-        Error::new(ErrorKind::VersionNotFound, "the commit no longer exists, so it cannot be compacted")
-            .at_version(version)
-            .at_path(path)
-    })
+    storage.get(&path)?.ok_or_else(|| cleaned_up(version))
+}
+
+fn cleaned_up(version: u64) -> Error {
+    Error::new(ErrorKind::VersionNotFound, "the commit no longer exists, so it cannot be compacted")
+        .at_version(version)
+        .at_path(LogFileName::Commit(version).path())
 }
 
 /// The newest actions of the commits that were added so far, newest first.
@@ -188,6 +233,27 @@ impl<'a> Reconciled<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn too_many_bytes_are_found_out_before_the_commits_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::create_dir(directory.path().join("_delta_log")).unwrap();
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        let resolver = PathResolver::new(storage.root()).unwrap();
+        for version in [3, 4] {
+            storage.put(&LogFileName::Commit(version).path(), r#"{"commitInfo":{}}"#.into()).unwrap();
+        }
+        let sizes = |known: &[(u64, u64)]| Sizes(known.iter().copied().collect());
+        // Versions 2 and 5 do not exist: nobody must read them.
+        for (known, most) in [(sizes(&[(2, 11)]), 10), (sizes(&[(2, 5), (3, 6)]), 10), (sizes(&[(2, 1)]), 17)]
+        {
+            assert_eq!(write(&storage, &resolver, 2, 5, &known, most).unwrap(), None);
+        }
+        let all = write(&storage, &resolver, 3, 4, &sizes(&[]), 34).unwrap();
+        assert_eq!(all, Some(false), "the commits change nothing");
+        let missing = write(&storage, &resolver, 3, 5, &sizes(&[]), u64::MAX).unwrap_err();
+        assert_eq!((missing.kind(), missing.version()), (ErrorKind::VersionNotFound, Some(5)));
+    }
 
     #[test]
     fn intervals_end_at_multiples() {

@@ -19,16 +19,22 @@ use crate::checkpoint;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::panics::caught;
+use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
 /// A version that this process has just committed.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct CommittedVersion<'a> {
     /// The version that the transaction was based on; `None` if it created the table.
     pub(crate) base: Option<&'a Snapshot>,
     pub(crate) storage: &'a Storage,
     pub(crate) version: u64,
+    /// The size of the commit in bytes.
+    pub(crate) bytes: u64,
+    /// The commits after the base up to this version, oldest first; `None` if they are not all in memory. The last one
+    /// is of this version and has its provenance. Others before it may have a part of its file actions.
+    pub(crate) since: Option<Vec<&'a Commit>>,
     pub(crate) environment: &'a Environment,
 }
 

@@ -16,6 +16,7 @@ mod bases;
 mod checkpoints;
 mod checksums;
 mod clean_up;
+mod commit_costs;
 mod commit_rule;
 mod common;
 mod compactions;

@@ -189,6 +189,8 @@ proptest! {
             if expected {
                 let all: BTreeSet<u64> = newest_deleted.union(&rows).copied().collect();
                 let snapshot = newest(&storage);
+                let verified = snapshot.verify().unwrap();
+                prop_assert!(verified.is_ok() && verified.file.is_some(), "{:?}", verified);
                 let remaining = (0..ROWS).filter(|id| !all.contains(&(*id as u64))).collect();
                 prop_assert_eq!(ids(&snapshot), remaining);
                 bases.push((snapshot, all));

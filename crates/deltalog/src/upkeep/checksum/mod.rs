@@ -4,8 +4,8 @@
 //!   N.crc of the base  +  the commits since  =  M.crc
 //! ```
 //!
-//! - The file list is not read for a checksum. If the checksum of the base is not known, a version has none until
-//!   the next checkpoint, whose files are counted.
+//! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
+//!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
 //! - A field that cannot be told exactly is left out. If a required one cannot, no file is written.
 //! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
 //! - The file is not synced. If a power failure tears it, readers ignore it.
@@ -14,9 +14,9 @@ mod live_files;
 mod recount;
 mod running;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
+use crate::log::VersionChecksum;
 use crate::log::name::LogFileName;
-use crate::log::{CommitFile, CommitKind, VersionChecksum};
 use crate::protocol::PathResolver;
 use crate::replay::Commit;
 use crate::snapshot::{KnownChecksum, Snapshot};
@@ -25,10 +25,6 @@ use crate::storage::Storage;
 use super::CommittedVersion;
 use running::extended;
 
-/// The most commits after the base that are read for a checksum. Where many writers compete, reading more would slow
-/// all of them down.
-const MOST_COMMITS: u64 = 16;
-
 /// The size in bytes up to which the commits of a table without a checkpoint are counted when no checksum is
 /// known. A snapshot has them in memory.
 const SMALL_LOG: u64 = 1 << 20;
@@ -36,12 +32,10 @@ const SMALL_LOG: u64 = 1 << 20;
 /// Writes the checksum of a committed version if it can be told without reading the file list. Returns whether it
 /// could.
 pub(super) fn keep(committed: &CommittedVersion<'_>) -> Result<bool> {
-    if committed.version.saturating_sub(first_version(committed)) >= MOST_COMMITS {
-        return Ok(false);
-    }
+    let Some(since) = &committed.since else { return Ok(false) };
     let Some(known) = known_before(committed)? else { return Ok(false) };
-    let Some(read) = read_commits(committed)? else { return Ok(false) };
-    let commits: Vec<&Commit> = known.since.iter().map(|commit| &**commit).chain(&read).collect();
+    let commits: Vec<&Commit> =
+        known.since.iter().map(|commit| &**commit).chain(since.iter().copied()).collect();
     let resolver = match committed.base {
         Some(base) => base.resolver().clone(),
         None => PathResolver::new(committed.storage.root())?,
@@ -81,20 +75,4 @@ fn known_before(committed: &CommittedVersion<'_>) -> Result<Option<KnownChecksum
         && segment.commits.iter().map(|commit| commit.size).sum::<u64>() <= SMALL_LOG;
     let counted = is_small.then(|| recount::of(base)).transpose()?;
     Ok(counted.map(|checksum| KnownChecksum { checksum, since: Vec::new() }))
-}
-
-/// Returns the version after the base.
-fn first_version(committed: &CommittedVersion<'_>) -> u64 {
-    committed.base.map_or(0, |base| base.version() + 1)
-}
-
-/// Reads the commits after the base up to the committed version, oldest first. Returns `None` if some were cleaned
-/// up.
-fn read_commits(committed: &CommittedVersion<'_>) -> Result<Option<Vec<Commit>>> {
-    let file = |version| CommitFile { version, size: 0, modified_ms: 0, kind: CommitKind::Published };
-    let read = |version| Commit::read(committed.storage, file(version));
-    match (first_version(committed)..=committed.version).map(read).collect::<Result<_>>() {
-        Err(error) if error.kind() == ErrorKind::FileNotFound => Ok(None),
-        commits => commits.map(Some),
-    }
 }
