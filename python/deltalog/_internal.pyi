@@ -344,9 +344,15 @@ class SparkWrite:
     @property
     def directory(self) -> str:
         """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""
-    def ensure_unchecked(self) -> None:
-        """Refuses a table with constraints or generated columns, for a writer that does not check rows."""
+    def ensure_evaluable(self) -> None:
+        """Refuses a table with expressions that the core cannot evaluate, before tasks write rows with the core."""
 
+    @property
+    def checks(self) -> list[tuple[str, str]]:
+        """The conditions that every row must meet: the name and the text in Spark's SQL."""
+    @property
+    def generated_columns(self) -> list[tuple[str, str]]:
+        """The generated columns: the name and the expression in Spark's SQL."""
     @property
     def partition_columns(self) -> list[str]:
         """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes.

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from deltalog import DeltaTable, write_deltalake
-from deltalog.errors import InvalidArgumentError
+from deltalog.errors import DeltaError, InvalidArgumentError
 from tests.crafted import CraftedTable, field
 
 INVARIANT = {"delta.invariants": '{"expression": {"expression": "length(name) > 1"}}'}
@@ -85,3 +85,35 @@ def test_an_overwrite_is_checked_too(tmp_path: Path) -> None:
         write_deltalake(uri, data(id=[10], name=["ab"]), mode="overwrite")
     write_deltalake(uri, data(id=[9], name=["ab"]), mode="overwrite")
     assert DeltaTable(uri).count("twice = 18") == 1
+
+
+def test_default_values_fill_missing_columns_and_lengths_are_kept(tmp_path: Path) -> None:
+    """PROTOCOL, "Default Columns": a column without an explicit value, including NULL, gets its default value."""
+    fields = [
+        field("id", "integer"),
+        {**field("name", "string", {"CURRENT_DEFAULT": "'no' || 'body'"}), "nullable": False},
+        field("code", "string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"}),
+        field("flag", "string", {"__CHAR_VARCHAR_TYPE_STRING": "char(2)", "CURRENT_DEFAULT": "'n'"}),
+    ]
+    CraftedTable(tmp_path / "t", fields, writer_features=["allowColumnDefaults"]).commit()
+    uri = str(tmp_path / "t")
+    write_deltalake(uri, pa.table({"id": pa.array([1], pa.int32()), "code": ["ab "]}), mode="append")
+    write_deltalake(uri, pa.table({"name": ["x"], "flag": pa.array([None], pa.string())}), mode="append")
+    found = pa.table(DeltaTable(uri).to_arrow()).to_pylist()
+    assert sorted(map(str, found)) == sorted(
+        map(
+            str,
+            [
+                {"id": 1, "name": "nobody", "code": "ab", "flag": "n "},
+                {"id": None, "name": "x", "code": None, "flag": None},
+            ],
+        )
+    )
+    for rows, message in [
+        ({"name": pa.array([None], pa.string())}, "'name' contains NULL"),
+        ({"code": ["abc"]}, r"'code' has the type varchar\(2\)"),
+        ({"flag": ["a c"]}, r"'flag' has the type char\(2\)"),
+    ]:
+        with pytest.raises(DeltaError, match=message):
+            write_deltalake(uri, pa.table(rows), mode="append")
+    assert DeltaTable(uri).version() == 2

@@ -10,7 +10,8 @@ use deltalog::engine::transaction::{
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
-    Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, SnapshotBuilder, Storage, WriteRequest,
+    Environment, Error, ErrorKind, PendingWrite, Result, RuleText, Snapshot, SnapshotBuilder, Storage,
+    WriteRequest,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -158,6 +159,11 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
     operation
 }
 
+/// Returns names and expressions.
+fn pairs(rules: &[RuleText]) -> Vec<(String, String)> {
+    rules.iter().map(|rule| (rule.name.clone(), rule.sql.clone())).collect()
+}
+
 /// Reads what `write_fragment` returned.
 fn files_of(fragments: &[Vec<u8>]) -> Result<Vec<Add>> {
     let mut files = Vec::new();
@@ -219,8 +225,20 @@ impl SparkWrite {
         &self.directory
     }
 
-    fn ensure_unchecked(&self) -> PyResult<()> {
-        self.spec.ensure_unchecked().map_err(|error| error.in_table(self.storage.url())).into_python()
+    /// Refuses a table with expressions that this crate cannot evaluate, before its writers are started.
+    fn ensure_evaluable(&self) -> PyResult<()> {
+        let bound = self.spec.rules().bind(self.spec.schema(), "UTC");
+        bound.map(drop).map_err(|error| error.in_table(self.storage.url())).into_python()
+    }
+
+    #[getter]
+    fn checks(&self) -> Vec<(String, String)> {
+        pairs(&self.spec.rules().checks)
+    }
+
+    #[getter]
+    fn generated_columns(&self) -> Vec<(String, String)> {
+        pairs(&self.spec.rules().generated)
     }
 
     #[getter]

@@ -90,7 +90,7 @@ mod write;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
 pub use commit_actions::CommitActions;
-pub use constraints::{Check, Constraints, Generated, Violation};
+pub use constraints::{Check, Constraints, DefaultValue, Generated, RowRules, RuleText, Violation};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;

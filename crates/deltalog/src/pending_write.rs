@@ -302,14 +302,14 @@ impl PendingWrite {
     }
 
     /// Adopts the files that an engine wrote below `directory`, a path relative to the table's root, and makes them
-    /// durable. Files without rows are deleted. If `written` is given, the files must hold exactly that.
+    /// durable. The engine has enforced the table's rules (`TableWriteSpec::rules`). Files without rows are deleted.
+    /// If `written` is given, the files must hold exactly that.
     ///
     /// # Errors
-    /// `Unsupported` if rows of the table must be checked, `CorruptData` for invalid files, errors of
+    /// `CorruptData` for invalid files, errors of
     /// [`Written::check`], and errors of the store.
     #[doc(hidden)]
     pub fn adopt(&self, directory: &str, written: Option<Written>) -> Result<Vec<Add>> {
-        self.spec.ensure_unchecked().map_err(|error| error.in_table(self.storage.url()))?;
         let adopted = adopt(&self.storage, directory, &self.spec)?;
         if let Some(written) = written {
             written

@@ -23,6 +23,7 @@ from deltalog.errors import AfterCommitError
 from deltalog.spark.exceptions import as_pyspark_error
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.read import file_errors
+from deltalog.spark.write import rules
 
 __all__ = [
     "AfterCommitError",
@@ -122,7 +123,7 @@ def install_conversion() -> None:
         return
 
     def convert_exception(e: Any) -> Any:
-        found = original(e) or file_errors.error_of(e)
+        found = original(e) or file_errors.error_of(e) or rules.error_of(e)
         if found is None:
             return _without_misleading_text(convert(e))
         return as_pyspark_error(found).with_traceback(None)

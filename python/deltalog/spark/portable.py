@@ -155,6 +155,7 @@ class DeltalogDataSource(DataSource):
         )
         if pending is None:
             raise InvalidArgumentError(f"a write with the mode {mode} was not started")
+        pending.ensure_evaluable()
         if overwrite:
             check_base_requested(pending, uri, self._options)
             check_overwrite(pending, uri, replaced)

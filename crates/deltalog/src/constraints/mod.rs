@@ -4,21 +4,29 @@
 //! | --- | --- | --- |
 //! | `check` | conditions that rows must meet | "CHECK Constraints", "Column Invariants" |
 //! | `generated` | columns whose values follow from others | "Generated Columns" |
-//! | `active` | finds both in a table's properties and schema | "Column Metadata" |
+//! | `default_value` | values of columns that are left out | "Default Columns" |
+//! | `length` | columns of the types `char` and `varchar` | |
+//! | `rules` | finds all of them in a table's properties and schema | "Column Metadata" |
+//! | `bound` | applies them to rows | |
 //!
 //! - An expression is bound once, before data is seen. One that cannot be evaluated here is refused then, in an error
-//!   that names the part, and Spark as the way.
+//!   that names the part, and Spark as the way. Spark's own writer takes the text and evaluates it itself.
 //! - Expressions are evaluated as in Spark with ANSI mode. A row for which an expression has no value (an overflow, a
 //!   division by zero) is refused.
 //! - Times without a time zone, and dates of timestamps, are those of the given time zone.
 
-mod active;
+mod bound;
 mod check;
+mod default_value;
 mod generated;
+mod length;
+mod rules;
 
 #[cfg(test)]
 mod tests;
 
-pub use active::Constraints;
+pub use bound::Constraints;
 pub use check::{Check, Violation};
+pub use default_value::DefaultValue;
 pub use generated::Generated;
+pub use rules::{RowRules, RuleText};

@@ -153,7 +153,10 @@ fn all_expressions_of_a_table_are_found() {
     assert!(constraints(&BTreeMap::new(), &people()).unwrap().is_empty());
     // What the protocol does not support is not in force.
     for (version, names) in [(1, vec![]), (2, vec!["x", "s.y"]), (3, vec!["small", "x", "s.y"])] {
-        assert_eq!(of_version(version, &properties, &schema).unwrap().names(), names, "{version}");
+        let found = of_version(version, &properties, &schema).unwrap();
+        let checks = found.checks.iter().map(Check::name);
+        let found: Vec<_> = checks.chain(found.generated.iter().map(Generated::column)).collect();
+        assert_eq!(found, names, "{version}");
     }
 }
 
@@ -167,5 +170,133 @@ fn what_is_not_of_the_protocols_form_is_corrupt() {
         let schema = schema(&field("x", "integer", metadata));
         let error = constraints(&BTreeMap::new(), &schema).unwrap_err();
         assert_eq!(error.kind(), crate::ErrorKind::CorruptLog, "{metadata}");
+    }
+}
+
+/// "Default Columns", and the lengths of `char` and `varchar`.
+mod filling {
+    use super::*;
+    use crate::constraints::RowRules;
+    use arrow::datatypes::{DataType as ArrowType, Field, Schema};
+
+    fn rules(fields: &[String]) -> crate::Result<(StructType, RowRules)> {
+        let protocol: Protocol = serde_json::from_value(serde_json::json!({
+            "minReaderVersion": 1, "minWriterVersion": 7,
+            "writerFeatures": ["allowColumnDefaults", "generatedColumns"],
+        }))
+        .unwrap();
+        let metadata: Metadata = serde_json::from_value(serde_json::json!({
+            "id": "t", "format": {"provider": "parquet", "options": {}}, "schemaString": "",
+            "partitionColumns": [], "configuration": {},
+        }))
+        .unwrap();
+        let schema = schema(&fields.join(","));
+        let rules = RowRules::of(&protocol, &metadata, &schema)?;
+        Ok((schema, rules))
+    }
+
+    fn filled(fields: &[String], given: &[(&str, ArrayRef)]) -> crate::Result<RecordBatch> {
+        let (schema, rules) = rules(fields)?;
+        let constraints = rules.bind(&schema, "UTC")?;
+        let table = Arc::new(schema.to_arrow()?);
+        let given = RecordBatch::try_from_iter_with_nullable(
+            given.iter().map(|(name, array)| (*name, Arc::clone(array), true)),
+        )
+        .unwrap();
+        let before = constraints.schema_before_filling(&table, given.schema_ref());
+        let fitted = crate::write::fit(&given, &before)?;
+        constraints.fill(&fitted, &table, given.schema_ref())
+    }
+
+    fn required(name: &str, kind: &str, metadata: &str) -> String {
+        field(name, kind, metadata).replace(r#""nullable":true"#, r#""nullable":false"#)
+    }
+
+    fn strings(values: &[Option<&str>]) -> ArrayRef {
+        Arc::new(StringArray::from(values.to_vec()))
+    }
+
+    #[test]
+    fn a_missing_column_gets_its_default_value_and_a_given_null_remains() {
+        let fields = [
+            field("a", "integer", r#"{"CURRENT_DEFAULT":"40 + 2"}"#),
+            required("b", "string", r#"{"CURRENT_DEFAULT":"'x'"}"#),
+            field("c", "decimal(5,2)", r#"{"CURRENT_DEFAULT":"1"}"#),
+            field("d", "string", "{}"),
+            required("e", "long", r#"{"delta.generationExpression":"a * 10"}"#),
+        ];
+        let batch = filled(&fields, &[("D", strings(&[Some("u"), None]))]).unwrap();
+        let text = |name: &str| {
+            let column = batch.column_by_name(name).unwrap();
+            (0..2)
+                .map(|row| arrow::util::display::array_value_to_string(column, row).unwrap())
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (text("a"), text("b"), text("c")),
+            (vec!["42".to_owned(); 2], vec!["x".to_owned(); 2], vec!["1.00".to_owned(); 2])
+        );
+        // Generated columns see the default values of others.
+        assert_eq!(text("e"), ["420", "420"]);
+        let nulls: ArrayRef = Arc::new(Int32Array::from(vec![None, Some(1)]));
+        let fields = [fields[0].clone(), fields[1].clone()];
+        let batch = filled(&fields, &[("A", nulls)]).unwrap();
+        assert!(batch.column(0).is_null(0));
+        let error = filled(&fields, &[("b", strings(&[None]))]).unwrap_err().to_string();
+        assert!(error.contains("NOT NULL"), "{error}");
+    }
+
+    #[test]
+    fn a_default_value_is_evaluated_only_if_it_is_needed() {
+        let fields =
+            [field("a", "date", r#"{"CURRENT_DEFAULT":"current_date()"}"#), field("b", "string", "{}")];
+        let days: ArrayRef = Arc::new(Date32Array::from(vec![7]));
+        assert!(filled(&fields, &[("a", days)]).is_ok());
+        let error = filled(&fields, &[("b", strings(&[None]))]).unwrap_err();
+        assert!(error.to_string().contains("'a'") && error.to_string().contains("current_date"), "{error}");
+        assert!(error.hint().unwrap().contains("Spark"));
+        let wide = [field("a", "byte", r#"{"CURRENT_DEFAULT":"300"}"#), field("b", "string", "{}")];
+        assert!(filled(&wide, &[("b", strings(&[None]))]).is_err());
+        let null = [required("a", "byte", r#"{"CURRENT_DEFAULT":"NULL"}"#), field("b", "string", "{}")];
+        let error = filled(&null, &[("b", strings(&[None]))]).unwrap_err().to_string();
+        assert!(error.contains("'a' is NOT NULL"), "{error}");
+    }
+
+    #[test]
+    fn lengths_are_kept_as_spark_does() {
+        let of = |kind: &str| field("v", "string", &format!(r#"{{"__CHAR_VARCHAR_TYPE_STRING":"{kind}"}}"#));
+        let apply = |kind: &str, value: &str| {
+            let batch = filled(&[of(kind)], &[("v", strings(&[Some(value), None]))])?;
+            assert!(batch.column(0).is_null(1));
+            Ok::<_, crate::Error>(batch.column(0).as_string::<i32>().value(0).to_owned())
+        };
+        for (kind, value, expected) in [
+            ("varchar(3)", "ab", "ab"),
+            ("varchar(3)", "äöü", "äöü"),
+            ("varchar(3)", "abc   ", "abc"),
+            ("varchar(3)", "a  ", "a  "),
+            ("char(3)", "a", "a  "),
+            ("char(3)", "äöü  ", "äöü"),
+            ("char(3)", "", "   "),
+        ] {
+            assert_eq!(apply(kind, value).unwrap(), expected, "{kind} {value:?}");
+        }
+        for (kind, value) in [("varchar(3)", "abcd"), ("char(3)", "ab d"), ("varchar(3)", "abc\t")] {
+            let error = apply(kind, value).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::SchemaMismatch);
+            assert!(error.to_string().contains("'v'") && error.to_string().contains(kind), "{error}");
+        }
+        assert!(rules(&[of("array<char(2)>")]).unwrap_err().to_string().contains("inside of a column"));
+        assert_eq!(rules(&[of("clob")]).unwrap_err().kind(), crate::ErrorKind::CorruptLog);
+    }
+
+    #[test]
+    fn the_schema_of_the_rows_is_that_of_the_table() {
+        let (schema, rules) = rules(&[required("a", "integer", r#"{"CURRENT_DEFAULT":"1"}"#)]).unwrap();
+        let table = Arc::new(schema.to_arrow().unwrap());
+        let constraints = rules.bind(&schema, "UTC").unwrap();
+        let given = Schema::new(vec![Field::new("A", ArrowType::Int32, true)]);
+        assert_eq!(constraints.schema_before_filling(&table, &given), table);
+        assert!(constraints.schema_before_filling(&table, &Schema::empty()).field(0).is_nullable());
     }
 }

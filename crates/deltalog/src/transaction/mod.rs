@@ -325,7 +325,7 @@ impl Transaction {
             (None, Some(new)) => {
                 *base.schema() != new.schema()?
                     || base.metadata().partition_columns != new.partition_columns
-                    || !TableWriteSpec::new(base.protocol(), base.metadata())?.constraints().is_empty()
+                    || !TableWriteSpec::new(base.protocol(), base.metadata())?.rules().is_empty()
             }
             (None, None) => true,
         };

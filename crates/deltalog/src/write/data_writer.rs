@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, SchemaRef};
-use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use arrow::record_batch::RecordBatch;
 
 use super::data_file::{ClosedFile, DataFile, bytes};
 use super::fit::fit;
@@ -20,6 +20,7 @@ use super::hive;
 use super::rename::renamed;
 use super::spec::TableWriteSpec;
 use super::split::{PartitionKey, Splitter};
+use crate::constraints::Constraints;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::{Add, PartitionValues, path};
@@ -54,6 +55,7 @@ impl WriteOptions {
 pub struct DataWriter {
     storage: Storage,
     spec: TableWriteSpec,
+    constraints: Constraints,
     file_schema: SchemaRef,
     file_columns: Vec<usize>,
     splitter: Splitter,
@@ -78,8 +80,8 @@ impl DataWriter {
     /// Creates a writer for the table at `storage`, whose files are as `spec` says.
     ///
     /// # Errors
-    /// `InvalidArgument` if the table cannot be partitioned by its columns, `SchemaMismatch` if Parquet
-    /// cannot hold a column.
+    /// `InvalidArgument` if the table cannot be partitioned by its columns, or if a constraint or a generated column
+    /// cannot be evaluated; `SchemaMismatch` if Parquet cannot hold a column.
     pub fn new(storage: Storage, spec: TableWriteSpec, options: WriteOptions) -> Result<Self> {
         let schema = spec.arrow();
         let splitter = Splitter::new(schema, spec.partition_columns())?;
@@ -98,11 +100,14 @@ impl DataWriter {
             ));
         }
         Ok(Self {
-            storage,
             file_schema: spec.file_schema(),
             file_columns,
             splitter,
             options,
+            constraints: spec
+                .rules()
+                .bind(spec.schema(), "UTC")
+                .map_err(|error| error.in_table(storage.url()))?,
             spec,
             files: HashMap::new(),
             memory: 0,
@@ -111,6 +116,7 @@ impl DataWriter {
             created: Vec::new(),
             adds: Vec::new(),
             has_failed: false,
+            storage,
         })
     }
 
@@ -123,9 +129,7 @@ impl DataWriter {
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         self.check_usable()?;
         let located = |error: Error, storage: &Storage| error.in_table(storage.url());
-        let fitted = fit(batch, self.spec.arrow())
-            .and_then(|fitted| self.checked(batch, fitted))
-            .map_err(|error| located(error, &self.storage))?;
+        let fitted = self.complete(batch).map_err(|error| located(error, &self.storage))?;
         let parts = self.splitter.split(&fitted).map_err(|error| located(error, &self.storage))?;
         let data = fitted
             .project(&self.file_columns)
@@ -171,33 +175,17 @@ impl DataWriter {
         self.open
     }
 
-    /// Computes the generated columns that `batch` does not have, and checks every row.
-    fn checked(&self, batch: &RecordBatch, mut fitted: RecordBatch) -> Result<RecordBatch> {
-        let constraints = self.spec.constraints();
-        for generated in &constraints.generated {
-            let is_column = |name: &str| name.to_lowercase() == generated.column().to_lowercase();
-            if batch.schema_ref().fields().iter().any(|field| is_column(field.name())) {
-                continue;
-            }
-            let computed = generated.fill(&fitted)?;
-            let (schema, mut columns, _) = fitted.into_parts();
-            for (field, column) in schema.fields().iter().zip(&mut columns) {
-                if is_column(field.name()) {
-                    *column = Arc::clone(&computed);
-                }
-            }
-            let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-            fitted = RecordBatch::try_new_with_options(schema, columns, &options).map_err(|error| {
-                Error::schema_mismatch(format!(
-                    "the generated column '{}' does not fit the table",
-                    generated.column()
-                ))
-                .with_source(error)
-            })?;
+    /// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
+    fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
+        if self.constraints.is_empty() {
+            return fit(batch, self.spec.arrow());
         }
-        match constraints.violation(&fitted)? {
+        let given = batch.schema_ref();
+        let fitted = fit(batch, &self.constraints.schema_before_filling(self.spec.arrow(), given))?;
+        let filled = self.constraints.fill(&fitted, self.spec.arrow(), given)?;
+        match self.constraints.violation(&filled)? {
             Some(violation) => Err(violation.into()),
-            None => Ok(fitted),
+            None => Ok(filled),
         }
     }
 

@@ -3,8 +3,8 @@
 //! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and
 //!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
 //!   Mapping".)
-//! - Constraints and generated columns are bound here, before data is seen: a table whose expressions cannot be
-//!   evaluated is refused. Times without a time zone are in UTC for them.
+//! - What the table demands of its rows is text here. Each writer binds it before it sees data, or passes it to its
+//!   engine: this crate's with times without a zone in UTC, Spark's with those of the session.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 
 use super::indexed::indexed_columns;
-use crate::constraints::Constraints;
+use crate::constraints::RowRules;
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, StructType};
@@ -36,15 +36,15 @@ pub struct TableWriteSpec {
     indexed: IndexedColumns,
     target_file_size: u64,
     configuration: BTreeMap<String, String>,
-    constraints: Arc<Constraints>,
+    rules: Arc<RowRules>,
 }
 
 impl TableWriteSpec {
     /// Creates the spec of a table with this protocol and this metadata.
     ///
     /// # Errors
-    /// `CorruptLog` for a schema, a mapping or a property that is not valid. `InvalidArgument` and `Unsupported` for a
-    /// constraint or a generated column that cannot be evaluated.
+    /// `CorruptLog` for a schema, a mapping or a property that is not valid. `Unsupported` as
+    /// [`RowRules::of`].
     pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         let mode = ColumnMappingMode::of(protocol, metadata)?;
         // Files have field ids in both modes, although in one of them readers find columns by name.
@@ -74,7 +74,7 @@ impl TableWriteSpec {
             physical_partition_columns,
             target_file_size: target_file_size.unwrap_or(TARGET_FILE_SIZE),
             configuration: metadata.configuration.clone(),
-            constraints: Arc::new(Constraints::of(protocol, metadata, schema.logical(), "UTC")?),
+            rules: Arc::new(RowRules::of(protocol, metadata, schema.logical())?),
         })
     }
 
@@ -92,7 +92,7 @@ impl TableWriteSpec {
             indexed,
             target_file_size: TARGET_FILE_SIZE,
             configuration: BTreeMap::new(),
-            constraints: Arc::default(),
+            rules: Arc::default(),
         }
     }
 
@@ -154,23 +154,8 @@ impl TableWriteSpec {
     }
 
     /// Returns what the table demands of each row.
-    pub fn constraints(&self) -> &Constraints {
-        &self.constraints
-    }
-
-    /// Refuses a table whose rows must be checked, for an engine that writes files without checking them.
-    ///
-    /// # Errors
-    /// `Unsupported`, naming the constraints and generated columns.
-    pub fn ensure_unchecked(&self) -> Result<()> {
-        if self.constraints.is_empty() {
-            return Ok(());
-        }
-        Err(Error::unsupported(format!(
-            "the table has constraints or generated columns that an engine's own writer does not check: {}",
-            self.constraints.names().join(", ")
-        ))
-        .with_hint("write with deltalog's own writer, such as write_deltalake in Python"))
+    pub fn rules(&self) -> &RowRules {
+        &self.rules
     }
 
     /// Returns the table's properties.

@@ -17,7 +17,7 @@ from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.jvm import Jvm
 from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
-from deltalog.spark.write import fit
+from deltalog.spark.write import fit, rules
 from deltalog.spark.write.base import base_of, requested_base
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import overwrite_mode
@@ -70,7 +70,7 @@ def begin(
         roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
         requested = options.base_version is not None
         base = requested_base(options, uri, roots) if requested else base_of(jvm, data, uri, roots)
-    pending = SparkWrite.begin(
+    return SparkWrite.begin(
         uri,
         schema.of_data(data.schema().json()),
         save_mode,
@@ -78,10 +78,6 @@ def begin(
         base=base,
         partition_overwrite=replaced,
     )
-    if pending is not None:
-        # Spark's Parquet writer checks nothing.
-        pending.ensure_unchecked()
-    return pending
 
 
 def run(
@@ -115,7 +111,10 @@ def _write_files(
 ) -> tuple[int, int]:
     """Runs the job; returns the numbers of rows and partitions that Spark reports to have written."""
     if pending.table_schema_json is not None:
-        data = fit.to_table(jvm, session, data, pending.table_schema_json, uri)
+        missing = rules.missing_columns(jvm, data, pending)
+        table_schema = rules.optional(pending.table_schema_json, missing)
+        data = fit.to_table(jvm, session, rules.without(jvm, data, missing), table_schema, uri)
+        data = rules.enforced(jvm, data, pending, missing)
     partition_columns = list(pending.partition_columns)
     data = fit.partition_text(jvm, data, partition_columns)
     if pending.physical_schema_json is not None:

@@ -53,10 +53,11 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
-        // `TableWriteSpec` binds their expressions or refuses the table; `DataWriter` checks each row.
-        TableFeature::Invariants | TableFeature::CheckConstraints | TableFeature::GeneratedColumns => {
-            Support::Existing
-        }
+        // `DataWriter` binds their expressions or refuses the table, and checks each row. Spark evaluates them itself.
+        TableFeature::Invariants
+        | TableFeature::CheckConstraints
+        | TableFeature::GeneratedColumns
+        | TableFeature::AllowColumnDefaults => Support::Existing,
         TableFeature::IdentityColumns => Support::WhileInactive,
         _ => Support::Missing,
     }

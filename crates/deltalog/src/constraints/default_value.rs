@@ -1,0 +1,63 @@
+//! Values of columns that a writer leaves out. (PROTOCOL, "Default Columns".)
+//!
+//! A column that is left out gets the value of its default expression. A NULL that is given remains NULL.
+
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
+use arrow::compute::take;
+use arrow::datatypes::{DataType, Schema};
+use std::sync::Arc;
+
+use crate::error::{Error, Result};
+use crate::predicate::Expression;
+
+/// The default value of a column. Other than constraints it is evaluated only if it is needed, so that a writer that
+/// gives all columns can write to a table with any default expression.
+#[derive(Debug, Clone)]
+pub struct DefaultValue {
+    column: String,
+    sql: String,
+    time_zone: String,
+}
+
+impl DefaultValue {
+    /// Creates the default value of the top-level column `column`. `sql` is in Spark's SQL and names no columns;
+    /// `time_zone` is that of times without one, a name of the IANA database.
+    pub fn new(column: &str, sql: &str, time_zone: &str) -> Self {
+        Self { column: column.to_owned(), sql: sql.to_owned(), time_zone: time_zone.to_owned() }
+    }
+
+    /// Returns the name of the column.
+    pub fn column(&self) -> &str {
+        &self.column
+    }
+
+    /// Returns the text of the expression.
+    pub fn sql(&self) -> &str {
+        &self.sql
+    }
+
+    /// Returns the default value for `rows` rows, as an array of the column's type `data_type`.
+    ///
+    /// # Errors
+    /// InvalidArgument, naming the column, if this crate cannot evaluate the expression, or if its value does not fit
+    /// the column.
+    pub fn array(&self, data_type: &DataType, rows: usize) -> Result<ArrayRef> {
+        let unusable = |error: Error| {
+            Error::invalid_argument(format!(
+                "column '{}' is missing, and its default value ({}) cannot be computed: {error}",
+                self.column, self.sql
+            ))
+            .with_hint("give the column, or write to the table with Spark, which evaluates every expression")
+        };
+        let expression = Expression::bind_as(&self.sql, &Schema::empty(), &self.time_zone, data_type);
+        let one_row = RecordBatch::try_new_with_options(
+            Arc::new(Schema::empty()),
+            Vec::new(),
+            &RecordBatchOptions::new().with_row_count(Some(1)),
+        )
+        .map_err(|error| Error::invalid_argument("a batch without columns failed").with_source(error))?;
+        let value = expression.and_then(|expression| expression.evaluate(&one_row)).map_err(unusable)?;
+        take(&value, &UInt64Array::from_value(0, rows), None)
+            .map_err(|error| unusable(Error::invalid_argument("it cannot be repeated").with_source(error)))
+    }
+}

@@ -1,0 +1,151 @@
+"""What a table demands of its rows, as expressions in Spark's plan of a write.
+
+- A generated column that the data lacks is computed, and one that it has is compared (PROTOCOL, "Generated Columns").
+- Each row must meet the CHECK constraints and the invariants (PROTOCOL, "CHECK Constraints", "Column Invariants").
+- A row that breaks a rule fails the job, so nothing is committed.
+
+The checks are part of a column that is written. Spark may move a filter below a join, where it would see rows that are
+not written; it never moves a projection there. Times without a time zone are those of the session, as in the JVM
+connector. Default values and the lengths of `char` and `varchar` are left to Spark's own resolution of columns.
+"""
+
+import json
+import re
+from typing import Any
+
+from deltalog._internal import InvalidArgumentError, SparkWrite
+from deltalog.spark.jvm import Jvm
+
+_REFUSAL = "the table refuses a row: "
+_MESSAGE = re.compile(re.escape(_REFUSAL) + r"(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
+_DEEPEST_CAUSE = 20
+
+
+def missing_columns(jvm: Jvm, data: Any, pending: SparkWrite) -> set[str]:
+    """Returns the generated columns, in lower case, that `data` leaves out.
+
+    In INSERT statements, Spark has filled these columns with a constant NULL.
+    """
+    generated = {column.lower() for column, _ in pending.generated_columns}
+    if not generated:
+        return generated
+    plan = data.queryExecution().analyzed()
+    given = {attribute.name().lower() for attribute in jvm.sequence(plan.output())}
+    if plan.getClass().getSimpleName() == "Project":
+        for expression in jvm.sequence(plan.projectList()):
+            if _is_null(jvm, expression):
+                given.discard(expression.name().lower())
+    return generated - given
+
+
+def _is_null(jvm: Jvm, expression: Any) -> bool:
+    """Returns whether a column of a projection is a constant NULL."""
+    while expression.getClass().getSimpleName() in ("Alias", "Cast"):
+        expression = expression.child()
+    return expression.getClass().getSimpleName() == "Literal" and expression.value() is None
+
+
+def without(jvm: Jvm, data: Any, missing: set[str]) -> Any:
+    """Returns `data` without the columns that are to be computed."""
+    names = [name for name in data.columns() if name.lower() in missing]
+    return data.drop(jvm.seq(names)) if names else data
+
+
+def optional(table_schema_json: str, missing: set[str]) -> str:
+    """Returns the schema in which the columns to be computed may be NULL at first."""
+    schema = json.loads(table_schema_json)
+    for column in schema["fields"]:
+        if column["name"].lower() in missing:
+            column["nullable"] = True
+    return json.dumps(schema)
+
+
+def enforced(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any:
+    """Returns `data`, which has the table's columns, with the missing columns computed and all rows checked."""
+    data = _computed(jvm, data, pending, missing)
+    functions = jvm.root.org.apache.spark.sql.functions
+    rules = [
+        (f"the constraint '{name}' ({sql}) is not met", functions.expr(sql)) for name, sql in pending.checks
+    ]
+    types = _types(data)
+    for column, sql in pending.generated_columns:
+        if column.lower() not in missing:
+            expected = functions.expr(sql).cast(types[column.lower()])
+            rule = f"the generated column '{column}' is not the value of its expression ({sql})"
+            rules.append((rule, functions.col(_quoted(column)).eqNullSafe(expected)))
+    if not rules:
+        return data
+    # A column loses its NOT NULL through the check, which matters only to the schema of the Parquet files.
+    fields = list(data.schema().fields())
+    carrier = next((field for field in fields if field.nullable()), fields[0])
+    checked = functions.col(_quoted(carrier.name()))
+    for rule, condition in rules:
+        # NULL does not meet a constraint.
+        met = functions.coalesce(jvm.seq([condition, functions.lit(False)]))
+        refusal = functions.raise_error(_refusal(jvm, data, rule, condition)).cast(carrier.dataType())
+        checked = functions.when(met, checked).otherwise(refusal)
+    columns = [
+        checked.alias(name) if name == carrier.name() else functions.col(_quoted(name))
+        for name in (field.name() for field in fields)
+    ]
+    return data.select(jvm.seq(columns))
+
+
+def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any:
+    if not missing:
+        return data
+    functions = jvm.root.org.apache.spark.sql.functions
+    types = _types(data)
+    expressions = {column.lower(): sql for column, sql in pending.generated_columns}
+    not_null = _required(pending)
+    columns = []
+    for name in data.columns():
+        key = name.lower()
+        if key not in missing:
+            columns.append(functions.col(_quoted(name)))
+            continue
+        value = functions.expr(expressions[key]).cast(types[key])
+        if key in not_null:
+            text = f"{_REFUSAL}the generated column '{name}' is NOT NULL, and its expression is NULL"
+            refusal = functions.raise_error(functions.lit(text)).cast(types[key])
+            value = functions.when(value.isNotNull(), value).otherwise(refusal)
+        columns.append(value.alias(name))
+    return data.select(jvm.seq(columns))
+
+
+def _required(pending: SparkWrite) -> set[str]:
+    fields = json.loads(pending.table_schema_json or '{"fields": []}')["fields"]
+    return {field["name"].lower() for field in fields if not field["nullable"]}
+
+
+def _types(data: Any) -> dict[str, Any]:
+    return {field.name().lower(): field.dataType() for field in data.schema().fields()}
+
+
+def _refusal(jvm: Jvm, data: Any, rule: str, condition: Any) -> Any:
+    """Returns the text of the error, with the values of the columns that the condition reads."""
+    functions = jvm.root.org.apache.spark.sql.functions
+    plan = data.select(jvm.seq([condition])).queryExecution().analyzed()
+    read = {attribute.name() for attribute in jvm.sequence(plan.references().toSeq())}
+    parts = [functions.lit(_REFUSAL + rule)]
+    for position, name in enumerate(name for name in data.columns() if name in read):
+        text = functions.col(_quoted(name)).cast("string")
+        parts.append(functions.lit(f"{', ' if position else ': '}{name} = "))
+        parts.append(functions.coalesce(jvm.seq([text, functions.lit("NULL")])))
+    return functions.concat(jvm.seq(parts))
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"
+
+
+def error_of(java_exception: Any) -> InvalidArgumentError | None:
+    """Returns the error for a job that failed because a row broke a rule; None for other exceptions."""
+    for _ in range(_DEEPEST_CAUSE):
+        if java_exception is None:
+            return None
+        found = _MESSAGE.search(java_exception.getMessage() or "")
+        if found:
+            return InvalidArgumentError(f"{_REFUSAL}{found[1]}; nothing was committed")
+        java_exception = java_exception.getCause()
+    return None
