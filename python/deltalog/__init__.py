@@ -10,7 +10,7 @@ Data goes in and out through the Arrow PyCapsule interface, which pyarrow, polar
 know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
-from deltalog._internal import __version__
+from deltalog._internal import AlreadyApplied, __version__
 from deltalog.commit import CommitProperties, Transaction
 from deltalog.errors import (
     AccessDeniedError,
@@ -38,6 +38,7 @@ from deltalog.writer import write_deltalake
 __all__ = [
     "AccessDeniedError",
     "AfterCommitError",
+    "AlreadyApplied",
     "ArrayType",
     "CommitConflictError",
     "CommitProperties",

@@ -8,6 +8,7 @@ from deltalog.commit import CommitArguments
 
 __all__ = [
     "AccessDeniedError",
+    "AlreadyApplied",
     "ArrowStream",
     "CommitConflictError",
     "CommitStateUnknownError",
@@ -55,6 +56,26 @@ from deltalog.errors import TableReplacedError as TableReplacedError
 from deltalog.errors import UnavailableError as UnavailableError
 from deltalog.errors import UnsupportedFeatureError as UnsupportedFeatureError
 from deltalog.errors import VersionNotFoundError as VersionNotFoundError
+
+@final
+class AlreadyApplied:
+    """A write that had no effect, because its application has recorded its version or a later one before.
+
+    Protocol: "Transaction Identifiers". Equal if all properties are.
+    """
+
+    @property
+    def app_id(self) -> str:
+        """The application."""
+    @property
+    def version(self) -> int:
+        """The application's version of the write that was not repeated."""
+    @property
+    def recorded(self) -> int:
+        """The version that the table has recorded for the application."""
+    @property
+    def table_version(self) -> int:
+        """The version of the table in which the record was found."""
 
 @final
 class ArrowStream:
@@ -231,7 +252,7 @@ def write_stream(
     storage_options: Mapping[str, str] | None = None,
     base: Snapshot | None = None,
     partition_overwrite: str = "static",
-) -> int | None:
+) -> int | AlreadyApplied | None:
     """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
 
 def create_table(
@@ -241,7 +262,7 @@ def create_table(
     options: TableOptions,
     commit: CommitArguments,
     storage_options: Mapping[str, str] | None = None,
-) -> int | None:
+) -> int | AlreadyApplied | None:
     """Creates a table without rows; see `DeltaTable.create`."""
 
 def forget_snapshots() -> None:
@@ -321,10 +342,12 @@ class SparkWrite:
         storage_options: Mapping[str, str] | None = None,
         base: Snapshot | None = None,
         partition_overwrite: str = "static",
-    ) -> SparkWrite | None:
+        app_transaction: tuple[str, int] | None = None,
+    ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write before any file is written.
 
-        Returns None if there is nothing to do, because the mode is `ignore` and the table exists.
+        Returns None if there is nothing to do, because the mode is `ignore` and the table exists, and an
+        `AlreadyApplied` if the table has recorded the version of the application that `app_transaction` names.
 
         `base` is the snapshot of the table at `uri` that the data were read from; if the plan reads several
         versions of that table, the oldest. With a base, an overwrite replaces the files of exactly that version:
@@ -374,8 +397,12 @@ class SparkWrite:
         parameters: Mapping[str, str],
         engine_info: str,
         written: tuple[int, int] | None = None,
-    ) -> int:
+        user_metadata: str | None = None,
+    ) -> int | AlreadyApplied:
         """Commits what was written and returns the version.
+
+        If another writer has recorded the version of the application meanwhile, the files are deleted, and an
+        `AlreadyApplied` is returned.
 
         The footers of the files are read. If nothing was written, the commit has no files.
 
@@ -393,9 +420,14 @@ class SparkWrite:
     def resume(token: bytes) -> SparkWrite:
         """Returns the write that `token` stands for, to be committed or aborted in another process."""
     def commit_fragments(
-        self, fragments: Sequence[bytes], operation: str, parameters: Mapping[str, str], engine_info: str
-    ) -> int:
-        """Commits what `write_fragment` returned, and returns the version.
+        self,
+        fragments: Sequence[bytes],
+        operation: str,
+        parameters: Mapping[str, str],
+        engine_info: str,
+        user_metadata: str | None = None,
+    ) -> int | AlreadyApplied:
+        """Commits what `write_fragment` returned, as `commit` does.
 
         On any error but `CommitStateUnknownError`, the files are deleted.
         """

@@ -34,9 +34,10 @@ class CommitProperties:
             `isBlindAppend`, `isolationLevel`, `inCommitTimestamp`, `engineInfo`, `txnId`) are refused.
         max_commit_retries: refused unless None. A commit is retried for as long as it does not conflict.
         app_transactions: the progress of applications, recorded with the commit. If the table has recorded
-            the same or a later version of one of them, nothing is written and `CommitConflictError` is raised
-            with the reason `app_transaction`, so that a repeated write never adds its rows twice.
-            (`deltalake` writes them again.)
+            the same or a later version of one of them, nothing is written and `write_deltalake` returns an
+            `AlreadyApplied`, so that a repeated write never adds its rows twice. (`deltalake` writes them
+            again.) If another writer records a lower version of an application meanwhile,
+            `CommitConflictError` is raised with the reason `app_transaction`.
     """
 
     custom_metadata: Mapping[str, Any] | None = None

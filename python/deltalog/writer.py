@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from deltalog import _internal
+from deltalog._internal import AlreadyApplied
 from deltalog.arguments import location_argument, options_argument, table_options
 from deltalog.commit import CommitProperties, commit_arguments
 from deltalog.errors import InvalidArgumentError
@@ -26,7 +27,7 @@ def write_deltalake(
     storage_options: Mapping[str, str] | None = None,
     commit_properties: CommitProperties | None = None,
     partition_overwrite: Literal["static", "dynamic"] = "static",
-) -> int | None:
+) -> int | AlreadyApplied | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
     Args:
@@ -46,12 +47,15 @@ def write_deltalake(
         partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions
             that `data` has rows for (`dynamic`). Without rows, the latter changes nothing.
         storage_options: options of the store; local files have none. A table brings its own.
+        commit_properties: what to record with the commit beside its data.
 
     If anything fails, also the source of the data or by Ctrl-C, nothing is committed and the files written so
     far are deleted.
 
     Returns:
-        The version that was committed; None if the mode is `ignore` and there is a table.
+        The version that was committed; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the
+        table has recorded this write of an application (`CommitProperties.app_transactions`), so that there was
+        nothing to do.
 
     Raises:
         TableAlreadyExistsError: with the mode `error`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import deltalog
-from deltalog import CommitProperties, DeltaTable, Transaction, write_deltalake
+from deltalog import AlreadyApplied, CommitProperties, DeltaTable, Transaction, write_deltalake
 from tests.python.place import actions, data_files
 
 ROWS = pa.table({"id": [1, 2]})
@@ -79,25 +80,54 @@ def test_user_metadata_is_given_once(tmp_path: Path) -> None:
         )
 
 
-def test_a_repeated_write_is_refused(tmp_path: Path) -> None:
+def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
     """Protocol: "Transaction Identifiers"."""
     write_deltalake(tmp_path, ROWS, commit_properties=recorded(Transaction("job", 5, 1_700_000_000_000)))
     table = DeltaTable(tmp_path)
     assert {"txn": {"appId": "job", "version": 5, "lastUpdated": 1_700_000_000_000}} in actions(tmp_path, 0)
     assert (table.transaction_version("job"), table.transaction_version("other")) == (5, None)
     files = data_files(tmp_path)
-    for again in (5, 4):
-        with pytest.raises(deltalog.CommitConflictError, match="already recorded version 5") as caught:
-            write_deltalake(
-                tmp_path, ROWS, mode="append", commit_properties=recorded(Transaction("job", again))
-            )
-        assert (caught.value.reason, caught.value.version) == ("app_transaction", 0)
-    assert data_files(tmp_path) == files
+    modes: tuple[Any, ...] = ("append", "overwrite", "error")
+    for again, mode in itertools.product((5, 4), modes):
+        unread = Interfering(lambda: pytest.fail("the rows were read"))
+        outcome = write_deltalake(
+            tmp_path, unread, mode=mode, commit_properties=recorded(Transaction("job", again))
+        )
+        assert isinstance(outcome, AlreadyApplied)
+        found = outcome.app_id, outcome.version, outcome.recorded, outcome.table_version
+        assert found == ("job", again, 5, 0)
+        assert repr(outcome) == f'AlreadyApplied(app_id="job", version={again}, recorded=5, table_version=0)'
+    assert (table.version(), data_files(tmp_path)) == (0, files)
     both = recorded(Transaction("other", 0), Transaction("job", 6))
     assert write_deltalake(tmp_path, ROWS, mode="append", commit_properties=both) == 1
     table.update_incremental()
     assert table.transaction_versions() == {"job": 6, "other": 0}
     assert table.count() == 4
+
+
+def test_a_write_that_another_process_has_done_meanwhile_has_no_effect(tmp_path: Path) -> None:
+    """Protocol: "Transaction Identifiers"."""
+    write_deltalake(tmp_path, ROWS)
+    properties = recorded(Transaction("job", 1))
+    modes: tuple[Any, ...] = ("append", "overwrite")
+    for mode in modes:
+        version = DeltaTable(tmp_path).version()
+
+        def first(mode: Any = mode, properties: CommitProperties = properties) -> None:
+            write_deltalake(tmp_path, ROWS, mode=mode, commit_properties=properties)
+
+        again = write_deltalake(tmp_path, Interfering(first), mode=mode, commit_properties=properties)
+        assert isinstance(again, AlreadyApplied)
+        assert again.table_version == version + 1 == DeltaTable(tmp_path).version()
+        properties = recorded(Transaction("job", 2))
+    assert len(data_files(tmp_path)) == 3, "the files of the repetitions are deleted"
+    table = DeltaTable(tmp_path)
+    # A table that was opened before the first attempt.
+    old = DeltaTable(tmp_path, version=table.version() - 1)
+    assert isinstance(
+        write_deltalake(old, ROWS, mode="overwrite", commit_properties=properties), AlreadyApplied
+    )
+    assert table.count() == 2
 
 
 class Interfering:

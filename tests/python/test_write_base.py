@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import deltalog
-from deltalog import DeltaTable, write_deltalake
+from deltalog import AlreadyApplied, DeltaTable, write_deltalake
 from deltalog._internal import SparkWrite
 from deltalog.arguments import TableOptions
 
@@ -23,7 +23,9 @@ def ids(path: Path) -> list[int]:
 def begin(path: Path, mode: str, base: DeltaTable | None = None) -> SparkWrite | None:
     schema = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
     options = TableOptions(None, None)
-    return SparkWrite.begin(str(path), schema, mode, options, base=base._snapshot if base else None)
+    begun = SparkWrite.begin(str(path), schema, mode, options, base=base._snapshot if base else None)
+    assert not isinstance(begun, AlreadyApplied)
+    return begun
 
 
 def test_a_write_of_an_engine_is_based_on_the_version_that_was_read(tmp_path: Path) -> None:

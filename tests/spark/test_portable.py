@@ -209,6 +209,25 @@ def test_overwrites_require_their_base(tmp_path: Path) -> None:
     assert ids(path) == [5]
 
 
+def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
+    """Protocol: "Transaction Identifiers". The record is found before the job and by the commit."""
+    path = str(tmp_path / "t")
+    options: dict[str, Any] = {"txnAppId": "job", "txnVersion": 3, "userMetadata": "mine"}
+    first, second = (writer(path, **options) for _ in range(2))
+    first.commit([task(first, 1, 2)])
+    second.commit([task(second, 1, 2)])
+    assert (ids(path), len(data_files(path))) == ([1, 2], 1)
+    source = DeltalogDataSource({"path": path, "txnAppId": "job", "txnVersion": "2"})
+    again = source.writer(StructType().add("id", "long").add("p", "string"), overwrite=True)
+    assert isinstance(again, portable.NothingToWrite)
+    again.commit([pickle.loads(pickle.dumps(again)).write(iter(()))])  # noqa: S301
+    table = deltalog.DeltaTable(path)
+    assert (table.version(), table.transaction_version("job"), ids(path)) == (0, 3, [1, 2])
+    assert table.history()[0]["userMetadata"] == "mine"
+    with pytest.raises(deltalog.InvalidArgumentError, match="txnAppId is set without txnVersion"):
+        writer(path, txnAppId="job")
+
+
 def data_files(path: str) -> set[Path]:
     return set(Path(path).rglob("*.parquet"))
 

@@ -1,8 +1,8 @@
-//! What a writer says about its commit.
+//! What a writer says about its commit, and what became of it.
 
 use deltalog::engine::protocol::SetTransaction;
 use deltalog::engine::transaction::Operation;
-use deltalog::{Error, PendingWrite, Result};
+use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
 
 /// What to record with a commit beside its data, as `deltalog.commit.CommitArguments` has it.
@@ -15,33 +15,71 @@ pub(crate) struct CommitArguments {
 }
 
 impl CommitArguments {
-    /// Returns the operation with the further fields of `commitInfo`, and the write with the progress of the
-    /// applications.
+    /// Returns the operation with the further fields of `commitInfo`.
     ///
     /// # Errors
-    /// Those of [`Operation::custom_metadata`] and [`PendingWrite::with_app_transactions`].
-    pub(crate) fn record(
-        self,
-        operation: Operation,
-        pending: PendingWrite,
-    ) -> Result<(Operation, PendingWrite)> {
-        let operation = match self.custom_metadata {
-            Some(json) => {
-                let fields = serde_json::from_str(&json).map_err(|error| {
-                    Error::invalid_argument("custom_metadata is not a JSON object").with_source(error)
-                })?;
-                operation.custom_metadata(fields)?
-            }
-            None => operation,
-        };
-        let progress = self.app_transactions.into_iter();
-        let progress = progress
+    /// Those of [`Operation::custom_metadata`].
+    pub(crate) fn describe(&self, operation: Operation) -> Result<Operation> {
+        let Some(json) = &self.custom_metadata else { return Ok(operation) };
+        let fields = serde_json::from_str(json).map_err(|error| {
+            Error::invalid_argument("custom_metadata is not a JSON object").with_source(error)
+        })?;
+        operation.custom_metadata(fields)
+    }
+
+    /// Returns the progress of applications.
+    pub(crate) fn progress(&self) -> Vec<SetTransaction> {
+        let progress = self.app_transactions.iter();
+        progress
             .map(|(app_id, version, last_updated)| {
-                let mut progress = SetTransaction::new(app_id, version);
-                progress.last_updated = last_updated;
+                let mut progress = SetTransaction::new(app_id.clone(), *version);
+                progress.last_updated = *last_updated;
                 progress
             })
-            .collect();
-        Ok((operation, pending.with_app_transactions(progress)?))
+            .collect()
+    }
+}
+
+/// A write without effect, because its application has recorded its version or a later one.
+#[pyclass(frozen, eq, get_all, module = "deltalog._internal")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct AlreadyApplied {
+    app_id: String,
+    version: i64,
+    recorded: i64,
+    table_version: u64,
+}
+
+impl AlreadyApplied {
+    pub(crate) fn new(applied: &deltalog::AlreadyApplied) -> Self {
+        let deltalog::AlreadyApplied { app_id, version, recorded, table_version, .. } = applied;
+        Self { app_id: app_id.clone(), version: *version, recorded: *recorded, table_version: *table_version }
+    }
+}
+
+#[pymethods]
+impl AlreadyApplied {
+    fn __repr__(&self) -> String {
+        let Self { app_id, version, recorded, table_version } = self;
+        format!(
+            "AlreadyApplied(app_id={app_id:?}, version={version}, recorded={recorded}, \
+             table_version={table_version})"
+        )
+    }
+}
+
+/// What became of a write: its version, or that it had no effect.
+#[derive(IntoPyObject)]
+pub(crate) enum Answer {
+    Version(u64),
+    AlreadyApplied(AlreadyApplied),
+}
+
+impl From<WriteOutcome> for Answer {
+    fn from(outcome: WriteOutcome) -> Self {
+        match outcome {
+            WriteOutcome::Committed(committed) => Self::Version(committed.version),
+            WriteOutcome::AlreadyApplied(applied) => Self::AlreadyApplied(AlreadyApplied::new(&applied)),
+        }
     }
 }

@@ -48,6 +48,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     logging::start(module)?;
     error::add_classes(module)?;
+    module.add_class::<commit_arguments::AlreadyApplied>()?;
     module.add_class::<snapshot::Snapshot>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
     module.add_class::<spark_plan::SparkPlan>()?;

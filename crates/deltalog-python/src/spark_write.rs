@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::engine::protocol::{Add, ColumnMappingMode, StructType, path};
+use deltalog::engine::protocol::{Add, ColumnMappingMode, SetTransaction, StructType, path};
 use deltalog::engine::transaction::{
     Conflict, ConflictReason, NewTable, Operation, PartitionOverwrite, SaveMode,
 };
@@ -18,6 +18,7 @@ use pyo3::types::PyBytes;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{call, call_that_commits};
+use crate::commit_arguments::{AlreadyApplied, Answer};
 use crate::error::IntoPython;
 use crate::snapshot::{Snapshot as PySnapshot, open_storage};
 use crate::table_options::TableOptions;
@@ -39,6 +40,8 @@ pub(crate) struct Token {
     mode: String,
     partition_overwrite: String,
     options: TableOptions,
+    /// The application whose progress the write is, and its version.
+    app_transaction: Option<(String, i64)>,
     /// Relative to the table's root.
     directory: String,
 }
@@ -48,7 +51,13 @@ impl Token {
         let mut request =
             self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?);
         request.partition_overwrite = PartitionOverwrite::parse(&self.partition_overwrite)?;
+        request.app_transactions = self.progress();
         Ok(request)
+    }
+
+    fn progress(&self) -> Vec<SetTransaction> {
+        let progress = self.app_transaction.iter();
+        progress.map(|(app_id, version)| SetTransaction::new(app_id.clone(), *version)).collect()
     }
 
     /// Records what the write is based on.
@@ -91,7 +100,7 @@ impl Token {
         let environment = Environment::system();
         if let Some(table) = &self.new_table {
             let mode = SaveMode::parse(&self.mode)?;
-            return PendingWrite::creating(&storage, table.clone(), mode, &environment);
+            return PendingWrite::creating(&storage, table.clone(), mode, self.progress(), &environment);
         }
         let base = self.open_base(&storage)?;
         PendingWrite::on(&storage, base, self.request()?, &environment)?.ok_or_else(|| {
@@ -145,7 +154,20 @@ impl SparkWrite {
     }
 }
 
-fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str) -> Operation {
+/// What a write begins with.
+#[derive(IntoPyObject)]
+#[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
+enum Begun {
+    Write(SparkWrite),
+    AlreadyApplied(AlreadyApplied),
+}
+
+fn operation(
+    name: &str,
+    parameters: BTreeMap<String, String>,
+    engine_info: &str,
+    user_metadata: Option<String>,
+) -> Operation {
     let mut operation = parameters
         .iter()
         .fold(Operation::new(name), |operation, (name, value)| operation.parameter(name, value.as_str()));
@@ -156,6 +178,7 @@ fn operation(name: &str, parameters: BTreeMap<String, String>, engine_info: &str
         .collect::<Vec<_>>()
         .join(" ");
     operation.engine_info = (!engine.is_empty()).then_some(engine);
+    operation.user_metadata = user_metadata;
     operation
 }
 
@@ -180,7 +203,8 @@ fn files_of(fragments: &[Vec<u8>]) -> Result<Vec<Add>> {
 impl SparkWrite {
     #[staticmethod]
     #[pyo3(signature = (
-        uri, schema_json, mode, options, storage_options = None, base = None, partition_overwrite = "static"
+        uri, schema_json, mode, options, storage_options = None, base = None, partition_overwrite = "static",
+        app_transaction = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn begin(
@@ -192,7 +216,8 @@ impl SparkWrite {
         storage_options: Option<HashMap<String, String>>,
         base: Option<Bound<'_, PySnapshot>>,
         partition_overwrite: &str,
-    ) -> PyResult<Option<Self>> {
+        app_transaction: Option<(String, i64)>,
+    ) -> PyResult<Option<Begun>> {
         let base = base.map(|base| base.get().0.clone());
         call(py, || {
             let environment = Environment::system();
@@ -207,16 +232,20 @@ impl SparkWrite {
                 mode: mode.to_owned(),
                 partition_overwrite: partition_overwrite.to_owned(),
                 options: options.of_spark(),
+                app_transaction,
                 directory: environment.uuid().to_string(),
             };
             let Some(pending) = target.begin(token.request()?, &environment)? else {
                 return Ok(None);
             };
+            if let Some(applied) = pending.already_applied() {
+                return Ok(Some(Begun::AlreadyApplied(AlreadyApplied::new(applied))));
+            }
             token.new_table = pending.new_table().cloned();
             if let Some(base) = pending.base() {
                 token.set_base(base);
             }
-            Ok(Some(Self::new(token, target.storage().clone(), pending)))
+            Ok(Some(Begun::Write(Self::new(token, target.storage().clone(), pending))))
         })
     }
 
@@ -262,7 +291,7 @@ impl SparkWrite {
         self.table_schema.as_deref()
     }
 
-    #[pyo3(signature = (operation, parameters, engine_info, written = None))]
+    #[pyo3(signature = (operation, parameters, engine_info, written = None, user_metadata = None))]
     fn commit(
         &self,
         py: Python<'_>,
@@ -270,7 +299,8 @@ impl SparkWrite {
         parameters: BTreeMap<String, String>,
         engine_info: &str,
         written: Option<(u64, u64)>,
-    ) -> PyResult<u64> {
+        user_metadata: Option<String>,
+    ) -> PyResult<Answer> {
         call_that_commits(py, || {
             let pending = self.take()?;
             let partitioned = !self.spec.partition_columns().is_empty();
@@ -281,7 +311,8 @@ impl SparkWrite {
                 // clean-up.
                 let _ = self.delete_files();
             })?;
-            Ok(pending.commit(files, self::operation(operation, parameters, engine_info))?.version)
+            let operation = self::operation(operation, parameters, engine_info, user_metadata);
+            Ok(pending.commit(files, operation)?.into())
         })
     }
 
@@ -309,6 +340,7 @@ impl SparkWrite {
         })
     }
 
+    #[pyo3(signature = (fragments, operation, parameters, engine_info, user_metadata = None))]
     fn commit_fragments(
         &self,
         py: Python<'_>,
@@ -316,10 +348,12 @@ impl SparkWrite {
         operation: &str,
         parameters: BTreeMap<String, String>,
         engine_info: &str,
-    ) -> PyResult<u64> {
+        user_metadata: Option<String>,
+    ) -> PyResult<Answer> {
         call_that_commits(py, || {
             let files = files_of(&fragments)?;
-            Ok(self.take()?.commit(files, self::operation(operation, parameters, engine_info))?.version)
+            let operation = self::operation(operation, parameters, engine_info, user_metadata);
+            Ok(self.take()?.commit(files, operation)?.into())
         })
     }
 

@@ -13,14 +13,15 @@ use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
 
 use crate::call::call_that_commits;
-use crate::commit_arguments::CommitArguments;
+use crate::commit_arguments::{AlreadyApplied, Answer, CommitArguments};
 use crate::error::{is_ours, to_python};
 use crate::logging::check_stop;
 use crate::snapshot::{Snapshot, open_storage};
 use crate::table_options::TableOptions;
 use crate::write_target::WriteTarget;
 
-/// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists.
+/// Writes an Arrow stream and commits it. Returns `None` if the mode is `ignore` and the table exists, and does not
+/// read the stream if an application has done the write before.
 #[pyfunction]
 #[pyo3(signature = (
     uri, stream, mode, options, commit, storage_options = None, base = None, partition_overwrite = "static"
@@ -36,7 +37,7 @@ pub(crate) fn write_stream(
     storage_options: Option<HashMap<String, String>>,
     base: Option<Bound<'_, Snapshot>>,
     partition_overwrite: &str,
-) -> PyResult<Option<u64>> {
+) -> PyResult<Option<Answer>> {
     let reader = reader_of(stream)?;
     let base = base.map(|base| base.get().0.clone());
     call_that_commits(py, || {
@@ -46,15 +47,19 @@ pub(crate) fn write_stream(
             .map_err(|error| error.in_table(target.storage().url()))?;
         let mut request = options.request(schema, mode);
         request.partition_overwrite = PartitionOverwrite::parse(partition_overwrite)?;
+        request.app_transactions = commit.progress();
         let Some(pending) = target.begin(request, &Environment::system())? else {
             return Ok(None);
         };
+        if let Some(applied) = pending.already_applied() {
+            return Ok(Some(Answer::AlreadyApplied(AlreadyApplied::new(applied))));
+        }
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
         let operation =
             Operation::new("WRITE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
-        let (operation, pending) = commit.record(operation, pending)?;
+        let operation = commit.describe(operation)?;
         let files = write_batches(&pending, reader)?;
-        Ok(Some(pending.commit(files, operation)?.version))
+        Ok(Some(pending.commit(files, operation)?.into()))
     })
 }
 
@@ -130,7 +135,7 @@ pub(crate) fn create_table(
     options: TableOptions,
     commit: CommitArguments,
     storage_options: Option<HashMap<String, String>>,
-) -> PyResult<Option<u64>> {
+) -> PyResult<Option<Answer>> {
     call_that_commits(py, || {
         let storage = open_storage(uri, storage_options)?;
         let mode = SaveMode::parse(mode)?;
@@ -138,7 +143,8 @@ pub(crate) fn create_table(
             return Err(Error::invalid_argument("a table can only be created with the mode error or ignore")
                 .with_hint("to replace the rows of a table, write with the mode overwrite"));
         }
-        let request = options.request(StructType::from_json(schema_json)?, mode);
+        let mut request = options.request(StructType::from_json(schema_json)?, mode);
+        request.app_transactions = commit.progress();
         let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else {
             return Ok(None);
         };
@@ -146,7 +152,6 @@ pub(crate) fn create_table(
         let operation = Operation::new("CREATE TABLE")
             .parameter("mode", mode.name())
             .parameter("partitionBy", partition_by);
-        let (operation, pending) = commit.record(operation, pending)?;
-        Ok(Some(pending.commit(Vec::new(), operation)?.version))
+        Ok(Some(pending.commit(Vec::new(), commit.describe(operation)?)?.into()))
     })
 }

@@ -95,7 +95,7 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
-pub use pending_write::{PendingWrite, WriteRequest};
+pub use pending_write::{PendingWrite, WriteOutcome, WriteRequest};
 pub use predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,
     parse as parse_predicate,
@@ -108,7 +108,7 @@ pub use protocol::{
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;
-pub use transaction::{Committed, Operation, PartitionOverwrite, SaveMode, find_commit};
+pub use transaction::{AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, find_commit};
 pub use upkeep::{CleanedLog, clean_up_log, compact_log};
 pub use verify::{Difference, Verification};
 pub use write::DataWriter;

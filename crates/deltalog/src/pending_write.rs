@@ -19,8 +19,8 @@ use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::storage::Storage;
 use crate::transaction::{
-    Committed, Conflict, ConflictReason, NewTable, Operation, Outcome, PartitionOverwrite, SaveMode,
-    TableDefinition, Transaction,
+    AlreadyApplied, Committed, Conflict, ConflictReason, NewTable, Operation, Outcome, PartitionOverwrite,
+    SaveMode, TableDefinition, Transaction, check_distinct,
 };
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
 
@@ -51,6 +51,10 @@ pub struct WriteRequest {
     pub name: Option<String>,
     /// The description of a new table.
     pub description: Option<String>,
+    /// The progress of applications that is recorded with the write. If the table has recorded the same version of
+    /// one of them, or a later one, the write was done before and has no effect. Protocol: "Transaction
+    /// Identifiers".
+    pub app_transactions: Vec<SetTransaction>,
 }
 
 impl WriteRequest {
@@ -64,6 +68,7 @@ impl WriteRequest {
             configuration: BTreeMap::new(),
             name: None,
             description: None,
+            app_transactions: Vec::new(),
         }
     }
 }
@@ -86,7 +91,27 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
+    already_applied: Option<AlreadyApplied>,
     environment: Environment,
+}
+
+/// What became of a write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// The write was committed.
+    Committed(Committed),
+    /// There was nothing to do: the table has recorded this write of an application, or a later one.
+    AlreadyApplied(AlreadyApplied),
+}
+
+impl WriteOutcome {
+    /// Returns the version that was committed, if there is one.
+    pub fn version(&self) -> Option<u64> {
+        match self {
+            Self::Committed(committed) => Some(committed.version),
+            Self::AlreadyApplied(_) => None,
+        }
+    }
 }
 
 impl PendingWrite {
@@ -131,6 +156,11 @@ impl PendingWrite {
             // Which partitions are replaced is only known with the data.
             let replaces_all = request.partition_overwrite == PartitionOverwrite::Static;
             if replaces_all && let Some(conflict) = Transaction::conflict_since(read, environment)? {
+                let newest = read.refresh()?;
+                // The commit that conflicts may be this same write.
+                if AlreadyApplied::in_snapshot(&newest, &request.app_transactions)?.is_some() {
+                    return Self::on(read.storage(), Some(newest), request, environment);
+                }
                 return Err(conflict.into_error(ErrorKind::CommitConflict, read.storage().url()));
             }
             read.clone()
@@ -152,6 +182,7 @@ impl PendingWrite {
     ) -> Result<Option<Self>> {
         let mode = request.mode;
         let located = |error: Error| error.in_table(storage.url());
+        check_distinct(&request.app_transactions).map_err(located)?;
         let Some(snapshot) = base else {
             let definition = TableDefinition {
                 schema: request.schema,
@@ -161,19 +192,23 @@ impl PendingWrite {
                 configuration: request.configuration,
             };
             let table = definition.resolve(environment).map_err(located)?;
-            return Self::creating(storage, table, mode, environment).map(Some);
+            return Self::creating(storage, table, mode, request.app_transactions, environment).map(Some);
         };
         if mode == SaveMode::Ignore {
             return Ok(None);
         }
-        if mode == SaveMode::ErrorIfExists {
+        // A repeated write may have created the table.
+        let already_applied = AlreadyApplied::in_snapshot(&snapshot, &request.app_transactions)?;
+        if mode == SaveMode::ErrorIfExists && already_applied.is_none() {
             return Err(located(
                 Error::new(ErrorKind::TableAlreadyExists, "the table already exists")
                     .at_version(snapshot.version()),
             )
             .with_hint("write with the mode append or overwrite"));
         }
-        check_existing(&snapshot, &request).map_err(located)?;
+        if already_applied.is_none() {
+            check_existing(&snapshot, &request).map_err(located)?;
+        }
         let spec = TableWriteSpec::new(snapshot.protocol(), snapshot.metadata())
             .map_err(|error| located(error.at_version(snapshot.version())))?;
         Ok(Some(Self {
@@ -182,7 +217,8 @@ impl PendingWrite {
             mode,
             partition_overwrite: request.partition_overwrite,
             spec,
-            progress: Vec::new(),
+            progress: request.app_transactions,
+            already_applied,
             environment: environment.clone(),
         }))
     }
@@ -196,6 +232,7 @@ impl PendingWrite {
         storage: &Storage,
         table: NewTable,
         mode: SaveMode,
+        progress: Vec<SetTransaction>,
         environment: &Environment,
     ) -> Result<Self> {
         let spec = TableWriteSpec::new(&table.protocol, &table.metadata)
@@ -206,47 +243,16 @@ impl PendingWrite {
             mode,
             partition_overwrite: PartitionOverwrite::Static,
             spec,
-            progress: Vec::new(),
+            progress,
+            already_applied: None,
             environment: environment.clone(),
         })
     }
 
-    /// Records the progress of applications with the write. If one of them has recorded the same or a later
-    /// version, the write was done before, and is refused. Protocol: "Transaction Identifiers".
-    ///
-    /// # Errors
-    /// `CommitConflict` with the reason `app_transaction` for an application that has recorded this or a later
-    /// version, `InvalidArgument` for an application that is named twice, and those of replaying the log.
-    pub fn with_app_transactions(mut self, progress: Vec<SetTransaction>) -> Result<Self> {
-        let located = |error: Error| error.in_table(self.storage.url());
-        let recorded = match self.base() {
-            Some(base) if !progress.is_empty() => base.app_transactions()?,
-            _ => Vec::new(),
-        };
-        for (index, wanted) in progress.iter().enumerate() {
-            if progress.iter().take(index).any(|other| other.app_id == wanted.app_id) {
-                return Err(located(Error::invalid_argument(format!(
-                    "the application '{}' is named twice",
-                    wanted.app_id
-                ))));
-            }
-            let same = recorded.iter().find(|recorded| recorded.app_id == wanted.app_id);
-            if let Some(same) = same.filter(|same| same.version >= wanted.version) {
-                let conflict = Error::new(
-                    ErrorKind::CommitConflict,
-                    format!(
-                        "the application '{}' has already recorded version {}, so that version {} is not written again",
-                        wanted.app_id, same.version, wanted.version
-                    ),
-                );
-                return Err(located(conflict)
-                    .at_version(self.base().map_or(0, Snapshot::version))
-                    .with_reason(ConflictReason::AppTransaction(wanted.app_id.clone()).name())
-                    .with_hint("nothing was committed; skip this write, or record a later version"));
-            }
-        }
-        self.progress = progress;
-        Ok(self)
+    /// Returns why the write has no effect, if an application has done it before. A commit of such a write deletes its
+    /// files.
+    pub fn already_applied(&self) -> Option<&AlreadyApplied> {
+        self.already_applied.as_ref()
     }
 
     /// Returns the table's schema, which the data must be fitted to.
@@ -326,25 +332,47 @@ impl PendingWrite {
         Ok(adopted.adds)
     }
 
-    /// Commits `files`. If the commit fails, the files are deleted; if its state is unknown, they are kept.
+    /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its state is unknown, they are
+    /// kept.
     ///
     /// # Errors
     /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
     /// `CommitStateUnknown` mean that nothing was committed.
-    pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+    pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
         let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let storage = self.storage.clone();
-        let committed = self.try_commit(&files, operation);
-        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
+        let outcome = self.try_commit(&files, operation);
+        let is_unused = match &outcome {
+            Ok(WriteOutcome::Committed(_)) => false,
+            Ok(WriteOutcome::AlreadyApplied(_)) => true,
+            Err(error) => error.kind() != ErrorKind::CommitStateUnknown,
+        };
+        if is_unused {
             for path in paths {
                 // VACUUM removes files that cannot be deleted now: the error to report is that of the commit.
                 let _ = path::decode(&path).and_then(|path| storage.delete(&path));
             }
         }
-        committed
+        outcome
     }
 
-    fn try_commit(self, files: &[Add], operation: Operation) -> Result<Committed> {
+    /// Commits `files` like [`PendingWrite::commit`], but returns an error if there was nothing to do.
+    ///
+    /// # Errors
+    /// `CommitConflict` with the reason `app_transaction` for a write that was done before; also the errors of
+    /// [`PendingWrite::commit`].
+    pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+        let table = self.storage.url();
+        match self.commit(files, operation)? {
+            WriteOutcome::Committed(committed) => Ok(committed),
+            WriteOutcome::AlreadyApplied(applied) => Err(applied.into_error(table)),
+        }
+    }
+
+    fn try_commit(self, files: &[Add], operation: Operation) -> Result<WriteOutcome> {
+        if let Some(applied) = self.already_applied {
+            return Ok(WriteOutcome::AlreadyApplied(applied));
+        }
         let operation = with_metrics(operation, files);
         let replaces_partitions = self.partition_overwrite == PartitionOverwrite::Dynamic
             && !self.spec.partition_columns().is_empty();
@@ -371,7 +399,8 @@ impl PendingWrite {
             transaction.record(progress);
         }
         match transaction.commit()? {
-            Outcome::Committed(committed) => Ok(committed),
+            Outcome::Committed(committed) => Ok(WriteOutcome::Committed(committed)),
+            Outcome::AlreadyApplied(applied) => Ok(WriteOutcome::AlreadyApplied(applied)),
             Outcome::Conflict { conflict, transaction }
                 if conflict.reason == ConflictReason::TableCreated && self.mode == SaveMode::Append =>
             {
@@ -382,18 +411,22 @@ impl PendingWrite {
     }
 
     /// Appends to a table that another writer has created meanwhile, if it is as this write would have created it.
-    fn append_to_created(mut self, conflict: Conflict, transaction: Transaction) -> Result<Committed> {
+    fn append_to_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
         let created = Snapshot::open(&self.storage, None)?;
+        // What the creation recorded is only known now: this may be the same write again.
+        if let Some(applied) = AlreadyApplied::in_snapshot(&created, &self.progress)? {
+            return Ok(WriteOutcome::AlreadyApplied(applied));
+        }
         let failed = transaction.failed(conflict);
         let transaction = match transaction.onto(&created) {
             Err(error) if error.kind() == ErrorKind::SchemaMismatch => return Err(failed),
             transaction => transaction?,
         };
-        self.target = Target::Existing(created);
-        // What the creation recorded is only known now: this may be the same write again.
-        let progress = std::mem::take(&mut self.progress);
-        self.with_app_transactions(progress)?;
-        transaction.commit_or_fail()
+        match transaction.commit()? {
+            Outcome::Committed(committed) => Ok(WriteOutcome::Committed(committed)),
+            Outcome::AlreadyApplied(applied) => Ok(WriteOutcome::AlreadyApplied(applied)),
+            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
+        }
     }
 }
 

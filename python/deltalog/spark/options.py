@@ -13,7 +13,7 @@ from deltalog.spark.jvm import Jvm
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
 # Unsupported options of the JVM connector. Ignoring them would change what is written.
-_WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon", "txnappid", "txnversion", "usermetadata")
+_WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _ALLOWED_ROOTS = "allowedroots"
 _ROW_IDS = "rowids"

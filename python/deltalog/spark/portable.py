@@ -27,7 +27,15 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StringType, StructField, StructType
 
-from deltalog._internal import Snapshot, SparkChanges, SparkWrite, __version__, read_fragment, write_fragment
+from deltalog._internal import (
+    AlreadyApplied,
+    Snapshot,
+    SparkChanges,
+    SparkWrite,
+    __version__,
+    read_fragment,
+    write_fragment,
+)
 from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
 from deltalog.spark.errors import DeltaError, InvalidArgumentError
@@ -38,6 +46,7 @@ from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
 from deltalog.spark.write.base import check_base_requested, requested_base
 from deltalog.spark.write.overwrite import check_overwrite, overwrite_mode
+from deltalog.spark.write.record import Record, log_applied
 
 # Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
@@ -145,14 +154,20 @@ class DeltalogDataSource(DataSource):
             roots = [connect_uri(root) for root in self._options.allowed_roots]
             base = requested_base(self._options, uri, roots)
         replaced = overwrite_mode(self._options, session_mode=None)
-        pending = SparkWrite.begin(
+        record = Record.of_options(self._options)
+        begun = SparkWrite.begin(
             uri,
             schemas.of_data(schema.json()),
             mode,
             table,
             base=base,
             partition_overwrite=replaced or "static",
+            app_transaction=record.app_transaction,
         )
+        if isinstance(begun, AlreadyApplied):
+            log_applied(begun, uri)
+            return NothingToWrite()
+        pending = begun
         if pending is None:
             raise InvalidArgumentError(f"a write with the mode {mode} was not started")
         pending.ensure_evaluable()
@@ -160,7 +175,10 @@ class DeltalogDataSource(DataSource):
             check_base_requested(pending, uri, self._options)
             check_overwrite(pending, uri, replaced)
         return DeltalogWriter(
-            pending.token(), {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
+            uri,
+            pending.token(),
+            {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])},
+            record.user_metadata,
         )
 
     def _newest(self) -> Snapshot:
@@ -330,9 +348,13 @@ class FragmentMessage(WriterCommitMessage):
 class DeltalogWriter(DataSourceArrowWriter):
     """A writer whose workers receive a token and write Arrow batches. The driver commits their files."""
 
-    def __init__(self, token: bytes, parameters: dict[str, str]) -> None:
+    def __init__(
+        self, uri: str, token: bytes, parameters: dict[str, str], user_metadata: str | None = None
+    ) -> None:
+        self._uri = uri
         self._token = token
         self._parameters = parameters
+        self._user_metadata = user_metadata
 
     def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
         import pyarrow
@@ -350,9 +372,15 @@ class DeltalogWriter(DataSourceArrowWriter):
         except DeltaError:
             self._delete(messages)
             raise
-        write.commit_fragments(
-            _fragments(messages), "WRITE", self._parameters, f"Apache-Spark-Python deltalog/{__version__}"
+        outcome = write.commit_fragments(
+            _fragments(messages),
+            "WRITE",
+            self._parameters,
+            f"Apache-Spark-Python deltalog/{__version__}",
+            self._user_metadata,
         )
+        if isinstance(outcome, AlreadyApplied):
+            log_applied(outcome, self._uri)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         """Deletes the files of a job that failed; then the message of at least one task is missing.
@@ -366,6 +394,13 @@ class DeltalogWriter(DataSourceArrowWriter):
     def _delete(self, messages: list[WriterCommitMessage | None]) -> None:
         with contextlib.suppress(DeltaError):  # The first error is the one to raise.
             SparkWrite.delete_fragments(self._token, _fragments(messages))
+
+
+class NothingToWrite(DataSourceArrowWriter):
+    """The writer of a write that an application has done before. It does not read the rows."""
+
+    def write(self, iterator: Iterator[Any]) -> WriterCommitMessage:
+        return WriterCommitMessage()
 
 
 def _fragments(messages: list[WriterCommitMessage | None]) -> list[bytes]:

@@ -7,6 +7,7 @@ use bytes::Bytes;
 
 use super::Transaction;
 use super::appended::appended;
+use super::applied::AlreadyApplied;
 use super::conflict::{Conflict, ConflictReason};
 use super::encode::{EncodedAdds, Lines};
 use super::head::Head;
@@ -35,6 +36,9 @@ const MAX_DOUBLINGS: u32 = 6;
 pub enum Outcome {
     /// The transaction was committed.
     Committed(Committed),
+    /// Another commit has recorded the progress of an application that this transaction would record; nothing was
+    /// committed.
+    AlreadyApplied(AlreadyApplied),
     /// Another commit conflicts with the transaction; nothing was committed.
     Conflict {
         /// The commit that won, and why it is a conflict.
@@ -66,13 +70,31 @@ pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
     drop(attempts);
     match result? {
         Ok(committed) => Ok(Outcome::Committed(committed)),
-        Err(conflict) => Ok(Outcome::Conflict { conflict, transaction: Box::new(transaction) }),
+        Err(Stop::AlreadyApplied(applied)) => Ok(Outcome::AlreadyApplied(applied)),
+        Err(Stop::Conflict(conflict)) => {
+            Ok(Outcome::Conflict { conflict, transaction: Box::new(transaction) })
+        }
     }
 }
 
 /// Returns the conflict of `transaction` with the commits that were made since its base, if there is one.
 pub(super) fn conflict_so_far(transaction: &Transaction) -> Result<Option<Conflict>> {
-    Attempts::new(transaction)?.catch_up()
+    match Attempts::new(transaction)?.catch_up()? {
+        Some(Stop::Conflict(conflict)) => Ok(Some(conflict)),
+        Some(Stop::AlreadyApplied(_)) | None => Ok(None),
+    }
+}
+
+/// Why a transaction is not committed.
+enum Stop {
+    Conflict(Conflict),
+    AlreadyApplied(AlreadyApplied),
+}
+
+impl Stop {
+    fn conflict(version: u64, reason: ConflictReason) -> Self {
+        Self::Conflict(Conflict::new(version, reason))
+    }
 }
 
 /// The attempts to commit a transaction.
@@ -115,9 +137,9 @@ impl<'a> Attempts<'a> {
         })
     }
 
-    fn run(&mut self) -> Result<Result<Committed, Conflict>> {
-        if let Some(conflict) = self.catch_up()? {
-            return Ok(Err(conflict));
+    fn run(&mut self) -> Result<Result<Committed, Stop>> {
+        if let Some(stop) = self.catch_up()? {
+            return Ok(Err(stop));
         }
         let Transaction { storage, environment, id, .. } = self.transaction;
         let putter = Putter { storage, txn_id: id, environment };
@@ -131,8 +153,8 @@ impl<'a> Attempts<'a> {
                 Owner::Own => return Ok(Ok(self.committed(version, prepared))),
                 Owner::Foreign(winner) => winner,
             };
-            if let Some(conflict) = self.meet(version, &lost_to)? {
-                return Ok(Err(conflict));
+            if let Some(stop) = self.meet(version, &lost_to)? {
+                return Ok(Err(stop));
             }
             // Without a pause, all writers that lost this version would put the next one at the same moment, and
             // all but one would lose again.
@@ -141,8 +163,8 @@ impl<'a> Attempts<'a> {
             // Reading is cheaper than a put that loses, so skip the versions that already exist.
             while let Some(Owner::Foreign(winner)) = putter.read_back(self.head.next_version())? {
                 lost_to = winner;
-                if let Some(conflict) = self.meet(self.head.next_version(), &lost_to)? {
-                    return Ok(Err(conflict));
+                if let Some(stop) = self.meet(self.head.next_version(), &lost_to)? {
+                    return Ok(Err(stop));
                 }
             }
         }
@@ -165,12 +187,12 @@ impl<'a> Attempts<'a> {
         Committed { version, txn_id: id.clone(), rebased_over: version.saturating_sub(first) }
     }
 
-    /// Takes note of the commits since the base. Returns the first conflict with one of them.
-    fn catch_up(&mut self) -> Result<Option<Conflict>> {
+    /// Takes note of the commits since the base. Returns the first reason not to commit on top of them.
+    fn catch_up(&mut self) -> Result<Option<Stop>> {
         let Some(base) = &self.transaction.base else {
             // There may be a log whose first versions were cleaned up, so that version 0 could be put.
             let exists = is_table(&self.transaction.storage)?;
-            return Ok(exists.then(|| Conflict::new(0, ConflictReason::TableCreated)));
+            return Ok(exists.then(|| Stop::conflict(0, ConflictReason::TableCreated)));
         };
         let mut found = None;
         let with_statistics = self.transaction.needs_statistics();
@@ -178,27 +200,31 @@ impl<'a> Attempts<'a> {
             found = match step {
                 Step::Winner(winner) => self.note(*winner)?,
                 Step::CleanedUp(version) => self.skip_gap(base, version)?,
-                Step::Replaced => Some(Conflict::new(base.version(), ConflictReason::TableReplaced)),
+                Step::Replaced => Some(Stop::conflict(base.version(), ConflictReason::TableReplaced)),
             };
             Ok(found.is_none())
         })?;
         Ok(found)
     }
 
-    /// Takes note of the commit `bytes` of another writer. Returns the conflict with it, if there is one.
-    fn meet(&mut self, version: u64, bytes: &Bytes) -> Result<Option<Conflict>> {
+    /// Takes note of the commit `bytes` of another writer. Returns the reason not to commit on top of it, if any.
+    fn meet(&mut self, version: u64, bytes: &Bytes) -> Result<Option<Stop>> {
         if self.transaction.base.is_none() {
-            return Ok(Some(Conflict::new(version, ConflictReason::TableCreated)));
+            return Ok(Some(Stop::conflict(version, ConflictReason::TableCreated)));
         }
         let with_statistics = self.transaction.needs_statistics();
         let winner = parse(&self.transaction.storage, version, bytes, with_statistics)?;
         self.note(winner)
     }
 
-    fn note(&mut self, winner: Commit) -> Result<Option<Conflict>> {
+    fn note(&mut self, winner: Commit) -> Result<Option<Stop>> {
         let Transaction { base, reads, changes, storage, .. } = self.transaction;
         let version = winner.version;
         let located = |error: Error| error.in_table(storage.url()).at_version(version);
+        // A write that was done before conflicts with itself by every other rule as well.
+        if let Some(applied) = AlreadyApplied::find(&winner.transactions, &changes.transactions, version) {
+            return Ok(Some(Stop::AlreadyApplied(applied)));
+        }
         let (removed, isolation) = (&self.removed, self.isolation);
         if let Some(base) = base {
             let mine = Mine { base, reads, changes, removed, isolation };
@@ -211,11 +237,11 @@ impl<'a> Attempts<'a> {
             };
             let seen = Winner { commit: &winner, appended: &appended };
             if let Some(conflict) = conflict(&mine, &seen).map_err(located)? {
-                return Ok(Some(conflict));
+                return Ok(Some(Stop::Conflict(conflict)));
             }
         }
         if let Some(reason) = self.row_deletes.note(&winner).map_err(located)? {
-            return Ok(Some(Conflict::new(version, reason)));
+            return Ok(Some(Stop::conflict(version, reason)));
         }
         self.head.advance(&winner).map_err(located)?;
         self.winners.push(winner);
@@ -224,14 +250,14 @@ impl<'a> Attempts<'a> {
 
     /// Continues on the newest version although `version`, a version after the base, was cleaned up. Only a transaction
     /// that depends on no file and no application can, and only if protocol and metadata do not concern it.
-    fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Conflict>> {
+    fn skip_gap(&mut self, base: &Snapshot, version: u64) -> Result<Option<Stop>> {
         let Transaction { reads, changes, .. } = self.transaction;
         if !reads.is_nothing()
             || !changes.only_adds_rows()
             || !changes.transactions.is_empty()
             || !changes.domains.is_empty()
         {
-            return Ok(Some(Conflict::new(version, ConflictReason::LogCleanedUp)));
+            return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));
         }
         let newest = base.refresh()?;
         let reason = if newest.protocol() != base.protocol() {
@@ -243,7 +269,7 @@ impl<'a> Attempts<'a> {
             self.winners.forget();
             return Ok(None);
         };
-        Ok(Some(Conflict::new(newest.version(), reason)))
+        Ok(Some(Stop::conflict(newest.version(), reason)))
     }
 
     /// Returns the commit of the next version.

@@ -28,6 +28,7 @@
 //!   succeeds.
 
 mod appended;
+mod applied;
 mod changes;
 mod commit;
 mod conflict;
@@ -47,6 +48,8 @@ mod row_ids;
 mod rules;
 mod winners;
 
+pub use applied::AlreadyApplied;
+pub(crate) use applied::check_distinct;
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, WhatWasRead};
 pub use create::{NewTable, TableDefinition};
@@ -266,6 +269,9 @@ impl Transaction {
 
     /// Records the progress of an application, which shows it later whether this commit succeeded. Protocol:
     /// "Transaction Identifiers".
+    ///
+    /// If another commit since the base has recorded the same version or a later one, the transaction is
+    /// [`Outcome::AlreadyApplied`]. What the base has recorded is not compared.
     pub fn record_progress(&mut self, app_id: impl Into<String>, version: i64) {
         self.record(SetTransaction { app_id: app_id.into(), version, last_updated: None });
     }
@@ -384,14 +390,17 @@ impl Transaction {
         commit::commit(self)
     }
 
-    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error.
+    /// Commits the transaction like [`Transaction::commit`], but returns a conflict as an error. That an application
+    /// has recorded its progress already is a conflict here.
     ///
     /// # Errors
     /// `CommitConflict`, or `TableAlreadyExists` if the transaction creates the table; also the errors of
     /// [`Transaction::commit`].
     pub fn commit_or_fail(self) -> Result<Committed> {
+        let url = self.storage.url();
         match self.commit()? {
             Outcome::Committed(committed) => Ok(committed),
+            Outcome::AlreadyApplied(applied) => Err(applied.into_error(url)),
             Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
         }
     }

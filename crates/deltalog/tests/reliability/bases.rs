@@ -45,7 +45,7 @@ fn newest(storage: &Storage) -> Snapshot {
 fn reason(outcome: deltalog::Result<Outcome>) -> ConflictReason {
     match outcome.unwrap() {
         Outcome::Conflict { conflict, .. } => conflict.reason,
-        Outcome::Committed(committed) => panic!("committed: {committed:?}"),
+        outcome => panic!("no conflict: {outcome:?}"),
     }
 }
 

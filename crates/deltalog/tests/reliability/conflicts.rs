@@ -21,7 +21,7 @@ fn found_early_and_late(test: impl Fn(&dyn Fn(&FaultyStore))) {
 fn reason(outcome: Outcome) -> (u64, ConflictReason) {
     match outcome {
         Outcome::Conflict { conflict, .. } => (conflict.version, conflict.reason),
-        Outcome::Committed(committed) => panic!("committed: {committed:?}"),
+        outcome => panic!("no conflict: {outcome:?}"),
     }
 }
 
@@ -121,9 +121,13 @@ fn progress_of_the_same_application_conflicts() {
         write_commit(&storage, 2, &[r#"{"txn":{"appId":"app","version":7}}"#.to_owned()]);
         hide(&store);
         let mut transaction = append(&base, "b", &environment());
-        transaction.record_progress("app", 7);
+        transaction.record_progress("app", 8);
         let expected = (2, ConflictReason::AppTransaction("app".to_owned()));
         assert_eq!(reason(transaction.commit().unwrap()), expected);
+        let mut again = append(&base, "b", &environment());
+        again.record_progress("app", 7);
+        let Outcome::AlreadyApplied(applied) = again.commit().unwrap() else { panic!("not applied before") };
+        assert_eq!((applied.version, applied.recorded, applied.table_version), (7, 7, 2));
     });
 }
 

@@ -138,10 +138,11 @@ fn other_ids() -> Environment {
 /// Writes a data file and commits it, as users do.
 fn write(storage: &Storage, mode: SaveMode, progress: Option<SetTransaction>) -> Result<()> {
     let environment = hasty();
-    let pending = PendingWrite::begin(storage, WriteRequest::new(schema(), mode), &environment)?.unwrap();
-    let pending = pending.with_app_transactions(progress.into_iter().collect())?;
+    let mut request = WriteRequest::new(schema(), mode);
+    request.app_transactions = progress.into_iter().collect();
+    let pending = PendingWrite::begin(storage, request, &environment)?.unwrap();
     storage.create_file("new")?.finish()?;
-    pending.commit(vec![add("new")], Operation::new("WRITE")).map(drop)
+    pending.commit_or_fail(vec![add("new")], Operation::new("WRITE")).map(drop)
 }
 
 /// Creates a table by writes, whose data files exist.

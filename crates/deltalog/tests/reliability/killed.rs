@@ -205,7 +205,7 @@ fn commit(storage: &Storage, pending: PendingWrite, file: &str) -> Committed {
     let mut writer = storage.create_file(file)?;
     writer.write_all(b"rows").unwrap();
     writer.finish()?;
-    let committed = pending.commit(vec![add(file)], CommitOperation::new("WRITE"))?;
+    let committed = pending.commit_or_fail(vec![add(file)], CommitOperation::new("WRITE"))?;
     Ok((committed.version, committed.txn_id))
 }
 

@@ -30,7 +30,7 @@ fn every_append_is_committed_exactly_once() {
                     let append = |number| {
                         let write = PendingWrite::begin(storage, request(), environment).unwrap().unwrap();
                         write
-                            .commit(vec![add(&format!("{writer}-{number}"))], Operation::new("WRITE"))
+                            .commit_or_fail(vec![add(&format!("{writer}-{number}"))], Operation::new("WRITE"))
                             .unwrap()
                     };
                     (0..APPENDS).map(append).collect::<Vec<_>>()

@@ -7,7 +7,7 @@ use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{Operation, SaveMode};
-use deltalog::{Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
+use deltalog::{Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteOutcome, WriteRequest};
 
 use crate::common::store::{Fault, Op};
 use crate::common::{creation, empty, environment, metadata_line, paths, schema, write_commit};
@@ -27,7 +27,7 @@ fn begin_on(read: &Snapshot, mode: SaveMode) -> Result<PendingWrite> {
 /// Writes one row and commits it.
 fn write_row(write: PendingWrite) -> Result<u64> {
     let files = files(&write);
-    Ok(write.commit(files, Operation::new("WRITE"))?.version)
+    Ok(write.commit_or_fail(files, Operation::new("WRITE"))?.version)
 }
 
 fn files(write: &PendingWrite) -> Vec<deltalog::engine::protocol::Add> {
@@ -178,14 +178,69 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
 #[test]
 fn an_application_that_created_the_table_does_not_append_the_same_version_again() {
     let (_, storage) = empty();
-    let progress = || vec![SetTransaction::new("a", 1)];
-    let begin = || begin(&storage, SaveMode::Append).with_app_transactions(progress()).unwrap();
-    let (first, again) = (begin(), begin());
+    let (first, again) = (begin_as(&storage, SaveMode::Append, 1), begin_as(&storage, SaveMode::Append, 1));
     assert_eq!(write_row(first).unwrap(), 0);
-    let error = write_row(again).unwrap_err();
-    assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("app_transaction")));
+    assert_eq!(applied(again), (1, 1, 0));
     assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 1);
     assert_eq!(data_files(&storage), 1);
+}
+
+/// Begins a write that is `version` of the application `a`.
+fn begin_as(storage: &Storage, mode: SaveMode, version: i64) -> PendingWrite {
+    let mut request = request(mode);
+    request.app_transactions = vec![SetTransaction::new("a", version)];
+    PendingWrite::begin(storage, request, &Environment::system()).unwrap().unwrap()
+}
+
+/// Commits a write that has no effect; returns its version, what was recorded, and at which version of the table.
+fn applied(write: PendingWrite) -> (i64, i64, u64) {
+    let files = files(&write);
+    match write.commit(files, Operation::new("WRITE")).unwrap() {
+        WriteOutcome::AlreadyApplied(applied) => (applied.version, applied.recorded, applied.table_version),
+        WriteOutcome::Committed(committed) => panic!("committed: {committed:?}"),
+    }
+}
+
+/// Protocol: "Transaction Identifiers". The record is found before a row is written, in every mode, and by the commit
+/// if it was made meanwhile; the mode and what else the other commit did do not matter.
+#[test]
+fn a_write_that_was_done_before_has_no_effect() {
+    let (_, storage) = empty();
+    let modes = [SaveMode::Append, SaveMode::Overwrite, SaveMode::ErrorIfExists];
+    write_row(begin_as(&storage, SaveMode::ErrorIfExists, 5)).unwrap();
+    for (mode, version) in modes.into_iter().flat_map(|mode| [(mode, 5), (mode, 4)]) {
+        let again = begin_as(&storage, mode, version);
+        let found = again.already_applied().map(|found| (found.recorded, found.table_version));
+        assert_eq!(found, Some((5, 0)), "{mode:?} of {version}");
+        assert_eq!(applied(again), (version, 5, 0), "{mode:?} of {version}");
+        assert_eq!(data_files(&storage), 1);
+    }
+    for (number, mode) in [SaveMode::Append, SaveMode::Overwrite].into_iter().enumerate() {
+        let version = 6 + i64::try_from(number).unwrap();
+        let read = Snapshot::open(&storage, None).unwrap();
+        let writes = [SaveMode::Overwrite, mode].map(|mode| begin_as(&storage, mode, version));
+        assert!(writes.iter().all(|write| write.already_applied().is_none()));
+        let [first, again] = writes;
+        let won = write_row(first).unwrap();
+        assert_eq!(applied(again), (version, version, won), "{mode:?}");
+        let mut request = request(mode);
+        request.app_transactions = vec![SetTransaction::new("a", version)];
+        let late = PendingWrite::begin_on(&read, request, &Environment::system()).unwrap().unwrap();
+        assert_eq!(applied(late), (version, version, won), "{mode:?} on what was read before");
+        assert_eq!(Snapshot::open(&storage, None).unwrap().version(), won);
+        assert_eq!(data_files(&storage), number + 2, "the files of the writes without effect are deleted");
+    }
+    let error = {
+        let again = begin_as(&storage, SaveMode::Append, 1);
+        let files = files(&again);
+        again.commit_or_fail(files, Operation::new("WRITE")).unwrap_err()
+    };
+    assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("app_transaction")));
+    // Two instances of an application that are not at the same write do conflict.
+    let (older, newer) = (begin_as(&storage, SaveMode::Append, 8), begin_as(&storage, SaveMode::Append, 9));
+    write_row(older).unwrap();
+    let error = write_row(newer).unwrap_err();
+    assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("app_transaction")));
 }
 
 fn two_columns() -> StructType {

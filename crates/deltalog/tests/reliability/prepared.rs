@@ -220,6 +220,7 @@ fn appends_go_on_after_a_harmless_change_of_the_metadata() {
         let found = match append(&base, "b", &environment()).commit().unwrap() {
             Outcome::Committed(committed) => Ok(committed.version),
             Outcome::Conflict { conflict, .. } => Err(conflict.reason),
+            Outcome::AlreadyApplied(applied) => panic!("applied before: {applied:?}"),
         };
         assert_eq!(found, expected, "{property}");
     }

@@ -75,7 +75,7 @@ fn vector_files(directory: &tempfile::TempDir) -> usize {
 fn conflict(outcome: Outcome) -> ConflictReason {
     match outcome {
         Outcome::Conflict { conflict, .. } => conflict.reason,
-        Outcome::Committed(committed) => panic!("committed: {committed:?}"),
+        outcome => panic!("no conflict: {outcome:?}"),
     }
 }
 

@@ -7,7 +7,7 @@ import json
 from contextlib import AbstractContextManager
 from typing import Any
 
-from deltalog._internal import Snapshot, SparkWrite
+from deltalog._internal import AlreadyApplied, Snapshot, SparkWrite
 from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError, NotATableError
@@ -16,6 +16,7 @@ from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import BASE_VERSION, Options
 from deltalog.spark.write import fit, job
 from deltalog.spark.write.outcome import after_commit
+from deltalog.spark.write.record import Record, started
 
 _CATALYST = "org.apache.spark.sql.catalyst"
 # Properties that Spark keeps in the catalog for internal use.
@@ -77,12 +78,13 @@ def create_table_as_select(jvm: Jvm, session: Any, statement: Any) -> None:
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
     table_options = TableOptions(partition_by or None, configuration, None, _comment(table))
-    pending = job.begin(jvm, session, data, uri, mode, table_options, options)
+    record = Record.of_session(options, session)
+    pending = job.begin(jvm, session, data, uri, mode, table_options, options, record)
     version = None
     if pending is not None:
         operation = "WRITE" if exists else "CREATE TABLE AS SELECT"
         parameters = _parameters(table, partition_by, configuration, mode)
-        version = job.run(jvm, session, data, pending, uri, options, operation, parameters)
+        version = job.run(jvm, session, data, pending, uri, options, operation, parameters, record)
     if not exists:
         with _registering(jvm, table, uri, version):
             _register(jvm, catalog, table, Snapshot.open(uri), location)
@@ -152,16 +154,21 @@ def _create_empty(jvm: Jvm, session: Any, table: Any, uri: str) -> int | None:
     partition_by = jvm.sequence(table.partitionColumnNames())
     configuration = _configuration(jvm, table)
     schema_json = schema.of_definition(table.schema().json())
-    pending = SparkWrite.begin(
+    record = Record.of_session(Options({}), session)
+    begun = SparkWrite.begin(
         uri,
         schema_json,
         "errorifexists",
         TableOptions(partition_by or None, configuration, None, _comment(table)),
     )
+    pending = started(begun, uri)
     if pending is None:
         return None
     parameters = _parameters(table, partition_by, configuration, None)
-    return pending.commit("CREATE TABLE", parameters, job.engine_info(session))
+    outcome = pending.commit(
+        "CREATE TABLE", parameters, job.engine_info(session), user_metadata=record.user_metadata
+    )
+    return None if isinstance(outcome, AlreadyApplied) else outcome
 
 
 def _check_same(jvm: Jvm, table: Any, existing: Snapshot) -> None:

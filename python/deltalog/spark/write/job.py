@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from deltalog._internal import DeltaError, SparkWrite, __version__
+from deltalog._internal import AlreadyApplied, DeltaError, SparkWrite, __version__
 from deltalog.arguments import TableOptions
 from deltalog.spark import schema
 from deltalog.spark.errors import InvalidArgumentError
@@ -21,22 +21,24 @@ from deltalog.spark.write import fit, rules
 from deltalog.spark.write.base import base_of, requested_base
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import overwrite_mode
+from deltalog.spark.write.record import Record, log_applied, started
 
 
 def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int | None:
     """Executes `df.write.format("deltalog")…save(path)`; `mode` is the name of Spark's `SaveMode`.
 
-    Returns the committed version; None if the mode is `ignore` and the table exists.
+    Returns the committed version; None if there was nothing to do.
     """
     options.check_write()
     partition_by = options.partition_by()
     uri = uri_of(jvm, session, options.path)
     table = TableOptions(partition_by, options.table_configuration())
-    pending = begin(jvm, session, data, uri, mode, table, options)
+    record = Record.of_session(options, session)
+    pending = begin(jvm, session, data, uri, mode, table, options, record)
     if pending is None:
         return None
     parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
-    return run(jvm, session, data, pending, uri, options, "WRITE", parameters)
+    return run(jvm, session, data, pending, uri, options, "WRITE", parameters, record)
 
 
 def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool) -> None:
@@ -47,18 +49,28 @@ def insert(jvm: Jvm, session: Any, data: Any, options: Options, overwrite: bool)
         raise InvalidArgumentError("a change data feed cannot be written")
     uri = uri_of(jvm, session, options.path)
     mode = "Overwrite" if overwrite else "Append"
-    pending = begin(jvm, session, data, uri, mode, TableOptions(), options)
+    record = Record.of_session(options, session)
+    pending = begin(jvm, session, data, uri, mode, TableOptions(), options, record)
     if pending is not None:
-        run(jvm, session, data, pending, uri, options, "WRITE", {"mode": mode, "partitionBy": "[]"})
+        parameters = {"mode": mode, "partitionBy": "[]"}
+        run(jvm, session, data, pending, uri, options, "WRITE", parameters, record)
 
 
 def begin(
-    jvm: Jvm, session: Any, data: Any, uri: str, mode: str, table: TableOptions, options: Options
+    jvm: Jvm,
+    session: Any,
+    data: Any,
+    uri: str,
+    mode: str,
+    table: TableOptions,
+    options: Options,
+    record: Record,
 ) -> SparkWrite | None:
     """Checks a write of `data` against the table; `mode` is the name of Spark's `SaveMode`.
 
-    Returns None if the mode is `Ignore` and the table exists. If the data of an overwrite was read from the same
-    table, the overwrite is based on the version that was read.
+    Returns None if there is nothing to do: the mode is `Ignore` and the table exists, or an application has done the
+    write before. If the data of an overwrite was read from the same table, the overwrite is based on the version that
+    was read.
     """
     save_mode = mode.lower()
     options.check_mode(save_mode)
@@ -70,14 +82,19 @@ def begin(
         roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
         requested = options.base_version is not None
         base = requested_base(options, uri, roots) if requested else base_of(jvm, data, uri, roots)
-    return SparkWrite.begin(
+    begun = SparkWrite.begin(
         uri,
         schema.of_data(data.schema().json()),
         save_mode,
         table,
         base=base,
         partition_overwrite=replaced,
+        app_transaction=record.app_transaction,
     )
+    pending = started(begun, uri)
+    if isinstance(begun, AlreadyApplied):
+        record.finish(session)
+    return pending
 
 
 def run(
@@ -89,8 +106,9 @@ def run(
     options: Options,
     operation: str,
     parameters: Mapping[str, str],
-) -> int:
-    """Writes and commits `data`; returns the version.
+    record: Record,
+) -> int | None:
+    """Writes and commits `data`. Returns the version; None if an application has done the write meanwhile.
 
     If anything fails before the commit, the written files are deleted.
     """
@@ -103,7 +121,12 @@ def run(
             with contextlib.suppress(DeltaError):  # The first error is the one to raise.
                 pending.abort()
             raise
-    return pending.commit(operation, parameters, engine_info(session), written)
+    outcome = pending.commit(operation, parameters, engine_info(session), written, record.user_metadata)
+    record.finish(session)
+    if isinstance(outcome, AlreadyApplied):
+        log_applied(outcome, uri)
+        return None
+    return outcome
 
 
 def _write_files(

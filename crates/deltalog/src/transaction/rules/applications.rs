@@ -4,7 +4,10 @@ use super::{Mine, Winner};
 use crate::error::Result;
 use crate::transaction::conflict::ConflictReason;
 
-/// Two commits of one application: the second one may be a repetition of the first.
+/// Two commits of one application: two instances of it write at the same time. If the other one has recorded the same
+/// version or a later one, the transaction is not a conflict but was done before. See [`AlreadyApplied`].
+///
+/// [`AlreadyApplied`]: crate::transaction::AlreadyApplied
 pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let is_winners = |app: &&String| winner.commit.transactions.iter().any(|other| other.app_id == **app);
     let mut apps = mine.changes.transactions.iter().map(|progress| &progress.app_id);

@@ -18,7 +18,7 @@ pub fn append(session: &mut Session<'_>) {
         };
         let write = write.expect("only the mode ignore gives nothing");
         let files = session.write_files(&files)?;
-        let committed = write.commit(files, Operation::new("WRITE"))?;
+        let committed = write.commit_or_fail(files, Operation::new("WRITE"))?;
         Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
     });
 }

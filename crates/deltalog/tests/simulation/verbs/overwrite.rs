@@ -20,7 +20,7 @@ pub fn overwrite(session: &mut Session<'_>) {
         let pending = PendingWrite::begin_on(&base, request, &session.environment)?;
         let pending = pending.expect("only the mode ignore gives nothing");
         let files = session.write_files(&files)?;
-        let committed = pending.commit(files, Operation::new("WRITE"))?;
+        let committed = pending.commit_or_fail(files, Operation::new("WRITE"))?;
         Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
     });
 }

@@ -15,12 +15,12 @@ pub fn append_with_progress(session: &mut Session<'_>) {
         let recorded = Snapshot::open(&session.storage, None)?.app_transaction(&app)?;
         let next = recorded.map_or(1, |recorded| recorded.version + 1);
         intend(Intent::Write(Write { progress: Some((app.clone(), next)), ..write }));
-        let request = session.request(SaveMode::Append);
+        let mut request = session.request(SaveMode::Append);
+        request.app_transactions = vec![SetTransaction::new(app, next)];
         let pending = PendingWrite::begin(&session.storage, request, &session.environment)?;
         let pending = pending.expect("only the mode ignore gives nothing");
-        let pending = pending.with_app_transactions(vec![SetTransaction::new(app, next)])?;
         let files = session.write_files(&files)?;
-        let committed = pending.commit(files, Operation::new("STREAMING UPDATE"))?;
+        let committed = pending.commit_or_fail(files, Operation::new("STREAMING UPDATE"))?;
         Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
     });
 }

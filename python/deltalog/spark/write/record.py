@@ -1,0 +1,99 @@
+"""What a write records with its commit: the progress of an application, and a text of the user.
+
+| option | session setting | recorded as |
+| --- | --- | --- |
+| `txnAppId`, `txnVersion` | `spark.databricks.delta.write.txnAppId`, `….txnVersion` | `txn` |
+| `userMetadata` | `spark.databricks.delta.commitInfo.userMetadata` | `commitInfo.userMetadata` |
+
+Names and precedence are those of the JVM connector: an option takes precedence over the setting. A write whose version
+the application has recorded, or a lower one, has no effect (protocol: "Transaction Identifiers"). A Python data source
+does not see the session's settings, so there only the options count.
+"""
+
+import logging
+from typing import Any, NamedTuple
+
+from deltalog._internal import AlreadyApplied, SparkWrite
+from deltalog.spark.errors import InvalidArgumentError
+from deltalog.spark.options import Options
+
+_APP_ID = "spark.databricks.delta.write.txnAppId"
+_VERSION = "spark.databricks.delta.write.txnVersion"
+_AUTO_RESET = "spark.databricks.delta.write.txnVersion.autoReset.enabled"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+_log = logging.getLogger("deltalog.spark")
+
+
+class Record(NamedTuple):
+    """What to record with a commit."""
+
+    app_transaction: tuple[str, int] | None
+    user_metadata: str | None
+    is_version_of_session: bool = False
+    """Whether the application's version comes from the session's setting."""
+
+    @classmethod
+    def of_options(cls, options: Options) -> "Record":
+        """Returns what the options of a write say."""
+        app_id, version = (options.values.get(name) for name in ("txnappid", "txnversion"))
+        pair = _pair(app_id, version, ("txnAppId", "txnVersion"))
+        return cls(pair, options.values.get("usermetadata"))
+
+    @classmethod
+    def of_session(cls, options: Options, session: Any) -> "Record":
+        """Returns what the options of a write say, else the settings of the session (of the JVM)."""
+        record = cls.of_options(options)
+        if record.user_metadata is None:
+            record = record._replace(user_metadata=_setting(session, _USER_METADATA))
+        if record.app_transaction is None:
+            pair = _pair(_setting(session, _APP_ID), _setting(session, _VERSION), (_APP_ID, _VERSION))
+            record = record._replace(app_transaction=pair, is_version_of_session=pair is not None)
+        return record
+
+    def finish(self, session: Any) -> None:
+        """Forgets the version that the session had for one write, if the session asks for that."""
+        resets = (_setting(session, _AUTO_RESET) or "false").strip().lower() == "true"
+        if self.is_version_of_session and resets:
+            session.conf().unset(_VERSION)
+
+
+def started(begun: SparkWrite | AlreadyApplied | None, uri: str) -> SparkWrite | None:
+    """Returns the write if there is something to do. That an application has done it before is logged."""
+    if not isinstance(begun, AlreadyApplied):
+        return begun
+    log_applied(begun, uri)
+    return None
+
+
+def log_applied(applied: AlreadyApplied, uri: str) -> None:
+    _log.info(
+        "nothing was written to the table %s: the application '%s' has already recorded version %d, so that "
+        "version %d is not written again",
+        uri,
+        applied.app_id,
+        applied.recorded,
+        applied.version,
+    )
+
+
+def _setting(session: Any, name: str) -> str | None:
+    value = session.conf().getOption(name)
+    return str(value.get()) if value.isDefined() else None
+
+
+def _pair(app_id: str | None, version: str | None, names: tuple[str, str]) -> tuple[str, int] | None:
+    if app_id is None and version is None:
+        return None
+    if app_id is None or version is None:
+        present, absent = names if version is None else names[::-1]
+        raise InvalidArgumentError(
+            f"{present} is set without {absent}: a write is recognized by both, so set both or none"
+        )
+    try:
+        number = int(version.strip())
+    except ValueError:
+        number = None
+    if number is None or not -(2**63) <= number < 2**63:
+        raise InvalidArgumentError(f"{names[1]} must be a whole number of 64 bits, not {version!r}")
+    return app_id, number
