@@ -10,6 +10,7 @@ mod file_totals;
 mod open;
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use arrow::array::{AsArray, RecordBatch};
@@ -29,6 +30,7 @@ use crate::protocol::{
 };
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, State, TableAction};
 use crate::storage::Storage;
+use crate::upkeep::Backlog;
 use crate::verify::{Verification, verify};
 
 use open::Source;
@@ -70,6 +72,8 @@ struct Facts {
     totals: OnceLock<Totals>,
     /// `None` inside: there is none that can be believed.
     checksum: OnceLock<Option<Box<VersionChecksum>>>,
+    /// Whether the checksum turned out to contradict the files of the version.
+    is_checksum_wrong: AtomicBool,
     /// See [`Snapshot::memory`].
     memory: OnceLock<u64>,
 }
@@ -349,6 +353,11 @@ impl Snapshot {
         self.0.state.removes()
     }
 
+    /// Returns what a clean-up has left to later commits. All snapshots that come from this one share it.
+    pub(crate) fn backlog(&self) -> &Backlog {
+        &self.0.source.backlog
+    }
+
     /// Returns the replayed log, for writers of checkpoints.
     pub(crate) fn state(&self) -> &State {
         &self.0.state
@@ -388,7 +397,8 @@ impl Snapshot {
                 .map(Box::new);
             self.0.facts.checksum.get_or_init(|| found);
         }
-        Ok(self.0.facts.checksum.get().and_then(|checksum| checksum.as_deref()))
+        let is_wrong = self.0.facts.is_checksum_wrong.load(Ordering::Relaxed);
+        Ok(self.0.facts.checksum.get().and_then(|checksum| checksum.as_deref()).filter(|_| !is_wrong))
     }
 
     /// Compares this version with its checksum file, field by field.

@@ -20,6 +20,7 @@
 //!   it is full.
 //! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. What a failed one
 //!   leaves behind is nothing that readers know: temporary files, and sidecars without a head.
+//! - The number of live files in it is compared with the checksum of the version, which was not counted.
 //! - Checkpoints are an optimization: failing to write one is logged and never fails the commit.
 
 mod action_file;
@@ -82,6 +83,15 @@ pub fn write_checkpoint_within(
     limits: &CheckpointLimits,
     environment: &Environment,
 ) -> Result<()> {
+    write_in_own_form(snapshot, limits, environment).map(drop)
+}
+
+/// Writes a checkpoint in the form that the table asks for. Returns the number of live files in it, if that is known.
+fn write_in_own_form(
+    snapshot: &Snapshot,
+    limits: &CheckpointLimits,
+    environment: &Environment,
+) -> Result<Option<u64>> {
     write(snapshot, environment, |actions| match is_v2(snapshot) {
         true => v2::write(snapshot, actions, limits, environment),
         false => classic::write(snapshot, actions, environment),
@@ -100,30 +110,30 @@ pub fn write_checkpoint_in_parts(
     parts: NonZeroU32,
     environment: &Environment,
 ) -> Result<()> {
-    write(snapshot, environment, |actions| parts::write(snapshot, actions, parts, environment))
+    write(snapshot, environment, |actions| parts::write(snapshot, actions, parts, environment)).map(drop)
 }
 
-/// Writes a checkpoint if `version`, just committed on top of `base`, is due for one.
-pub(crate) fn after_commit(base: &Snapshot, version: u64, environment: &Environment) {
-    if !is_due(base, version) {
-        return;
-    }
+/// Writes the checkpoint of `version`, just committed on top of `base`. Returns the number of live files in it; `None`
+/// if that is not known, or if the checkpoint could not be written.
+pub(crate) fn after_commit(base: &Snapshot, version: u64, environment: &Environment) -> Option<u64> {
     let write = || {
         // A checkpoint must be of its own version, even if other writers have committed since.
-        base.refresh()?.at_version(version).and_then(|snapshot| write_checkpoint(&snapshot, environment))
+        let snapshot = base.refresh()?.at_version(version)?;
+        write_in_own_form(&snapshot, &CheckpointLimits::default(), environment)
     };
     // A commit that stands must not fail because a thread cannot be started or an Arrow array exceeds 2 GiB.
     let written = caught(write, |panic| {
         Error::new(ErrorKind::Unavailable, format!("writing the checkpoint panicked with '{panic}'"))
     });
-    if let Err(error) = written {
+    written.unwrap_or_else(|error| {
         tracing::warn!(
             table = base.storage().url(),
             version,
             %error,
             "the commit succeeded, but its checkpoint could not be written"
         );
-    }
+        None
+    })
 }
 
 /// Returns the number of versions between two checkpoints of a table.
@@ -147,17 +157,22 @@ fn has_v2_feature(snapshot: &Snapshot) -> bool {
     snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint)
 }
 
-/// Writes a checkpoint with `form`, and then the hint that `form` returns.
+/// Writes a checkpoint with `form`, and then the hint that `form` returns. Returns the number of live files that the hint
+/// names. A checksum of the version that has another number is not used any more.
 fn write(
     snapshot: &Snapshot,
     environment: &Environment,
     form: impl FnOnce(&FileActions) -> Result<LastCheckpoint>,
-) -> Result<()> {
-    let write = || {
+) -> Result<Option<u64>> {
+    let write = || -> Result<Option<u64>> {
         ensure_checkpointable(snapshot.protocol())?;
         check_published(snapshot)?;
         let actions = FileActions::of(snapshot, environment.now_ms())?;
-        hint::advance(snapshot.storage(), &form(&actions)?)
+        let hint = form(&actions)?;
+        hint::advance(snapshot.storage(), &hint)?;
+        let files = hint.num_of_add_files.and_then(|files| u64::try_from(files).ok());
+        files.map_or(Ok(()), |files| snapshot.compare_checksum_with(files))?;
+        Ok(files)
     };
     write().map_err(|error| error.in_table(snapshot.storage().url()).at_version(snapshot.version()))
 }

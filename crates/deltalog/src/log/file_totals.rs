@@ -48,6 +48,14 @@ impl FileSizeHistogram {
         Self::with_bins(bins)
     }
 
+    /// Returns whether the histogram has the bins that other writers use, with a number of files and of bytes for each.
+    fn has_usual_bins(&self) -> bool {
+        let usual = Self::empty();
+        self.sorted_bin_boundaries == usual.sorted_bin_boundaries
+            && self.file_counts.len() == usual.file_counts.len()
+            && self.total_bytes.len() == usual.total_bytes.len()
+    }
+
     /// Counts a file of `size` bytes `sign` times.
     fn count(&mut self, sign: i64, size: i64) -> Option<()> {
         let bin = self.sorted_bin_boundaries.partition_point(|boundary| *boundary <= size).checked_sub(1);
@@ -101,7 +109,8 @@ impl FileTotals {
         }
     }
 
-    /// Returns the totals that `checksum` records. `without_vectors` says that no file of its version can have a
+    /// Returns the totals that `checksum` records. A histogram of file sizes with other bins than the usual ones is not
+    /// known: carried on, it would make other writers take each checksum for a damaged one. `without_vectors` says that no file of its version can have a
     /// deletion vector.
     pub(crate) fn of(checksum: &VersionChecksum, without_vectors: bool) -> Self {
         let recorded = checksum.num_deleted_records.zip(checksum.num_deletion_vectors);
@@ -112,15 +121,21 @@ impl FileTotals {
         Self {
             files: checksum.num_files,
             bytes: checksum.table_size_bytes,
-            sizes: checksum.file_size_histogram.clone(),
+            sizes: checksum.file_size_histogram.clone().filter(FileSizeHistogram::has_usual_bins),
             vectors: recorded
                 .map(|(deleted_records, vectors)| VectorTotals { deleted_records, vectors })
                 .or_else(|| without_vectors.then(VectorTotals::default)),
             deleted_record_counts: checksum
                 .deleted_record_counts
                 .clone()
+                .filter(|counts| counts.len() == DELETED_RECORD_BINS)
                 .or_else(|| without_vectors.then_some(none)),
         }
+    }
+
+    /// Returns whether all totals are known.
+    pub(crate) fn are_complete(&self) -> bool {
+        self.sizes.is_some() && self.vectors.is_some() && self.deleted_record_counts.is_some()
     }
 
     /// Records the totals in `checksum`.

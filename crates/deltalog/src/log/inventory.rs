@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::LOG_DIRECTORY;
-use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles};
+use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles, CheckpointKind};
 use super::commit_files::{CommitFile, CommitKind};
 use super::name::LogFileName;
 use super::segment::CommitListing;
@@ -15,25 +15,52 @@ use crate::storage::{FileMeta, Storage};
 #[derive(Debug)]
 pub(crate) struct LogInventory {
     files: Vec<(LogFileName, FileMeta)>,
+    others: Vec<FileMeta>,
 }
 
 impl LogInventory {
-    /// Lists the log with its sidecars and staged commits. Files that do not belong to a log are left out.
+    /// Lists the log with its sidecars and staged commits.
     ///
     /// # Errors
     /// `Unavailable`, `PermissionDenied`.
     pub(crate) fn read(storage: &Storage) -> Result<Self> {
         let listed = storage.list_after(LOG_DIRECTORY, "")?;
-        let mut files: Vec<_> =
-            listed.into_iter().filter_map(|file| Some((LogFileName::parse(&file.name)?, file))).collect();
+        let (mut files, mut others) = (Vec::new(), Vec::new());
+        for file in listed {
+            match LogFileName::parse(&file.name) {
+                Some(name) => files.push((name, file)),
+                None => others.push(file),
+            }
+        }
         // A store may repeat a file on two pages of a listing.
         files.dedup_by(|a, b| a.1.name == b.1.name);
-        Ok(Self { files })
+        Ok(Self { files, others })
     }
 
     /// Returns the files in the order of their names.
     pub(crate) fn files(&self) -> impl Iterator<Item = &(LogFileName, FileMeta)> {
         self.files.iter()
+    }
+
+    /// Returns the files in the directory of the log whose names are not those of log files.
+    pub(crate) fn others(&self) -> impl Iterator<Item = &FileMeta> {
+        self.others.iter()
+    }
+
+    /// Returns what may be heads of checkpoints under names that this crate does not know, such as a UUID in another
+    /// spelling. Readers that know such a name need the sidecars of the head.
+    pub(crate) fn unknown_heads(&self) -> impl Iterator<Item = CheckpointFiles> {
+        self.others.iter().filter(|file| file.size > 0).filter_map(|file| {
+            let (version, rest) = file.name.split_once(".checkpoint.")?;
+            let kind = match rest.rsplit_once('.').map_or(rest, |(_, extension)| extension) {
+                "json" => CheckpointKind::UuidJson,
+                "parquet" => CheckpointKind::Classic,
+                _ => return None,
+            };
+            let is_version = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
+            let version = version.parse().ok().filter(|_| is_version)?;
+            Some(CheckpointFiles { version, kind, files: vec![file.clone()] })
+        })
     }
 
     /// Returns the complete checkpoints, newest first.

@@ -52,7 +52,7 @@ impl State {
         let checkpoint = segment.checkpoint.as_ref().map(|files| {
             let same = older
                 .and_then(|older| older.checkpoint.as_ref())
-                .filter(|checkpoint| checkpoint.files().is(files));
+                .filter(|checkpoint| checkpoint.files().is_same(files));
             // Reuse open files, and remember known damage.
             same.cloned().unwrap_or_else(|| {
                 Arc::new(Checkpoint::new(storage, resolver, files.clone(), without, staged))

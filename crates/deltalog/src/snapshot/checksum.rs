@@ -2,6 +2,7 @@
 //! Checksum File".)
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::Snapshot;
 use crate::error::Result;
@@ -88,5 +89,25 @@ impl Snapshot {
         let found = read(self.storage(), version)?;
         let found = found.filter(|found| believable(self.storage(), state, version, found));
         Ok(found.map(|checksum| KnownChecksum { checksum, since }))
+    }
+
+    /// Compares the checksum of this version with the number of its live files, which was counted. One with another
+    /// number is not used for the checksums of later commits.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub(crate) fn compare_checksum_with(&self, files: u64) -> Result<()> {
+        let Some(recorded) = self.checksum()?.map(|checksum| checksum.num_files) else { return Ok(()) };
+        if recorded != files {
+            tracing::warn!(
+                table = self.storage().url(),
+                version = self.version(),
+                recorded,
+                files,
+                "a checksum file has another number of files than its version, and is ignored"
+            );
+            self.0.facts.is_checksum_wrong.store(true, Ordering::Relaxed);
+        }
+        Ok(())
     }
 }

@@ -1,6 +1,7 @@
 //! Opening a snapshot: at a version or a time, by path or with what a catalog says.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock};
 
 use url::Url;
@@ -15,6 +16,7 @@ use crate::protocol::{
 };
 use crate::replay::{State, TableAction};
 use crate::storage::{Storage, parse_location};
+use crate::upkeep::Backlog;
 
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]
@@ -126,6 +128,8 @@ pub(super) struct Source {
     resolver: PathResolver,
     pub(super) staged: Arc<[StagedCommit]>,
     has_catalog: bool,
+    /// What is still to be deleted of the log.
+    pub(super) backlog: Arc<Backlog>,
 }
 
 impl Source {
@@ -145,7 +149,7 @@ impl Source {
                 .in_table(storage.url()));
         }
         let storage = storage.holding(staged.iter().filter_map(StagedCommit::inline_file));
-        Ok(Self { resolver, storage, staged: staged.into(), has_catalog })
+        Ok(Self { resolver, storage, staged: staged.into(), has_catalog, backlog: Arc::default() })
     }
 
     pub(super) fn segments(&self) -> SegmentSource<'_> {
@@ -242,6 +246,7 @@ impl Snapshot {
             schema,
             totals: OnceLock::new(),
             checksum: checksum.map_or_else(OnceLock::new, OnceLock::from),
+            is_checksum_wrong: AtomicBool::new(false),
             memory: OnceLock::new(),
         };
         Ok(Self(Arc::new(Inner { source: source.clone(), state, facts: Arc::new(facts) })))

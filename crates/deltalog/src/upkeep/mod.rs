@@ -1,8 +1,8 @@
 //! What is kept beside the log: checksums, checkpoints, compactions, and the removal of what has expired.
 //!
 //! ```text
-//!   commit N ──► N.crc ──► checkpoint, if due ──► clean-up of the log before the retention
-//!                     └──► compaction, if due
+//!   commit N ─┬─► N.crc ──► compaction, if due ──► the rest of an earlier clean-up
+//!             └─► checkpoint, if due ──► N.crc ──► clean-up of the log before the retention
 //! ```
 //!
 //! - All of it is optional for readers. Failing to write one of these files is logged and never fails the commit.
@@ -12,6 +12,7 @@ mod checksum;
 mod cleanup;
 mod compaction;
 
+pub(crate) use cleanup::Backlog;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
 
@@ -22,6 +23,8 @@ use crate::panics::caught;
 use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
+
+use checksum::Told;
 
 /// A version that this process has just committed.
 #[derive(Debug)]
@@ -40,16 +43,26 @@ pub(crate) struct CommittedVersion<'a> {
 
 /// Does what is due after a commit. Failures are logged.
 pub(crate) fn after_commit(committed: &CommittedVersion<'_>) {
-    let has_checksum = attempt(committed, "its checksum could not be written", || checksum::keep(committed))
-        .unwrap_or(false);
-    let Some(base) = committed.base else { return };
-    checkpoint::after_commit(base, committed.version, committed.environment);
+    const NO_CHECKSUM: &str = "its checksum could not be written";
+    let told = attempt(committed, NO_CHECKSUM, || checksum::tell(committed)).flatten();
+    let write = |told: Option<Told>| {
+        told.and_then(|told| attempt(committed, NO_CHECKSUM, || checksum::write(committed, &told)))
+    };
+    let Some(base) = committed.base else {
+        write(told);
+        return;
+    };
     if !checkpoint::is_due(base, committed.version) {
+        write(told);
         attempt(committed, "its log compaction could not be written", || compaction::keep(committed, base));
+        attempt(committed, "the clean-up of its log could not go on", || cleanup::go_on(committed, base));
         return;
     }
-    if !has_checksum {
-        attempt(committed, "its checksum could not be written", || checksum::recount(committed, base));
+    // The checksum is written after the checkpoint, in which the files are counted, because it cannot be corrected.
+    let counted = checkpoint::after_commit(base, committed.version, committed.environment);
+    let told = told.filter(|told| told.agrees_with(committed, counted));
+    if write(told).is_none() {
+        attempt(committed, NO_CHECKSUM, || checksum::recount(committed, base));
     }
     attempt(committed, "its expired log could not be cleaned up", || {
         cleanup::after_checkpoint(committed, base)

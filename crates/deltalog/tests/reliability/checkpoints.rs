@@ -408,3 +408,35 @@ fn files_of_a_row_group_shared_by_threads_are_listed_once() {
         );
     }
 }
+
+/// "If two checkpoint writers race to create the same classic checkpoint, the latest writer wins", and each may have
+/// written by another spec. The sidecars of the head that is gone may be gone as well.
+#[test]
+fn a_classic_checkpoint_that_was_replaced_is_opened_again() {
+    let (_, storage, files) = log(6, &[(5, Form::Classic)]);
+    let by_the_first_spec = storage.read(&files[0]).unwrap();
+    let v2 = rewrite(&storage, 5, Form::ClassicV2(2));
+    let held = Snapshot::open(&storage, None).unwrap();
+    let before = live(&held).unwrap();
+    storage.put(&files[0], by_the_first_spec).unwrap();
+    v2[1..].iter().for_each(|sidecar| storage.delete(sidecar).unwrap());
+    // There is no other source of its version.
+    clean_up_to(&storage, 4);
+    write_commit(&storage, 6, &[add_line("6.parquet")]);
+    let (warnings, found) = warnings(|| held.refresh().and_then(|newer| live(&newer)));
+    assert_eq!(warnings, Vec::<String>::new());
+    let found = found.unwrap();
+    assert_eq!(found.len(), before.len() + 1);
+    assert!(before.iter().all(|file| found.contains(file)));
+}
+
+/// "V2 Spec": "the version of the checkpoint" is in the content. The classic name does not tell the spec.
+#[test]
+fn a_classic_name_on_a_v2_checkpoint_of_another_version_is_refused() {
+    let (_, storage, _) = log(8, &[(3, Form::ClassicV2(0))]);
+    let other = storage.read(&LogFileName::ClassicCheckpoint(3).path()).unwrap();
+    storage.put(&LogFileName::ClassicCheckpoint(6).path(), other).unwrap();
+    let (warnings, found) = warnings(|| live(&Snapshot::open(&storage, None).unwrap()).unwrap());
+    assert_eq!(found.len(), 7);
+    assert!(warnings.iter().any(|line| line.contains("states version 3")), "{warnings:?}");
+}

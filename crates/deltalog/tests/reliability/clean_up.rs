@@ -300,6 +300,82 @@ fn no_sidecar_is_deleted_if_a_checkpoint_cannot_be_read() {
     assert!(!files.is_empty() && files.iter().all(|file| !file.contains("_sidecars")), "{files:?}");
 }
 
+/// A reader that takes a UUID in capitals, say, needs the sidecars of such a head.
+#[test]
+fn heads_under_unknown_names_protect_their_sidecars() {
+    let now = 400 * DAY_MS;
+    let left = |name: Option<&str>, form: Form| {
+        let (_, storage) = daily(10, &[(8, form)]);
+        let head = rewrite_names(&storage, 8).remove(0);
+        let bytes = storage.read(&head).unwrap();
+        storage.delete(&head).unwrap();
+        if let Some(name) = name {
+            storage.put(&format!("_delta_log/{name}"), bytes).unwrap();
+        }
+        clean(&storage, now).unwrap();
+        log_files(&storage).into_iter().filter(|file| file.contains("_sidecars/")).count()
+    };
+    let version = format!("{:020}", 8);
+    let uuid = Uuid::from_u128(u128::MAX).to_string().to_uppercase();
+    for (extension, form) in [("parquet", Form::UuidParquet(2)), ("json", Form::UuidJson(2))] {
+        assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.{extension}")), form), 2);
+        assert_eq!(left(Some(&format!("{version}.checkpoint.some.thing.{extension}")), form), 2);
+        // These are no heads.
+        for name in
+            [format!(".{version}.checkpoint.{uuid}.{extension}"), format!("{version}.checkpoint.{uuid}.crc")]
+        {
+            assert_eq!(left(Some(&name), form), 0, "{name}");
+        }
+        assert_eq!(left(None, form), 0);
+    }
+    // A head that cannot be read may refer to any of them.
+    assert_eq!(left(Some(&format!("{version}.checkpoint.{uuid}.json")), Form::UuidParquet(2)), 2);
+}
+
+/// A writer that is killed leaves the file that it has not renamed yet.
+#[test]
+fn incomplete_checkpoints_are_deleted_after_a_day() {
+    let now = 40 * DAY_MS + HOUR_MS;
+    let temporary = |version: u64| {
+        let name = LogFileName::ClassicCheckpoint(version);
+        format!("_delta_log/.{name}.{}.tmp", Uuid::from_u128(version.into()))
+    };
+    for by_commit in [false, true] {
+        let (store, storage) = daily(10, &[(5, Form::Classic)]);
+        for (version, time) in [(7, 39 * DAY_MS - 1), (8, 39 * DAY_MS)] {
+            storage.put(&temporary(version), "x".into()).unwrap();
+            write_at(&store, &temporary(version), time);
+        }
+        if by_commit {
+            let base = Snapshot::open(&storage, None).unwrap();
+            append(&base, "new", &at(now)).commit_or_fail().unwrap();
+        } else {
+            clean(&storage, now).unwrap();
+        }
+        let left: Vec<_> = log_files(&storage).into_iter().filter(|file| file.ends_with(".tmp")).collect();
+        assert_eq!(left, [temporary(8)], "by a commit: {by_commit}");
+    }
+}
+
+/// The clean-up must not delay the commit of a user for long.
+#[test]
+fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
+    let (store, storage) = daily(10, &[(5, Form::Classic)]);
+    // Each look at the clock takes a second.
+    let time = std::sync::atomic::AtomicI64::new(NOW_MS);
+    let slow =
+        Environment::new(move || time.fetch_add(1000, std::sync::atomic::Ordering::Relaxed), Uuid::new_v4);
+    let mut base = Snapshot::open(&storage, None).unwrap();
+    for (number, expected) in [1, 1, 1, 1, 1, 0, 0].into_iter().enumerate() {
+        store.take_calls();
+        append(&base, &format!("new {number}"), &slow).commit_or_fail().unwrap();
+        let deleted = store.take_calls().iter().filter(|call| call.op == Op::Delete).count();
+        assert_eq!(deleted, expected, "after commit {number}");
+        base = base.refresh().unwrap();
+    }
+    assert_eq!(readable(&storage, 17).keys().copied().collect::<Vec<_>>(), (5..17).collect::<Vec<_>>());
+}
+
 fn kind(result: deltalog::Result<Vec<String>>) -> (ErrorKind, String) {
     let error: Error = result.unwrap_err();
     (error.kind(), error.to_string())

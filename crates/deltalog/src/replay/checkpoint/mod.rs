@@ -10,6 +10,7 @@
 //!   computed from an older checkpoint or from the commits alone, with a warning in the process's log. It is
 //!   an error only if there is no replacement.
 //! - Each file is opened once, however often it is read.
+//! - What is a V2 checkpoint is told by its content, unless its name has a UUID: it has `checkpointMetadata`.
 //! - A sidecar is a file directly in `_delta_log/_sidecars`; a reference to any other file is refused.
 
 mod check;
@@ -248,11 +249,17 @@ impl Checkpoint {
             return self.open_json(path).map_err(|error| error.at_path(path));
         }
         let top = Top { parquet: open_all(&self.storage, &paths)?, json: None, sidecars: OnceLock::new() };
-        if self.files.kind == CheckpointKind::UuidParquet {
-            let mut actions = Vec::new();
-            for file in &top.parquet {
-                file.actions("checkpointMetadata", "version", true, &mut actions)?;
-            }
+        let mut actions = Vec::new();
+        for file in &top.parquet {
+            file.actions("checkpointMetadata", "version", true, &mut actions)?;
+        }
+        // A checkpoint with the classic name may be of either spec, which its content tells.
+        let is_v2 = match self.files.kind {
+            CheckpointKind::UuidParquet => true,
+            CheckpointKind::Classic => !actions.is_empty(),
+            CheckpointKind::MultiPart | CheckpointKind::UuidJson => false,
+        };
+        if is_v2 {
             self.check_version(&actions)
                 .map_err(|error| paths.iter().fold(error, |error, path| error.at_path(path)))?;
         }

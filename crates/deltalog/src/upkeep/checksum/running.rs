@@ -29,7 +29,8 @@ const EXACT_OPERATIONS: [&str; 12] = [
 ];
 
 /// Returns the checksum of the version of the last of `commits`, which follow the version of `checksum` without a
-/// gap. The last of them is a commit of this crate. Returns `None` if a required field cannot be told exactly.
+/// gap. The last of them is a commit of this crate. Also returns whether all totals of the files are known. Returns `None`
+/// if a required field cannot be told exactly.
 ///
 /// # Errors
 /// `CorruptLog` for a commit that breaks the protocol.
@@ -37,7 +38,7 @@ pub(super) fn extended(
     checksum: VersionChecksum,
     commits: &[&Commit],
     resolver: &PathResolver,
-) -> Result<Option<VersionChecksum>> {
+) -> Result<Option<(VersionChecksum, bool)>> {
     let Some(own) = commits.last() else { return Ok(None) };
     let without_vectors = checksum
         .protocol
@@ -72,8 +73,9 @@ pub(super) fn extended(
         protocol,
         ..VersionChecksum::default()
     };
+    let is_complete = totals.are_complete();
     totals.record_in(&mut extended);
-    Ok(Some(extended))
+    Ok(Some((extended, is_complete)))
 }
 
 /// Returns whether a commit of any writer adds only files that are not live, and removes only live ones.

@@ -12,10 +12,17 @@
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
+//! - A commit deletes for a few seconds at most. What remains follows after the next commits of the process ([`Backlog`]),
+//!   or after the first checkpoint of a later hour.
+//! - Checkpoints that their writers did not complete are deleted after a day.
 //! - The table must be writable by this crate, whatever its properties say.
 
+mod backlog;
 mod plan;
 mod sidecars;
+mod temporary;
+
+pub(crate) use backlog::Backlog;
 
 use super::CommittedVersion;
 use crate::environment::Environment;
@@ -37,6 +44,9 @@ const HOUR_MS: i64 = 3600 * 1000;
 
 /// The most files that a commit deletes. The rest follows after later commits.
 const MOST_FILES_AFTER_COMMIT: usize = 1000;
+
+/// The time in milliseconds after which a commit begins no further deletion.
+const MOST_MS_AFTER_COMMIT: i64 = 2000;
 
 /// The result of cleaning up a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,33 +114,57 @@ pub(super) fn after_checkpoint(committed: &CommittedVersion<'_>, base: &Snapshot
     let now_ms = committed.environment.now_ms().min(commit.modified_ms);
     // A writer that has lost a version and pauses must not find the next one deleted, and free again.
     let (_, found) = find(&newest, now_ms, DAY_MS, false)?;
-    let Some(mut plan) = found else { return Ok(()) };
-    plan.files.truncate(MOST_FILES_AFTER_COMMIT);
-    delete(&newest, &plan.files)
+    let Some(plan) = found else { return Ok(()) };
+    delete_some(committed, base, plan.files)
+}
+
+/// Goes on with what a clean-up after an earlier commit has left.
+pub(super) fn go_on(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
+    match base.backlog().take() {
+        files if files.is_empty() => Ok(()),
+        files => delete_some(committed, base, files),
+    }
+}
+
+/// Deletes the first of `files`, and leaves the others to later commits. If one cannot be deleted, none is left: the
+/// next clean-up finds them again.
+fn delete_some(committed: &CommittedVersion<'_>, base: &Snapshot, mut files: Vec<String>) -> Result<()> {
+    let now_ms = || committed.environment.now_ms();
+    let (began_ms, mut deleted) = (now_ms(), 0);
+    for path in files.iter().take(MOST_FILES_AFTER_COMMIT) {
+        if now_ms().saturating_sub(began_ms) >= MOST_MS_AFTER_COMMIT {
+            break;
+        }
+        committed.storage.delete(path)?;
+        deleted += 1;
+    }
+    let mut rest = files.split_off(deleted);
+    // Whether a sidecar is referred to must be found out just before it is deleted.
+    rest.retain(|path| !path.starts_with(&path_of("_sidecars/")));
+    base.backlog().put(rest);
+    Ok(())
 }
 
 /// Returns the cut-off, and what has expired at `now_ms`. Commits are kept for `least_ms` at least. Sidecars are looked
-/// at if a checkpoint has expired, or if
-/// `all_sidecars` says so, because that means reading all checkpoints.
+/// at if a checkpoint has expired, or if `all_sidecars` says so, because that means reading all checkpoints.
 fn find(snapshot: &Snapshot, now_ms: i64, least_ms: i64, all_sidecars: bool) -> Result<(i64, Option<Plan>)> {
     let retention_ms = retention_ms(snapshot.metadata())?.max(least_ms);
     let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms));
     let inventory = LogInventory::read(snapshot.storage())?;
     let plan = Plan::find(snapshot, &inventory, cutoff_ms)?;
-    let looks_at_sidecars = all_sidecars || plan.as_ref().is_some_and(|plan| plan.has_checkpoints);
-    if !looks_at_sidecars {
-        return Ok((cutoff_ms, plan));
-    }
-    let oldest_version = plan.as_ref().map(|plan| plan.oldest_version);
+    // "preserve files that are less than a day old (as of midnight UTC)".
     let youngest_ms = midnight(now_ms).saturating_sub(DAY_MS);
-    let orphans = sidecars::orphans(snapshot, &inventory, oldest_version.unwrap_or(0), youngest_ms)?;
+    let mut unused = temporary::incomplete(&inventory, youngest_ms);
+    if all_sidecars || plan.as_ref().is_some_and(|plan| plan.has_checkpoints) {
+        let oldest_version = plan.as_ref().map_or(0, |plan| plan.oldest_version);
+        unused.extend(sidecars::orphans(snapshot, &inventory, oldest_version, youngest_ms)?);
+    }
     let plan = match plan {
-        Some(plan) => Some(plan),
-        None if orphans.is_empty() => None,
-        None => Some(Plan::nothing(&inventory)),
+        None if unused.is_empty() => None,
+        plan => Some(plan.unwrap_or_else(|| Plan::nothing(&inventory))),
     };
     let plan = plan.map(|mut plan| {
-        plan.files.extend(orphans);
+        plan.files.extend(unused);
         plan
     });
     Ok((cutoff_ms, plan))

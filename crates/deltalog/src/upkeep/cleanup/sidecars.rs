@@ -10,7 +10,7 @@ use crate::replay::sidecars_of;
 use crate::snapshot::Snapshot;
 
 /// Returns the paths of the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on
-/// refers to. Younger ones may belong to a checkpoint that is being written.
+/// refers to, whatever its name. Younger ones may belong to a checkpoint that is being written.
 ///
 /// If a checkpoint cannot be read, what it refers to is unknown, and no sidecar is returned.
 pub(super) fn orphans(
@@ -28,7 +28,7 @@ pub(super) fn orphans(
         return Ok(candidates);
     }
     let mut referenced = HashSet::new();
-    for checkpoint in inventory.checkpoints() {
+    for checkpoint in inventory.checkpoints().into_iter().chain(inventory.unknown_heads()) {
         if checkpoint.version < oldest || checkpoint.kind == CheckpointKind::MultiPart {
             continue;
         }

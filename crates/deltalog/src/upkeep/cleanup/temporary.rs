@@ -1,0 +1,59 @@
+//! Checkpoints that their writers did not complete: "write to a temporary file and rename". (PROTOCOL, "Checkpoint Naming
+//! Scheme".)
+//!
+//! ```text
+//!   .00000000000000000012.checkpoint.parquet.<uuid>.tmp
+//! ```
+//!
+//! A writer that is killed leaves the file. Its name is that of the checkpoint, with a part for each attempt.
+
+use uuid::Uuid;
+
+use super::path_of;
+use crate::log::LogInventory;
+use crate::log::name::LogFileName;
+
+/// Returns the paths of the incomplete checkpoints that were modified before `youngest_ms`. Younger ones may still be
+/// written.
+pub(super) fn incomplete(inventory: &LogInventory, youngest_ms: i64) -> Vec<String> {
+    let files = inventory.others().filter(|file| file.modified_ms < youngest_ms && is_incomplete(&file.name));
+    files.map(|file| path_of(&file.name)).collect()
+}
+
+fn is_incomplete(name: &str) -> bool {
+    let of = || {
+        let (name, attempt) = name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.')?;
+        Uuid::try_parse(attempt).ok()?;
+        LogFileName::parse(name)
+    };
+    matches!(
+        of(),
+        Some(
+            LogFileName::ClassicCheckpoint(_)
+                | LogFileName::CheckpointPart { .. }
+                | LogFileName::UuidCheckpoint { .. }
+        )
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_checkpoints_under_temporary_names_are_incomplete() {
+        let (version, uuid) = (format!("{:020}", 12), Uuid::from_u128(7));
+        for name in [
+            "checkpoint.parquet",
+            &format!("checkpoint.{uuid}.json"),
+            "checkpoint.0000000001.0000000002.parquet",
+        ] {
+            assert!(is_incomplete(&format!(".{version}.{name}.{uuid}.tmp")), "{name}");
+            for other in ["{}.tmp", "{}", ".{}", ".{}.tmp", ".{}.1.tmp", ".{}.crc"] {
+                assert!(!is_incomplete(&other.replace("{}", &format!("{version}.{name}"))), "{other} {name}");
+            }
+        }
+        // Renaming such a file is how other writers commit.
+        assert!(!is_incomplete(&format!(".{version}.json.{uuid}.tmp")));
+    }
+}
