@@ -157,8 +157,8 @@ fn has_v2_feature(snapshot: &Snapshot) -> bool {
     snapshot.protocol().reader_features().contains(&TableFeature::V2Checkpoint)
 }
 
-/// Writes a checkpoint with `form`, and then the hint that `form` returns. Returns the number of live files that the hint
-/// names. A checksum of the version that has another number is not used any more.
+/// Writes a checkpoint with `form`, and then the hint that `form` returns. Returns the number of live files that the
+/// hint names. A checksum of the version that has another number is not used any more.
 fn write(
     snapshot: &Snapshot,
     environment: &Environment,

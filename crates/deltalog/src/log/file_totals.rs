@@ -110,8 +110,8 @@ impl FileTotals {
     }
 
     /// Returns the totals that `checksum` records. A histogram of file sizes with other bins than the usual ones is not
-    /// known: carried on, it would make other writers take each checksum for a damaged one. `without_vectors` says that no file of its version can have a
-    /// deletion vector.
+    /// known: carried on, it would make other writers take each checksum for a damaged one. `without_vectors` says
+    /// that no file of its version can have a deletion vector.
     pub(crate) fn of(checksum: &VersionChecksum, without_vectors: bool) -> Self {
         let recorded = checksum.num_deleted_records.zip(checksum.num_deletion_vectors);
         let mut none = vec![0; DELETED_RECORD_BINS];

@@ -29,8 +29,8 @@ const EXACT_OPERATIONS: [&str; 12] = [
 ];
 
 /// Returns the checksum of the version of the last of `commits`, which follow the version of `checksum` without a
-/// gap. The last of them is a commit of this crate. Also returns whether all totals of the files are known. Returns `None`
-/// if a required field cannot be told exactly.
+/// gap. The last of them is a commit of this crate. Also returns whether all totals of the files are known.
+/// Returns `None` if a required field cannot be told exactly.
 ///
 /// # Errors
 /// `CorruptLog` for a commit that breaks the protocol.

@@ -1,5 +1,5 @@
-//! What a clean-up after a commit has not deleted yet, because it must not delay the commit for long. The commits after it
-//! go on.
+//! What a clean-up after a commit has not deleted yet, because it must not delay the commit for long. The commits after
+//! it go on.
 
 use std::sync::{Mutex, PoisonError};
 

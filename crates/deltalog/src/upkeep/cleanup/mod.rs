@@ -12,8 +12,8 @@
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - A commit deletes for a few seconds at most. What remains follows after the next commits of the process ([`Backlog`]),
-//!   or after the first checkpoint of a later hour.
+//! - A commit deletes for two seconds at most. What remains follows after the next commits of the process
+//!   ([`Backlog`]), or after the first checkpoint of a later hour.
 //! - Checkpoints that their writers did not complete are deleted after a day.
 //! - The table must be writable by this crate, whatever its properties say.
 
