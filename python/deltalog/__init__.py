@@ -11,6 +11,7 @@ know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
 from deltalog._internal import AlreadyApplied, __version__
+from deltalog.alter import TableAlterer
 from deltalog.commit import CommitProperties, Transaction
 from deltalog.errors import (
     AccessDeniedError,
@@ -60,6 +61,7 @@ __all__ = [
     "SchemaMismatchError",
     "StructType",
     "TableAlreadyExistsError",
+    "TableAlterer",
     "TableReplacedError",
     "Transaction",
     "UnavailableError",

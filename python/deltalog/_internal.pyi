@@ -24,11 +24,13 @@ __all__ = [
     "SparkPlan",
     "SparkWrite",
     "TableAlreadyExistsError",
+    "TableChange",
     "TableReplacedError",
     "UnavailableError",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
     "__version__",
+    "alter_table",
     "create_table",
     "evaluate",
     "forget_snapshots",
@@ -83,6 +85,41 @@ class ArrowStream:
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
+
+@final
+class TableChange:
+    """A change of a table that writes no data. Columns are paths such as `struct.field`."""
+
+    @staticmethod
+    def set_properties(properties: Mapping[str, str]) -> TableChange: ...
+    @staticmethod
+    def unset_properties(names: Sequence[str], if_exists: bool) -> TableChange: ...
+    @staticmethod
+    def set_name(name: str) -> TableChange: ...
+    @staticmethod
+    def set_description(description: str) -> TableChange: ...
+    @staticmethod
+    def add_features(names: Sequence[str]) -> TableChange: ...
+    @staticmethod
+    def add_columns(schema_json: str, parent: str | None, first: bool, after: str | None) -> TableChange:
+        """Adds the fields of a schema, in their order, to the struct at `parent`, or to the table."""
+    @staticmethod
+    def drop_columns(columns: Sequence[str]) -> TableChange: ...
+    @staticmethod
+    def rename_column(column: str, name: str) -> TableChange: ...
+    @staticmethod
+    def move_column(column: str, after: str | None) -> TableChange:
+        """Moves a column to the front, or after the field `after` of the same struct."""
+    @staticmethod
+    def set_nullable(column: str, nullable: bool) -> TableChange: ...
+    @staticmethod
+    def widen_column(column: str, data_type: str) -> TableChange: ...
+    @staticmethod
+    def set_column_metadata(column: str, entries: Mapping[str, str | None]) -> TableChange: ...
+    @staticmethod
+    def add_constraint(name: str, sql: str) -> TableChange: ...
+    @staticmethod
+    def drop_constraint(name: str, if_exists: bool) -> TableChange: ...
 
 @final
 class Snapshot:
@@ -254,6 +291,9 @@ def write_stream(
     partition_overwrite: str = "static",
 ) -> int | AlreadyApplied | None:
     """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
+
+def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments) -> int:
+    """Changes a table, based on `snapshot`. Returns the version that it has then."""
 
 def create_table(
     uri: str,

@@ -111,9 +111,10 @@ class CommitStateUnknownError(DeltaError):
 
 
 class AfterCommitError(DeltaError):
-    """The write was committed as `version`, and a later step failed. Do not repeat the write.
+    """The write or the change was committed as `version`, and a later step failed. Do not repeat it.
 
-    Only Spark raises it: `hint` tells how to do what failed.
+    Spark's writes raise it, and their `hint` tells how to do what failed. `DeltaTable.alter` raises it if the new
+    version cannot be opened.
     """
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from deltalog import _internal
+from deltalog.alter import TableAlterer
 from deltalog.arguments import (
     ChangeRange,
     StagedCommit,
@@ -219,6 +220,11 @@ class DeltaTable:
             snapshot.reader_features,
             snapshot.writer_features,
         )
+
+    @property
+    def alter(self) -> TableAlterer:
+        """The changes of the table that write no data: properties, features, columns and constraints."""
+        return TableAlterer(self)
 
     def history(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Returns the commits up to this version, newest first, at most `limit`.

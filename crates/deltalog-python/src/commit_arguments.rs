@@ -4,6 +4,7 @@ use deltalog::engine::protocol::SetTransaction;
 use deltalog::engine::transaction::Operation;
 use deltalog::{Error, Result, WriteOutcome};
 use pyo3::prelude::*;
+use serde_json::{Map, Value};
 
 /// What to record with a commit beside its data, as `deltalog.commit.CommitArguments` has it.
 #[derive(FromPyObject)]
@@ -20,11 +21,7 @@ impl CommitArguments {
     /// # Errors
     /// Those of [`Operation::custom_metadata`].
     pub(crate) fn describe(&self, operation: Operation) -> Result<Operation> {
-        let Some(json) = &self.custom_metadata else { return Ok(operation) };
-        let fields = serde_json::from_str(json).map_err(|error| {
-            Error::invalid_argument("custom_metadata is not a JSON object").with_source(error)
-        })?;
-        operation.custom_metadata(fields)
+        operation.custom_metadata(self.fields()?)
     }
 
     /// Returns the progress of applications.
@@ -37,6 +34,27 @@ impl CommitArguments {
                 progress
             })
             .collect()
+    }
+
+    /// Returns the further fields of `commitInfo`, for a commit that records no progress of applications.
+    ///
+    /// # Errors
+    /// `Unsupported` if there are applications, `InvalidArgument` if the fields are not a JSON object.
+    pub(crate) fn only_fields(&self) -> Result<Map<String, Value>> {
+        match self.app_transactions.first() {
+            None => self.fields(),
+            Some((app_id, ..)) => Err(Error::unsupported(format!(
+                "the progress of the application '{app_id}' cannot be recorded with a change of the table"
+            ))
+            .with_hint("record it with a write")),
+        }
+    }
+
+    fn fields(&self) -> Result<Map<String, Value>> {
+        let Some(json) = &self.custom_metadata else { return Ok(Map::new()) };
+        serde_json::from_str(json).map_err(|error| {
+            Error::invalid_argument("custom_metadata is not a JSON object").with_source(error)
+        })
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
+//! | `alter` | `TableChange`, `alter_table`: changes of a table that write no data |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
@@ -24,6 +25,7 @@
 // The functions that Python sees are documented in `_internal.pyi`.
 #![allow(missing_docs)]
 
+mod alter;
 mod answers;
 mod call;
 mod commit_arguments;
@@ -54,11 +56,13 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<stream::ArrowStream>()?;
+    module.add_class::<alter::TableChange>()?;
     module.add_function(wrap_pyfunction!(expression::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
+    module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::write_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;

@@ -10,6 +10,7 @@
 //! | compute values of SQL expressions | [`Expression`] |
 //! | enforce a table's constraints | [`Constraints`], [`Check`], [`Generated`] |
 //! | write | [`WriteRequest`], [`PendingWrite`] |
+//! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
@@ -58,6 +59,7 @@
 //! # }
 //! ```
 
+mod alter;
 mod calendar;
 mod changes;
 mod checkpoint;
@@ -87,6 +89,7 @@ mod upkeep;
 mod verify;
 mod write;
 
+pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table};
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
 pub use commit_actions::CommitActions;

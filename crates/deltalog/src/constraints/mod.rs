@@ -29,4 +29,5 @@ pub use bound::Constraints;
 pub use check::{Check, Violation};
 pub use default_value::DefaultValue;
 pub use generated::Generated;
+pub(crate) use rules::CHECK;
 pub use rules::{RowRules, RuleText};

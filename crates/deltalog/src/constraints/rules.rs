@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{DataType, Metadata, Protocol, StructField, StructType, TableFeature};
 
 /// The prefix of the properties that hold CHECK constraints. (PROTOCOL, "CHECK Constraints".)
-const CHECK: &str = "delta.constraints.";
+pub(crate) const CHECK: &str = "delta.constraints.";
 /// The metadata of a column with an invariant. (PROTOCOL, "Column Invariants".)
 const INVARIANT: &str = "delta.invariants";
 /// The metadata of a generated column. (PROTOCOL, "Generated Columns".)

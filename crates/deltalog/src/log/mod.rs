@@ -29,7 +29,7 @@ pub use times::{CommitTimes, InCommitTimestamps};
 pub(crate) use file_totals::{Change, FileTotals};
 pub(crate) use inventory::LogInventory;
 pub(crate) use segment::{Refreshed, SegmentSource, replaced};
-pub(crate) use times::read_commit_info;
+pub(crate) use times::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, read_commit_info};
 
 /// The directory of the log, relative to the table's root.
 pub const LOG_DIRECTORY: &str = "_delta_log";

@@ -16,6 +16,11 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Action, CommitInfo, Metadata, Protocol, TableFeature};
 use crate::storage::Storage;
 
+/// The property with the version that enabled in-commit timestamps.
+pub(crate) const ENABLEMENT_VERSION: &str = "delta.inCommitTimestampEnablementVersion";
+/// The property with the in-commit timestamp of that version.
+pub(crate) const ENABLEMENT_TIMESTAMP: &str = "delta.inCommitTimestampEnablementTimestamp";
+
 /// The versions of a table that have in-commit timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InCommitTimestamps {
@@ -52,8 +57,8 @@ impl InCommitTimestamps {
                 Error::corrupt_log(format!("the table property {key} is not a number")).with_source(error)
             })
         };
-        let version = number("delta.inCommitTimestampEnablementVersion")?;
-        let timestamp = number("delta.inCommitTimestampEnablementTimestamp")?;
+        let version = number(ENABLEMENT_VERSION)?;
+        let timestamp = number(ENABLEMENT_TIMESTAMP)?;
         match (version, timestamp) {
             (None, None) => Ok(Self::Always),
             (Some(version), Some(timestamp_ms)) => {

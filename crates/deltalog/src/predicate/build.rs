@@ -12,21 +12,28 @@ use super::ast::{ColumnPath, CompareOp, Expr, Literal, Predicate};
 /// assert_eq!(predicate.to_string(), "a.b > 5 AND `c.d` IS NOT NULL");
 /// ```
 pub fn col(name: &str) -> Expr {
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = name.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '`' if quoted && chars.peek() == Some(&'`') => {
-                chars.next();
-                push(&mut parts, '`');
+    Expr::Column(ColumnPath::parse(name))
+}
+
+impl ColumnPath {
+    /// Parses the path of a column, as [`col`] does.
+    pub fn parse(name: &str) -> Self {
+        let mut parts = vec![String::new()];
+        let mut quoted = false;
+        let mut chars = name.chars().peekable();
+        while let Some(c) = chars.next() {
+            match c {
+                '`' if quoted && chars.peek() == Some(&'`') => {
+                    chars.next();
+                    push(&mut parts, '`');
+                }
+                '`' => quoted = !quoted,
+                '.' if !quoted => parts.push(String::new()),
+                c => push(&mut parts, c),
             }
-            '`' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            c => push(&mut parts, c),
         }
+        Self::new(parts)
     }
-    Expr::Column(ColumnPath::new(parts))
 }
 
 fn push(parts: &mut [String], c: char) {

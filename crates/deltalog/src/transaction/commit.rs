@@ -274,16 +274,22 @@ impl<'a> Attempts<'a> {
 
     /// Returns the commit of the next version.
     fn prepare(&mut self) -> Result<Prepared> {
-        let Transaction { base, reads, changes, operation, environment, id, .. } = self.transaction;
+        let Transaction { base, reads, changes, operation, environment, id, storage, .. } = self.transaction;
+        self.head.note_file_time(storage)?;
         let now_ms = environment.now_ms();
         let mut info = operation.commit_info(id, now_ms);
         info.read_version = base.as_ref().and_then(|base| i64::try_from(base.version()).ok());
         info.is_blind_append = Some(base.is_some() && reads.is_nothing() && changes.only_adds_rows());
         info.isolation_level = Some(self.isolation.name().to_owned());
-        info.in_commit_timestamp = self.head.next_timestamp_ms(now_ms);
+        let timestamp_ms = self.head.next_timestamp_ms(now_ms);
+        info.in_commit_timestamp = timestamp_ms;
         // Protocol: "In-Commit Timestamps", "the `commitInfo` action must be the first action in the commit".
         let line = |action: Action| Ok::<_, Error>(Bytes::from(action.to_json_line()? + "\n"));
         let mut chunks = vec![line(Action::CommitInfo(info.clone()))?];
+        let metadata = changes.metadata.as_ref().map(|metadata| self.head.metadata(metadata, timestamp_ms));
+        if let Some(metadata) = &metadata {
+            chunks.push(line(Action::Metadata(metadata.clone()))?);
+        }
         chunks.extend(self.fixed_lines.iter().cloned());
         let (mut lines, mut with_vectors) = (Lines::default(), Vec::new());
         for action in self.row_deletes.prepare()? {
@@ -313,6 +319,7 @@ impl<'a> Attempts<'a> {
         Ok(Prepared {
             payload: chunks.into_iter().collect(),
             info,
+            metadata,
             adds: batches,
             replaced: self.row_deletes.replaced()?,
             domains,

@@ -69,7 +69,7 @@ impl TableDefinition {
             name_row_tracking_columns(&mut metadata.configuration, environment);
         }
         if ColumnMappingMode::of(&protocol, &metadata)? != ColumnMappingMode::None {
-            let mut mapping = NewMapping::new(|| format!("col-{}", environment.uuid()));
+            let mut mapping = NewMapping::new(0, |_| format!("col-{}", environment.uuid()));
             metadata.schema_string = mapping.assign(&self.schema)?.to_json();
             metadata
                 .configuration
@@ -131,7 +131,10 @@ impl TableDefinition {
 }
 
 /// Names the hidden columns for the ids of rows that were moved. (PROTOCOL, "Row Tracking".)
-fn name_row_tracking_columns(configuration: &mut BTreeMap<String, String>, environment: &Environment) {
+pub(crate) fn name_row_tracking_columns(
+    configuration: &mut BTreeMap<String, String>,
+    environment: &Environment,
+) {
     for (key, prefix) in [
         ("delta.rowTracking.materializedRowIdColumnName", "_row-id-col-"),
         ("delta.rowTracking.materializedRowCommitVersionColumnName", "_row-commit-version-col-"),
@@ -142,7 +145,7 @@ fn name_row_tracking_columns(configuration: &mut BTreeMap<String, String>, envir
 }
 
 /// Refuses column names that Parquet readers refuse, at every nesting level.
-fn check_names(fields: &StructType) -> Result<()> {
+pub(crate) fn check_names(fields: &StructType) -> Result<()> {
     for field in fields.fields() {
         if let Some(bad) = field.name.chars().find(|c| " ,;{}()\n\t=".contains(*c)) {
             return Err(Error::schema_mismatch(format!(

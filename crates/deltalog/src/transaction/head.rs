@@ -5,10 +5,12 @@
 
 use super::row_ids::RowIds;
 use crate::error::Result;
-use crate::log::InCommitTimestamps;
+use crate::log::name::LogFileName;
+use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
 use crate::protocol::{Metadata, Protocol};
 use crate::replay::Commit;
 use crate::snapshot::Snapshot;
+use crate::storage::Storage;
 
 /// The newest version that a transaction has taken note of.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub(super) struct Head {
     /// The version; `None` before the first.
     version: Option<u64>,
     has_timestamps: bool,
+    /// Whether the transaction enables in-commit timestamps in a table that has versions without them.
+    begins_timestamps: bool,
     /// The in-commit timestamp of the version, in milliseconds since the epoch.
     timestamp_ms: Option<i64>,
     row_ids: Option<RowIds>,
@@ -28,6 +32,12 @@ impl Head {
     /// `CorruptLog` for invalid properties or an invalid high water mark; also errors of the store.
     pub(super) fn of(base: Option<&Snapshot>, protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         let has_timestamps = InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never;
+        let begins_timestamps = match base.filter(|_| has_timestamps) {
+            Some(base) => {
+                InCommitTimestamps::of(base.protocol(), base.metadata())? == InCommitTimestamps::Never
+            }
+            None => false,
+        };
         let timestamp_ms = match base.filter(|_| has_timestamps) {
             Some(base) => base.commit_info()?.and_then(|info| info.in_commit_timestamp),
             None => None,
@@ -35,6 +45,7 @@ impl Head {
         Ok(Self {
             version: base.map(Snapshot::version),
             has_timestamps,
+            begins_timestamps,
             timestamp_ms,
             row_ids: RowIds::of(base, protocol)?,
         })
@@ -49,6 +60,31 @@ impl Head {
         let timestamp_ms = winner.commit_info.as_ref().and_then(|info| info.in_commit_timestamp);
         self.timestamp_ms = self.timestamp_ms.max(timestamp_ms);
         self.row_ids.as_mut().map_or(Ok(()), |row_ids| row_ids.advance(&winner.domains))
+    }
+
+    /// Takes note of when the file of the version was written, if the next commit must be later: the first one with an
+    /// in-commit timestamp. (Protocol: "Writer Requirements for In-Commit Timestamps", 5.)
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub(super) fn note_file_time(&mut self, storage: &Storage) -> Result<()> {
+        if let Some(version) = self.version.filter(|_| self.begins_timestamps) {
+            let file = storage.head(&LogFileName::Commit(version).path())?;
+            self.timestamp_ms = self.timestamp_ms.max(file.map(|file| file.modified_ms));
+        }
+        Ok(())
+    }
+
+    /// Returns `metadata` as the next version has it. If this version is the first one with an in-commit timestamp, its
+    /// number and `timestamp_ms` are recorded. (Protocol: "Writer Requirements for In-Commit Timestamps", 4.)
+    pub(super) fn metadata(&self, metadata: &Metadata, timestamp_ms: Option<i64>) -> Metadata {
+        let mut metadata = metadata.clone();
+        if let Some(timestamp_ms) = timestamp_ms.filter(|_| self.begins_timestamps) {
+            let properties = &mut metadata.configuration;
+            properties.insert(ENABLEMENT_VERSION.to_owned(), self.next_version().to_string());
+            properties.insert(ENABLEMENT_TIMESTAMP.to_owned(), timestamp_ms.to_string());
+        }
+        metadata
     }
 
     /// Returns the version that comes next.
@@ -77,7 +113,7 @@ mod tests {
     use super::*;
 
     fn head(has_timestamps: bool, timestamp_ms: Option<i64>) -> Head {
-        Head { version: Some(4), has_timestamps, timestamp_ms, row_ids: None }
+        Head { version: Some(4), has_timestamps, begins_timestamps: false, timestamp_ms, row_ids: None }
     }
 
     /// Protocol: "In-Commit Timestamps", "strictly greater than the previous".

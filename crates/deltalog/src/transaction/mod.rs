@@ -53,6 +53,7 @@ pub(crate) use applied::check_distinct;
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, WhatWasRead};
 pub use create::{NewTable, TableDefinition};
+pub(crate) use create::{check_names, name_row_tracking_columns};
 pub use find::find_commit;
 pub use isolation::IsolationLevel;
 pub use operation::{Operation, PartitionOverwrite, SaveMode};
@@ -68,7 +69,9 @@ use crate::deletion_vector::DeletionVector;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
-use crate::protocol::{Add, DomainMetadata, PathResolver, SetTransaction, ensure_writable, is_append_only};
+use crate::protocol::{
+    Add, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, ensure_writable, is_append_only,
+};
 use crate::replay::adds_of;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -297,6 +300,16 @@ impl Transaction {
         }
         self.changes.domains.push(domain);
         Ok(())
+    }
+
+    /// Sets the protocol. Protocol: "Protocol Evolution".
+    pub(crate) fn set_protocol(&mut self, protocol: Protocol) {
+        self.changes.protocol = Some(protocol);
+    }
+
+    /// Sets the metadata. Protocol: "Change Metadata".
+    pub(crate) fn set_metadata(&mut self, metadata: Metadata) {
+        self.changes.metadata = Some(metadata);
     }
 
     /// Returns the version that was read; `None` if the transaction creates the table.

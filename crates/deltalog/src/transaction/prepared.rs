@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use object_store::PutPayload;
 
 use super::changes::Changes;
-use crate::protocol::{CommitInfo, DomainMetadata};
+use crate::protocol::{CommitInfo, DomainMetadata, Metadata};
 use crate::replay::Commit;
 
 /// The commit of one attempt.
@@ -17,6 +17,8 @@ pub(super) struct Prepared {
     pub(super) payload: PutPayload,
     /// The provenance.
     pub(super) info: CommitInfo,
+    /// The metadata, if the transaction sets it.
+    pub(super) metadata: Option<Metadata>,
     /// The `add` actions, those of row deletes included, in the form of the log.
     pub(super) adds: Vec<RecordBatch>,
     /// The logical files whose rows are deleted and that the commit therefore removes, in the form of the log.
@@ -36,7 +38,7 @@ impl Prepared {
         commits.extend(self.adds.into_iter().map(|adds| Commit::of_adds(version, adds)));
         let mut others = Commit::without_files(version);
         others.protocol.clone_from(&changes.protocol);
-        others.metadata.clone_from(&changes.metadata);
+        others.metadata = self.metadata;
         others.commit_info = Some(self.info);
         others.transactions.clone_from(&changes.transactions);
         others.domains = changes.domains.iter().cloned().chain(self.domains).collect();

@@ -53,6 +53,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
+        // Files have the current types of the columns.
+        TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
         // `DataWriter` binds their expressions or refuses the table, and checks each row. Spark evaluates them itself.
         TableFeature::Invariants
         | TableFeature::CheckConstraints
@@ -202,7 +204,7 @@ fn ensure_version(verb: &str, version: i32, newest: i32) -> Result<()> {
     }
 }
 
-pub(super) fn ensure_features(verb: &str, refused: &[TableFeature]) -> Result<()> {
+pub(crate) fn ensure_features(verb: &str, refused: &[TableFeature]) -> Result<()> {
     if refused.is_empty() {
         return Ok(());
     }

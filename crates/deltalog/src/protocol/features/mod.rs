@@ -10,15 +10,17 @@
 mod gate;
 mod new_table;
 mod table_feature;
+mod upgrade;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use gate::ensure_features;
 pub use gate::{
     ensure_checkpointable, ensure_readable, ensure_readable_with_catalog, ensure_writable, is_append_only,
     reader_refusals, writer_refusals,
 };
-pub use new_table::protocol_for;
+pub use new_table::{protocol_for, required_features};
 pub use table_feature::{FeatureKind, TableFeature};
 
 use super::action::Protocol;

@@ -28,8 +28,20 @@ const TRACED: [TableFeature; 12] = [
 ///
 /// # Errors
 /// [`Unsupported`](crate::ErrorKind::Unsupported) names every feature that a property or a column requires
-/// but that cannot be written.
+/// but that cannot be written. Also the errors of [`required_features`].
 pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol> {
+    let asked = required_features(schema, metadata)?;
+    let missing: Vec<_> = asked.iter().filter(|feature| !is_writable_when_active(feature)).cloned().collect();
+    ensure_features("make", &missing)?;
+    Ok(protocol_with(&asked))
+}
+
+/// Returns the features that a table with this schema and these properties must support, without those that every
+/// protocol implies.
+///
+/// # Errors
+/// `SchemaMismatch` for a column with a name that an active feature reserves.
+pub fn required_features(schema: &StructType, metadata: &Metadata) -> Result<Vec<TableFeature>> {
     let mut asked: Vec<TableFeature> = Vec::new();
     for feature in TRACED {
         if feature.is_active(metadata)? {
@@ -61,16 +73,12 @@ pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol
     if schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz) {
         asked.push(TableFeature::TimestampNtz);
     }
-    if asked.contains(&TableFeature::RowTracking) {
-        // The domain `delta.rowTracking` holds the high water mark. (PROTOCOL, "Row Tracking".)
-        asked.push(TableFeature::DomainMetadata);
-    }
-    let missing: Vec<_> = asked.iter().filter(|feature| !is_writable_when_active(feature)).cloned().collect();
-    ensure_features("make", &missing)?;
+    let required_by: Vec<_> = asked.iter().flat_map(TableFeature::requires).cloned().collect();
+    asked.extend(required_by);
     if asked.contains(&TableFeature::ChangeDataFeed) {
         ensure_no_feed_columns(schema)?;
     }
-    Ok(protocol_with(&asked))
+    Ok(asked)
 }
 
 /// Returns the oldest protocol that supports `features`.
@@ -255,7 +263,7 @@ mod tests {
     #[test]
     fn properties_that_require_missing_features_are_refused_by_name() {
         for (property, feature) in [
-            (("delta.enableTypeWidening", "true"), "typeWidening"),
+            (("delta.enableIcebergCompatV2", "true"), "icebergCompatV2"),
             (("delta.feature.icebergCompatV1", "supported"), "icebergCompatV1"),
             (("delta.constraints.positive", "a > 0"), "checkConstraints"),
         ] {

@@ -161,6 +161,17 @@ impl TableFeature {
         Self::KNOWN.iter().cloned()
     }
 
+    /// Returns the features that a table with this feature must support as well.
+    pub fn requires(&self) -> &'static [Self] {
+        match self {
+            // The domain `delta.rowTracking` holds the high water mark, and `delta.clustering` the columns.
+            Self::RowTracking | Self::Clustering => &[Self::DomainMetadata],
+            Self::IcebergCompatV1 | Self::IcebergCompatV2 => &[Self::ColumnMapping],
+            Self::CatalogManaged => &[Self::InCommitTimestamp],
+            _ => &[],
+        }
+    }
+
     /// Returns whether a table that supports this feature makes use of it, as far as its metadata tells.
     ///
     /// Returns `true` if the metadata cannot tell. For example, the log may hold deletion vectors although

@@ -33,6 +33,17 @@ impl FieldMetadata {
         &self.json
     }
 
+    /// Returns the metadata with `key` set to `value`, or without `key`.
+    #[must_use]
+    pub fn with(&self, key: &str, value: Option<Value>) -> Self {
+        let mut entries = self.entries();
+        match value {
+            Some(value) => entries.insert(key.to_owned(), value),
+            None => entries.remove(key),
+        };
+        Self { json: Value::Object(entries).to_string().into() }
+    }
+
     /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.entries().is_empty()

@@ -1,4 +1,4 @@
-//! Physical names and ids for the columns of a new table. (PROTOCOL, "Writer Requirements for Column Mapping".)
+//! Physical names and ids for new columns. (PROTOCOL, "Writer Requirements for Column Mapping".)
 
 use serde_json::Value;
 
@@ -12,10 +12,11 @@ pub struct NewMapping<N> {
     last_id: i64,
 }
 
-impl<N: FnMut() -> String> NewMapping<N> {
-    /// Returns an assignment that takes physical names from `new_name`, which never returns the same name twice.
-    pub fn new(new_name: N) -> Self {
-        Self { new_name, last_id: 0 }
+impl<N: FnMut(&StructField) -> String> NewMapping<N> {
+    /// Returns an assignment that takes physical names from `new_name`, which never returns the same name twice for
+    /// fields of one struct. Ids follow `last_id`, the highest one that was assigned before, or 0.
+    pub fn new(last_id: i64, new_name: N) -> Self {
+        Self { new_name, last_id }
     }
 
     /// Returns `schema` with a physical name and an id for each field, nested ones included. Names and ids that the
@@ -37,7 +38,7 @@ impl<N: FnMut() -> String> NewMapping<N> {
         self.last_id += 1;
         let mut entries = field.metadata.entries();
         entries.insert(ID.to_owned(), self.last_id.into());
-        entries.insert(PHYSICAL_NAME.to_owned(), Value::String((self.new_name)()));
+        entries.insert(PHYSICAL_NAME.to_owned(), Value::String((self.new_name)(field)));
         Ok(StructField {
             metadata: FieldMetadata::parse(&Value::Object(entries).to_string())?,
             data_type: self.data_type(&field.data_type)?,

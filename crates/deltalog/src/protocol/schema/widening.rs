@@ -14,7 +14,7 @@
 //! - A change inside an array or map is recorded by the enclosing field, with the path to the part as
 //!   `fieldPath`.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
@@ -33,6 +33,22 @@ pub struct TypeChange {
 }
 
 impl StructField {
+    /// Returns the field with one more type change in its metadata: of the field itself, or of the part of an array or
+    /// map that `path` leads to.
+    #[must_use]
+    pub(crate) fn with_type_change(self, from: PrimitiveType, to: PrimitiveType, path: &[String]) -> Self {
+        let mut changes = match self.metadata.get(KEY) {
+            Some(Value::Array(changes)) => changes,
+            _ => Vec::new(),
+        };
+        let mut change = json!({ "toType": to.to_string(), "fromType": from.to_string() });
+        if let (false, Some(change)) = (path.is_empty(), change.as_object_mut()) {
+            change.insert("fieldPath".to_owned(), path.join(".").to_lowercase().into());
+        }
+        changes.push(change);
+        Self { metadata: self.metadata.with(KEY, Some(changes.into())), ..self }
+    }
+
     /// Returns the type changes of this field and of its elements, keys and values, down to the next field.
     ///
     /// # Errors

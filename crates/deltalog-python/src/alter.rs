@@ -1,0 +1,138 @@
+//! Changes of a table that write no data.
+
+use std::collections::BTreeMap;
+
+use deltalog::{ColumnPath, ColumnPosition, Error, NewColumn, PrimitiveType, Result, StructType};
+use deltalog::{Environment, TableChange as CoreChange, alter_table};
+use pyo3::prelude::*;
+
+use crate::call::{call, call_that_commits};
+use crate::commit_arguments::CommitArguments;
+use crate::snapshot::Snapshot;
+
+/// A change of a table.
+#[pyclass(frozen, module = "deltalog._internal")]
+pub(crate) struct TableChange(CoreChange);
+
+/// The position of a column: the first, after another one, or the last.
+fn position_of(first: bool, after: Option<String>) -> Result<Option<ColumnPosition>> {
+    match (first, after) {
+        (true, Some(name)) => {
+            Err(Error::invalid_argument(format!("a column is put first or after '{name}', not both")))
+        }
+        (true, None) => Ok(Some(ColumnPosition::First)),
+        (false, after) => Ok(after.map(ColumnPosition::After)),
+    }
+}
+
+#[pymethods]
+impl TableChange {
+    #[staticmethod]
+    fn set_properties(properties: BTreeMap<String, String>) -> Self {
+        Self(CoreChange::SetProperties(properties))
+    }
+
+    #[staticmethod]
+    fn unset_properties(names: Vec<String>, if_exists: bool) -> Self {
+        Self(CoreChange::UnsetProperties { names, if_exists })
+    }
+
+    #[staticmethod]
+    fn set_name(name: String) -> Self {
+        Self(CoreChange::SetName(name))
+    }
+
+    #[staticmethod]
+    fn set_description(description: String) -> Self {
+        Self(CoreChange::SetDescription(description))
+    }
+
+    #[staticmethod]
+    fn add_features(names: Vec<String>) -> Self {
+        Self(CoreChange::AddFeatures(names))
+    }
+
+    /// Adds the fields of a schema, in their order.
+    #[staticmethod]
+    #[pyo3(signature = (schema_json, parent, first, after))]
+    fn add_columns(
+        py: Python<'_>,
+        schema_json: &str,
+        parent: Option<&str>,
+        first: bool,
+        after: Option<String>,
+    ) -> PyResult<Self> {
+        call(py, || {
+            let schema = StructType::from_json(schema_json)?;
+            let parent = parent.map_or_else(|| ColumnPath::new([""; 0]), ColumnPath::parse);
+            let mut position = position_of(first, after)?;
+            let mut columns = Vec::new();
+            for field in schema.fields() {
+                let mut column = NewColumn::new(parent.clone(), field.clone());
+                let next = position.is_some().then(|| ColumnPosition::After(field.name.clone()));
+                column.position = std::mem::replace(&mut position, next);
+                columns.push(column);
+            }
+            Ok(Self(CoreChange::AddColumns(columns)))
+        })
+    }
+
+    #[staticmethod]
+    fn drop_columns(columns: Vec<String>) -> Self {
+        Self(CoreChange::DropColumns(columns.iter().map(|column| ColumnPath::parse(column)).collect()))
+    }
+
+    #[staticmethod]
+    fn rename_column(column: &str, name: String) -> Self {
+        Self(CoreChange::RenameColumn { column: ColumnPath::parse(column), name })
+    }
+
+    #[staticmethod]
+    fn move_column(py: Python<'_>, column: &str, after: Option<String>) -> PyResult<Self> {
+        call(py, || {
+            let position = position_of(after.is_none(), after)?.unwrap_or(ColumnPosition::First);
+            Ok(Self(CoreChange::MoveColumn { column: ColumnPath::parse(column), position }))
+        })
+    }
+
+    #[staticmethod]
+    fn set_nullable(column: &str, nullable: bool) -> Self {
+        Self(CoreChange::SetNullable { column: ColumnPath::parse(column), nullable })
+    }
+
+    #[staticmethod]
+    fn widen_column(py: Python<'_>, column: &str, data_type: &str) -> PyResult<Self> {
+        call(py, || {
+            let unknown = || Error::invalid_argument(format!("there is no primitive type '{data_type}'"));
+            let data_type = PrimitiveType::from_name(data_type).ok_or_else(unknown)?;
+            Ok(Self(CoreChange::WidenColumn { column: ColumnPath::parse(column), data_type }))
+        })
+    }
+
+    #[staticmethod]
+    fn set_column_metadata(column: &str, entries: BTreeMap<String, Option<String>>) -> Self {
+        Self(CoreChange::SetColumnMetadata { column: ColumnPath::parse(column), entries })
+    }
+
+    #[staticmethod]
+    fn add_constraint(name: String, sql: String) -> Self {
+        Self(CoreChange::AddConstraint { name, sql })
+    }
+
+    #[staticmethod]
+    fn drop_constraint(name: String, if_exists: bool) -> Self {
+        Self(CoreChange::DropConstraint { name, if_exists })
+    }
+}
+
+/// Changes a table, and returns the version that it has then.
+#[pyfunction(name = "alter_table")]
+pub(crate) fn alter(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    change: &Bound<'_, TableChange>,
+    commit: CommitArguments,
+) -> PyResult<u64> {
+    let (snapshot, change) = (snapshot.get().0.clone(), change.get().0.clone());
+    call_that_commits(py, || alter_table(&snapshot, &change, commit.only_fields()?, &Environment::system()))
+}

@@ -1,0 +1,70 @@
+//! Changes of columns and nested fields. Protocol: "Schema Serialization Format", "Column Mapping".
+//!
+//! | file | what it does |
+//! | --- | --- |
+//! | `add` | adds columns, anywhere in the schema |
+//! | `drop` | drops columns of tables with column mapping |
+//! | `rename` | renames columns of tables with column mapping |
+//! | `change` | moves columns, and changes their comments and whether they may be NULL |
+//! | `widen` | changes types to wider ones |
+//! | `references` | finds what depends on a column |
+
+mod add;
+mod change;
+mod drop;
+mod references;
+mod rename;
+mod widen;
+
+pub(super) use add::add;
+pub use add::{ColumnPosition, NewColumn};
+pub(super) use change::{move_to, set_metadata, set_nullable};
+pub(super) use drop::drop;
+pub(super) use rename::rename;
+pub(super) use widen::widen;
+
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use crate::error::{Error, Result};
+use crate::predicate::ColumnPath;
+use crate::protocol::{ColumnMappingMode, DataType, StructField};
+use crate::transaction::Operation;
+
+/// Returns the description of a changed column.
+fn changed(path: &ColumnPath, field: &StructField) -> Operation {
+    Operation::new("CHANGE COLUMN").parameter("column", described(path, field).to_string())
+}
+
+/// Returns a field as the history shows it.
+fn described(path: &ColumnPath, field: &StructField) -> Value {
+    json!({
+        "name": path.to_string(),
+        "type": type_name(&field.data_type),
+        "nullable": field.nullable,
+        "metadata": field.metadata.entries(),
+    })
+}
+
+/// Returns the name of a type, without its parts.
+fn type_name(data_type: &DataType) -> String {
+    match data_type {
+        DataType::Primitive(primitive) => primitive.to_string(),
+        DataType::Struct(_) => "struct".to_owned(),
+        DataType::Array(_) => "array".to_owned(),
+        DataType::Map(_) => "map".to_owned(),
+        DataType::Variant => "variant".to_owned(),
+    }
+}
+
+/// Refuses a change that would lose the columns of the table's files, because they are found by the names of the
+/// schema.
+fn ensure_mapped(draft: &Draft<'_>, verb: &str) -> Result<()> {
+    match draft.column_mapping() {
+        ColumnMappingMode::None => Err(Error::unsupported(format!(
+            "columns can only be {verb} in a table with column mapping, because the files have the names of columns"
+        ))
+        .with_hint("set the table property 'delta.columnMapping.mode' to 'name' first")),
+        _ => Ok(()),
+    }
+}

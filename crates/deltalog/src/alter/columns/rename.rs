@@ -1,0 +1,36 @@
+//! Columns with other names. Protocol: "Column Mapping": "the *display name* of the column … is changeable".
+
+use super::ensure_mapped;
+use super::references::ensure_unreferenced;
+use crate::alter::draft::Draft;
+use crate::alter::path::{edit_field, field_at, split};
+use crate::error::{Error, Result};
+use crate::predicate::ColumnPath;
+use crate::protocol::StructField;
+use crate::transaction::Operation;
+
+/// Renames the column at `path`. A partition column keeps its place among them.
+///
+/// # Errors
+/// `Unsupported` without column mapping. `InvalidArgument` for a column that does not exist, for an empty name, and
+/// for a column that something refers to. `SchemaMismatch` if there is a column with that name.
+pub(in crate::alter) fn rename(draft: &mut Draft<'_>, path: &ColumnPath, name: &str) -> Result<Operation> {
+    ensure_mapped(draft, "renamed")?;
+    if name.is_empty() {
+        return Err(Error::invalid_argument(format!("the new name of the column '{path}' is empty")));
+    }
+    let old = field_at(&draft.schema, path)?;
+    ensure_unreferenced(draft, path, "renamed")?;
+    draft.schema =
+        edit_field(&draft.schema, path, |field| Ok(StructField { name: name.to_owned(), ..field }))?;
+    let (parent, _) = split(path)?;
+    if parent.is_empty() {
+        for column in draft.metadata.partition_columns.iter_mut().filter(|column| **column == old.name) {
+            name.clone_into(column);
+        }
+    }
+    let new_path = ColumnPath::new(parent.iter().map(String::as_str).chain([name]));
+    Ok(Operation::new("RENAME COLUMN")
+        .parameter("oldColumnPath", path.to_string())
+        .parameter("newColumnPath", new_path.to_string()))
+}

@@ -1,0 +1,124 @@
+//! A table as it will be after a change, and what must be read and written for it.
+
+use crate::constraints::Constraints;
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::protocol::{
+    ColumnMappingMode, Metadata, Protocol, StructType, TableFeature, ensure_features, ensure_writable,
+    required_features, writer_refusals,
+};
+use crate::snapshot::Snapshot;
+use crate::transaction::{IsolationLevel, Operation, Transaction};
+use crate::write::TableWriteSpec;
+use arrow::array::RecordBatch;
+
+/// A table as it will be after a change.
+pub(super) struct Draft<'a> {
+    pub(super) base: &'a Snapshot,
+    pub(super) environment: &'a Environment,
+    /// The metadata, apart from the schema.
+    pub(super) metadata: Metadata,
+    pub(super) schema: StructType,
+    /// The features that the change itself asks for, whatever the metadata require.
+    pub(super) features: Vec<TableFeature>,
+    /// Whether the change is only valid for the rows that the table has in `base`.
+    pub(super) depends_on_rows: bool,
+    /// Files of the table that are added again with other facts about them.
+    pub(super) files: Vec<RecordBatch>,
+}
+
+impl<'a> Draft<'a> {
+    /// Returns the table as it is in `base`.
+    ///
+    /// # Errors
+    /// `Unsupported` if the table cannot be written.
+    pub(super) fn of(base: &'a Snapshot, environment: &'a Environment) -> Result<Self> {
+        ensure_writable(base.protocol(), base.metadata())?;
+        Ok(Self {
+            base,
+            environment,
+            metadata: base.metadata().clone(),
+            schema: base.schema().clone(),
+            features: Vec::new(),
+            depends_on_rows: false,
+            files: Vec::new(),
+        })
+    }
+
+    /// Returns how columns of files are found before the change.
+    pub(super) fn column_mapping(&self) -> ColumnMappingMode {
+        self.base.mapped_schema().mode()
+    }
+
+    /// Returns the transaction that makes the table as drafted; `None` if it is so already.
+    ///
+    /// # Errors
+    /// `Unsupported` if the change needs a feature that cannot be written, and the errors of `TableWriteSpec` if the
+    /// table could not be written after the change. Also those of `required_features`.
+    pub(super) fn finish(mut self, operation: Operation) -> Result<Option<Transaction>> {
+        let base = self.base;
+        if self.schema != *base.schema() {
+            self.metadata.schema_string = self.schema.to_json();
+        }
+        let protocol = self.protocol()?;
+        let (sets_protocol, sets_metadata) =
+            (protocol != *base.protocol(), self.metadata != *base.metadata());
+        if !sets_protocol && !sets_metadata && self.files.is_empty() {
+            return Ok(None);
+        }
+        self.check(&protocol)?;
+        let mut transaction = Transaction::new(base, operation, self.environment)?;
+        if self.depends_on_rows {
+            transaction.read_whole_table();
+            transaction = transaction.with_isolation(IsolationLevel::Serializable);
+        }
+        if sets_protocol {
+            transaction.set_protocol(protocol);
+        }
+        if sets_metadata {
+            transaction.set_metadata(self.metadata);
+        }
+        for batch in self.files {
+            transaction.add_batch(batch);
+        }
+        Ok(Some(transaction))
+    }
+
+    /// Returns the protocol that supports what the change asks for. What the table has required before, and its
+    /// protocol has not supported, is left as it was.
+    fn protocol(&self) -> Result<Protocol> {
+        let before = required_features(self.base.schema(), self.base.metadata())?;
+        let mut features = self.features.clone();
+        let required = required_features(&self.schema, &self.metadata)?;
+        features.extend(required.into_iter().filter(|feature| !before.contains(feature)));
+        let also: Vec<_> = features.iter().flat_map(TableFeature::requires).cloned().collect();
+        features.extend(also);
+        Ok(self.base.protocol().supporting(&features))
+    }
+
+    /// Refuses a table that this crate could not write after the change.
+    fn check(&self, protocol: &Protocol) -> Result<()> {
+        ensure_features("make", &writer_refusals(protocol, &self.metadata)?)?;
+        ensure_writable(protocol, &self.metadata)?;
+        match ensure_rules_apply(protocol, &self.metadata) {
+            Ok(()) => Ok(()),
+            // An expression could not be evaluated before, and the change has nothing to do with it.
+            Err(_)
+                if self.schema == *self.base.schema()
+                    && ensure_rules_apply(self.base.protocol(), self.base.metadata()).is_err() =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(Error::new(
+                error.kind(),
+                format!("the table could not be written after the change: {error}"),
+            )),
+        }
+    }
+}
+
+/// Checks that files of such a table can be written, and that all expressions fit its schema.
+fn ensure_rules_apply(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
+    let spec = TableWriteSpec::new(protocol, metadata)?;
+    Constraints::of(protocol, metadata, spec.schema(), "UTC").map(drop)
+}

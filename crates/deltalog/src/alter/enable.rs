@@ -1,0 +1,108 @@
+//! What follows when a property activates a feature of an existing table.
+//!
+//! | property | what follows | PROTOCOL |
+//! | --- | --- | --- |
+//! | `delta.columnMapping.mode` | ids for all columns; physical names are the names in the files | "Column Mapping" |
+//! | `delta.enableRowTracking` | ids for the rows of all files | "Row Tracking" |
+//! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+
+use super::draft::Draft;
+use crate::error::{Error, Result};
+use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
+use crate::protocol::{ColumnMappingMode, Metadata, NewMapping, StructField, TableFeature};
+use crate::replay::{FileColumn, FileColumns};
+use crate::transaction::name_row_tracking_columns;
+
+/// The property with the highest id of a column.
+pub(super) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
+const MODE: &str = "delta.columnMapping.mode";
+const ROW_TRACKING: &str = "delta.enableRowTracking";
+const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
+
+/// Does what follows from the properties that the draft has changed.
+///
+/// # Errors
+/// `InvalidArgument` for a change of the column mapping that would make files unreadable, or if the number of rows of
+/// a file is unknown. `CorruptLog`, and errors of the store, while the files are read.
+pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
+    map_columns(draft)?;
+    if draft.metadata.is_enabled(ROW_TRACKING) && !draft.base.metadata().is_enabled(ROW_TRACKING) {
+        track_rows(draft)?;
+    }
+    if !draft.metadata.is_enabled(TIMESTAMPS) {
+        // They would be wrong as soon as timestamps are enabled again.
+        draft.metadata.configuration.remove(ENABLEMENT_VERSION);
+        draft.metadata.configuration.remove(ENABLEMENT_TIMESTAMP);
+    }
+    Ok(())
+}
+
+/// Returns the highest id of a column that the table has ever had.
+///
+/// # Errors
+/// `CorruptLog` if the property is not a number.
+pub(super) fn max_column_id(metadata: &Metadata) -> Result<i64> {
+    let Some(text) = metadata.property(MAX_COLUMN_ID) else { return Ok(0) };
+    text.trim().parse().map_err(|error| {
+        Error::corrupt_log(format!("the table property '{MAX_COLUMN_ID}' is not a number: '{text}'"))
+            .with_source(error)
+    })
+}
+
+/// Maps the columns if the mode has changed from `none` to `name`. Files keep their column names, which become the
+/// physical names.
+fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
+    let mode = |metadata: &Metadata| {
+        metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
+    };
+    let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
+    if before.name() == after {
+        return Ok(());
+    }
+    if before != ColumnMappingMode::None || after != ColumnMappingMode::Name.name() {
+        return Err(Error::invalid_argument(format!(
+            "the column mapping mode (table property '{MODE}') cannot be changed from {} to {after}",
+            before.name()
+        ))
+        .with_hint("only the change from none to name keeps the files of the table readable"));
+    }
+    let mut mapping =
+        NewMapping::new(max_column_id(&draft.metadata)?, |field: &StructField| field.name.clone());
+    draft.schema = mapping.assign(&draft.schema)?;
+    draft.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), mapping.last_id().to_string());
+    draft.features.push(TableFeature::ColumnMapping);
+    Ok(())
+}
+
+/// Names the columns for the ids of moved rows, and gives ids to the rows of files that have none.
+fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
+    name_row_tracking_columns(&mut draft.metadata.configuration, draft.environment);
+    for batch in draft.base.replay_files(FileColumns::all())? {
+        let batch = batch?;
+        let has_ids =
+            |column: FileColumn| batch.column_by_name(column.name()).is_some_and(|ids| ids.null_count() == 0);
+        if !has_ids(FileColumn::BaseRowId) || !has_ids(FileColumn::DefaultRowCommitVersion) {
+            draft.files.push(without_data_change(&batch)?);
+        }
+    }
+    // Files that others add meanwhile get ids from writers that know the feature.
+    let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
+    draft.depends_on_rows |= !was_supported || !draft.files.is_empty();
+    Ok(())
+}
+
+/// Returns the same `add` actions, for a commit that adds no rows.
+fn without_data_change(adds: &RecordBatch) -> Result<RecordBatch> {
+    let schema = adds.schema();
+    let columns = schema.fields().iter().zip(adds.columns());
+    let columns = columns.map(|(field, column)| match field.name() == FileColumn::DataChange.name() {
+        true => Arc::new(BooleanArray::from(vec![false; adds.num_rows()])) as ArrayRef,
+        false => Arc::clone(column),
+    });
+    RecordBatch::try_new(adds.schema(), columns.collect())
+        .map_err(|error| Error::corrupt_log("the files cannot be added again").with_source(error))
+}

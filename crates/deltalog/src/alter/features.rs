@@ -1,0 +1,39 @@
+//! Features that the protocol supports from now on. Protocol: "Supported Features".
+
+use serde_json::json;
+
+use super::draft::Draft;
+use crate::error::{Error, Result};
+use crate::protocol::TableFeature;
+use crate::transaction::Operation;
+
+/// Adds the features `names`, and those that they require.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown feature. The draft refuses those that cannot be written.
+pub(super) fn add(draft: &mut Draft<'_>, names: &[String]) -> Result<Operation> {
+    for name in names {
+        draft.features.push(named(name)?);
+    }
+    let mut features = draft.features.clone();
+    features.extend(draft.features.iter().flat_map(TableFeature::requires).cloned());
+    let protocol = draft.base.protocol().supporting(&features);
+    let new = json!({
+        "minReaderVersion": protocol.min_reader_version,
+        "minWriterVersion": protocol.min_writer_version,
+        "readerFeatures": protocol.reader_features,
+        "writerFeatures": protocol.writer_features,
+    });
+    Ok(Operation::new("UPGRADE PROTOCOL").parameter("newProtocol", new.to_string()))
+}
+
+/// Returns the feature with that name, ignoring case.
+///
+/// # Errors
+/// `InvalidArgument` if there is none.
+pub(super) fn named(name: &str) -> Result<TableFeature> {
+    TableFeature::known().find(|feature| feature.name().eq_ignore_ascii_case(name)).ok_or_else(|| {
+        Error::invalid_argument(format!("there is no table feature '{name}'"))
+            .with_hint("use a name of the protocol, such as deletionVectors or columnMapping")
+    })
+}

@@ -1,0 +1,134 @@
+//! Table properties, the table's name and its description. Protocol: "Change Metadata".
+//!
+//! - A property of the protocol must be known and have a value that it allows. Properties of users are free.
+//! - Properties that the table itself keeps, such as the highest column id, cannot be set or removed.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::draft::Draft;
+use super::{enable, features};
+use crate::error::{Error, Result};
+use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
+use crate::protocol::TableFeature;
+use crate::protocol::properties::check_properties;
+use crate::transaction::Operation;
+
+/// The properties that follow from others.
+const KEPT_BY_THE_TABLE: [&str; 5] = [
+    "delta.columnMapping.maxColumnId",
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+    "delta.rowTracking.materializedRowIdColumnName",
+];
+
+const FEATURE: &str = "delta.feature.";
+
+/// Sets `properties`.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
+/// that has a change of its own. Also the errors of [`enable::follow_up`].
+pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) -> Result<Operation> {
+    check_properties(properties)?;
+    for (name, value) in properties {
+        ensure_free(name)?;
+        ensure_implemented(name, value)?;
+        // The protocol lists the feature instead of the property.
+        match name.strip_prefix(FEATURE) {
+            Some(feature) => draft.features.push(features::named(feature)?),
+            None => {
+                draft.metadata.configuration.insert(name.clone(), value.clone());
+            }
+        }
+    }
+    draft.features.extend(requested(properties));
+    enable::follow_up(draft)?;
+    Ok(Operation::new("SET TBLPROPERTIES").parameter("properties", json!(properties).to_string()))
+}
+
+/// Removes the properties `names`.
+///
+/// # Errors
+/// `InvalidArgument` for a property that is not set, unless `if_exists`, and for a property that has a change of its
+/// own. Also the errors of [`enable::follow_up`].
+pub(super) fn unset(draft: &mut Draft<'_>, names: &[String], if_exists: bool) -> Result<Operation> {
+    for name in names {
+        ensure_free(name)?;
+        if draft.metadata.configuration.remove(name).is_none() && !if_exists {
+            return Err(Error::invalid_argument(format!("the table property '{name}' is not set"))
+                .with_hint("leave it out, or ignore properties that are not set"));
+        }
+    }
+    enable::follow_up(draft)?;
+    Ok(Operation::new("UNSET TBLPROPERTIES")
+        .parameter("properties", json!(names).to_string())
+        .parameter("ifExists", if_exists))
+}
+
+/// Sets the name of the table.
+pub(super) fn set_name(draft: &mut Draft<'_>, name: &str) -> Operation {
+    draft.metadata.name = Some(name.to_owned());
+    let update = json!({ "name": name, "description": Value::Null });
+    // The JVM implementation never changes the name. This is the operation of delta-rs.
+    Operation::new("UPDATE TABLE METADATA").parameter("metadataUpdate", update.to_string())
+}
+
+/// Sets the description of the table, which SQL calls its comment.
+pub(super) fn set_description(draft: &mut Draft<'_>, description: &str) -> Operation {
+    draft.metadata.description = Some(description.to_owned());
+    Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ "comment": description }).to_string())
+}
+
+/// Refuses a property that users cannot set or remove.
+fn ensure_free(name: &str) -> Result<()> {
+    let refused = |hint: &str| {
+        Err(Error::invalid_argument(format!("the table property '{name}' cannot be set or removed"))
+            .with_hint(hint))
+    };
+    if KEPT_BY_THE_TABLE.contains(&name) {
+        return refused("leave it out: it follows from other properties");
+    }
+    if name.starts_with("delta.constraints.") {
+        return refused("add or drop the constraint, so that the rows of the table are checked");
+    }
+    Ok(())
+}
+
+/// Refuses properties whose meaning this crate does not know how to keep.
+fn ensure_implemented(name: &str, value: &str) -> Result<()> {
+    let is_used = match name {
+        "delta.rowTrackingSuspended" => value.trim().eq_ignore_ascii_case("true"),
+        "delta.universalFormat.enabledFormats" => !value.trim().is_empty(),
+        "delta.compatibility.symlinkFormatManifest.enabled" => value.trim().eq_ignore_ascii_case("true"),
+        _ => false,
+    };
+    match is_used {
+        true => {
+            Err(Error::unsupported(format!("the table property '{name}' = '{value}' is not implemented"))
+                .with_hint("leave it out, or set it with a client that implements it"))
+        }
+        false => Ok(()),
+    }
+}
+
+/// Returns the features that these properties ask for, even if the table has the same properties already and its
+/// protocol does not support the feature.
+fn requested(properties: &BTreeMap<String, String>) -> Vec<TableFeature> {
+    let is_on =
+        |name: &str| properties.get(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
+    [
+        ("delta.appendOnly", TableFeature::AppendOnly),
+        ("delta.enableChangeDataFeed", TableFeature::ChangeDataFeed),
+        ("delta.enableDeletionVectors", TableFeature::DeletionVectors),
+        ("delta.enableInCommitTimestamps", TableFeature::InCommitTimestamp),
+        ("delta.enableRowTracking", TableFeature::RowTracking),
+        ("delta.enableTypeWidening", TableFeature::TypeWidening),
+    ]
+    .into_iter()
+    .filter(|(name, _)| is_on(name))
+    .map(|(_, feature)| feature)
+    .collect()
+}

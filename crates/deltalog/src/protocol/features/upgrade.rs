@@ -1,0 +1,112 @@
+//! Protocols of existing tables that support more features. (PROTOCOL, "Table Features for New and Existing Tables",
+//! "Supported Features".)
+//!
+//! - No version is lowered, and no feature is removed.
+//! - The versions with feature lists name all features that the older version implied: each of them counts as used,
+//!   because older versions of the table are not examined.
+//! - A feature for readers is listed for readers and for writers.
+
+use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
+use crate::protocol::action::Protocol;
+
+impl Protocol {
+    /// Returns whether both readers and writers must implement `feature`, as far as it is theirs.
+    pub fn supports(&self, feature: &TableFeature) -> bool {
+        let is_for_readers = feature.kind() == Some(FeatureKind::ReaderWriter);
+        self.writer_features().contains(feature)
+            && (!is_for_readers || self.reader_features().contains(feature))
+    }
+
+    /// Returns the oldest protocol that supports what this one supports, and `features` as well.
+    #[must_use]
+    pub fn supporting(&self, features: &[TableFeature]) -> Self {
+        if features.iter().all(|feature| self.supports(feature)) {
+            return self.clone();
+        }
+        let mut readers = self.reader_features();
+        let mut writers = self.writer_features();
+        for feature in readers.iter().chain(features) {
+            if !writers.contains(feature) {
+                writers.push(feature.clone());
+            }
+        }
+        for feature in &writers {
+            if feature.kind() == Some(FeatureKind::ReaderWriter) && !readers.contains(feature) {
+                readers.push(feature.clone());
+            }
+        }
+        let has_reader_list = !readers.is_empty() || self.min_reader_version >= READER_VERSION;
+        Self {
+            min_reader_version: if has_reader_list { READER_VERSION } else { self.min_reader_version },
+            min_writer_version: WRITER_VERSION,
+            reader_features: has_reader_list.then(|| names(&readers)),
+            writer_features: Some(names(&writers)),
+        }
+    }
+}
+
+fn names(features: &[TableFeature]) -> Vec<String> {
+    features.iter().map(|feature| feature.name().to_owned()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn legacy(reader: i32, writer: i32) -> Protocol {
+        Protocol { min_reader_version: reader, min_writer_version: writer, ..Protocol::default() }
+    }
+
+    /// Every protocol that a table can have before an upgrade.
+    fn protocols() -> Vec<Protocol> {
+        let mut all: Vec<_> =
+            (1..=2).flat_map(|reader| (1..=6).map(move |writer| legacy(reader, writer))).collect();
+        let lists = [vec![], vec![TableFeature::DeletionVectors], vec![TableFeature::RowTracking]];
+        let upgraded: Vec<_> =
+            all.iter().flat_map(|from| lists.iter().map(|list| from.supporting(list))).collect();
+        all.extend(upgraded);
+        all
+    }
+
+    /// PROTOCOL, "Supported Features": "Clients must not remove the feature from the `protocol` action."
+    #[test]
+    fn an_upgrade_removes_nothing_and_adds_only_what_is_asked_for() {
+        for from in protocols() {
+            for feature in TableFeature::known() {
+                let to = from.supporting(std::slice::from_ref(&feature));
+                to.validate().unwrap();
+                assert!(to.supports(&feature), "{from:?} {feature}");
+                assert!(to.min_reader_version >= from.min_reader_version);
+                assert!(to.min_writer_version >= from.min_writer_version);
+                assert!(from.writer_features().iter().all(|old| to.writer_features().contains(old)));
+                assert!(from.reader_features().iter().all(|old| to.reader_features().contains(old)));
+                let known = |new: &TableFeature| {
+                    *new == feature
+                        || from.writer_features().contains(new)
+                        || from.reader_features().contains(new)
+                };
+                assert!(to.writer_features().iter().all(known), "{from:?} {to:?}");
+                // "It is not allowed to list a feature only in readerFeatures but not in writerFeatures."
+                if to.min_reader_version == READER_VERSION {
+                    assert!(to.reader_features().iter().all(|listed| to.writer_features().contains(listed)));
+                }
+                assert_eq!(to.supporting(std::slice::from_ref(&feature)), to);
+            }
+        }
+    }
+
+    /// PROTOCOL, "Table Features for New and Existing Tables".
+    #[test]
+    fn versions_with_lists_name_what_older_versions_imply() {
+        let to = legacy(1, 2).supporting(&[TableFeature::CheckConstraints]);
+        assert_eq!((to.min_reader_version, to.min_writer_version), (1, 7));
+        assert_eq!(to.reader_features, None);
+        assert_eq!(to.writer_features.unwrap(), ["appendOnly", "invariants", "checkConstraints"]);
+        let to = legacy(2, 5).supporting(&[TableFeature::DeletionVectors]);
+        assert_eq!((to.min_reader_version, to.min_writer_version), (3, 7));
+        assert_eq!(to.reader_features.unwrap(), ["columnMapping", "deletionVectors"]);
+        // The feature is implied already.
+        assert_eq!(legacy(2, 5).supporting(&[TableFeature::ColumnMapping]), legacy(2, 5));
+        assert_eq!(legacy(1, 4).supporting(&[TableFeature::ChangeDataFeed]), legacy(1, 4));
+    }
+}

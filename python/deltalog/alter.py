@@ -1,0 +1,264 @@
+"""Changes of a table that write no data: properties, features, columns and constraints."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from deltalog import _internal
+from deltalog._internal import TableChange
+from deltalog.arguments import columns_argument, options_argument
+from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.errors import AfterCommitError, DeltaError, InvalidArgumentError
+from deltalog.schema import Field, PrimitiveType, Schema
+
+if TYPE_CHECKING:
+    from deltalog.table import DeltaTable
+
+__all__ = ["TableAlterer"]
+
+
+class TableAlterer:
+    """The changes of a table, as `DeltaTable.alter`.
+
+    Each method makes one commit and returns its version, which the table is then at. If the table is already as it
+    would be, nothing is committed. A change is based on the version that is open: a commit since then that has
+    changed the metadata, or rows that the change depends on, is a conflict.
+
+    A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
+    parts of an array are `element`, those of a map `key` and `value`.
+
+    All methods take `commit_properties`, whose `app_transactions` must be empty.
+
+    Raises:
+        InvalidArgumentError: the change is not possible; the message names the rule, and the table is unchanged.
+        SchemaMismatchError: the schema, or rows of the table, do not allow the change.
+        UnsupportedFeatureError: the change needs a table feature that cannot be written, or one that the table
+            does not have.
+        CommitConflictError: another writer has changed what the change depends on.
+    """
+
+    def __init__(self, table: "DeltaTable") -> None:
+        self._table = table
+
+    def set_table_properties(
+        self, properties: Mapping[str, str], *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Sets table properties (protocol: "Change Metadata").
+
+        Names that begin with `delta.` must be known, and have one of their values. A property that needs a table
+        feature adds it to the protocol.
+
+        - `delta.columnMapping.mode`: from `none` to `name`; each column gets an id.
+        - `delta.enableRowTracking`: the rows of all files get ids.
+        - `delta.feature.<name>` = `supported`: as `add_feature`.
+
+        Args:
+            properties: the properties to set; others stay.
+            commit_properties: what to record with the commit.
+        """
+        pairs = options_argument(properties, "a table property")
+        return self._commit(TableChange.set_properties(pairs), commit_properties)
+
+    def unset_table_properties(
+        self,
+        names: Sequence[str],
+        *,
+        raise_if_not_exists: bool = True,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Removes table properties, so that their defaults count. Features stay in the protocol.
+
+        Args:
+            names: the names of the properties.
+            raise_if_not_exists: refuse properties that are not set.
+            commit_properties: what to record with the commit.
+        """
+        change = TableChange.unset_properties(columns_argument(names) or [], not raise_if_not_exists)
+        return self._commit(change, commit_properties)
+
+    def set_table_name(self, name: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Sets the name of the table, which the log keeps. A catalog may have another one."""
+        return self._commit(TableChange.set_name(name), commit_properties)
+
+    def set_table_description(
+        self, description: str, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Sets the description of the table, which SQL calls its comment."""
+        return self._commit(TableChange.set_description(description), commit_properties)
+
+    def add_feature(
+        self, feature: str | Sequence[str], *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Adds table features to the protocol (protocol: "Supported Features").
+
+        A protocol without feature lists is replaced by one that names all features of the old one. The protocol is
+        never lowered.
+
+        Args:
+            feature: the name of a feature, such as `deletionVectors`, or several.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: there is no such feature.
+            UnsupportedFeatureError: the feature cannot be written.
+        """
+        names = columns_argument([feature] if isinstance(feature, str) else feature) or []
+        return self._commit(TableChange.add_features(names), commit_properties)
+
+    def add_columns(
+        self,
+        fields: Field | Sequence[Field] | Schema,
+        *,
+        parent: str | None = None,
+        first: bool = False,
+        after: str | None = None,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Adds columns, or fields of a struct. Existing rows have NULL in them, so they must be nullable.
+
+        Args:
+            fields: the new fields, in order. Their metadata may have a `comment`.
+            parent: the path of the struct that gets the fields; None for columns of the table.
+            first: put them before all others.
+            after: put them after the field with this name.
+            commit_properties: what to record with the commit.
+        """
+        schema = fields if isinstance(fields, Schema) else Schema(_fields(fields))
+        change = TableChange.add_columns(schema.to_json(), parent, first, after)
+        return self._commit(change, commit_properties)
+
+    def drop_columns(
+        self, columns: str | Sequence[str], *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Drops columns, or fields of structs, of a table with column mapping. Its files are not rewritten.
+
+        Columns that the table is partitioned or clustered by, and those that a constraint or a generated column
+        refers to, cannot be dropped.
+        """
+        names = columns_argument([columns] if isinstance(columns, str) else columns) or []
+        return self._commit(TableChange.drop_columns(names), commit_properties)
+
+    def rename_column(
+        self, column: str, name: str, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Renames a column, or a field of a struct, of a table with column mapping. Its files are not rewritten.
+
+        Columns that a constraint, a generated column or the clustering refers to cannot be renamed.
+
+        Args:
+            column: the path of the column.
+            name: the new name of its last part.
+            commit_properties: what to record with the commit.
+        """
+        return self._commit(TableChange.rename_column(column, name), commit_properties)
+
+    def move_column(
+        self, column: str, *, after: str | None = None, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Moves a column, or a field of a struct, behind the field `after` of the same struct, or to the front."""
+        return self._commit(TableChange.move_column(column, after), commit_properties)
+
+    def drop_column_not_null(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Allows NULL in a column, or a field of a struct."""
+        return self._commit(TableChange.set_nullable(column, True), commit_properties)
+
+    def set_column_not_null(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Forbids NULL in a column, or a field of a struct.
+
+        The statistics of the files must show that there is none; files without such statistics are read.
+
+        Raises:
+            SchemaMismatchError: a row has NULL in the column.
+        """
+        return self._commit(TableChange.set_nullable(column, False), commit_properties)
+
+    def widen_column(
+        self,
+        column: str,
+        data_type: PrimitiveType | str,
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Changes the type of a column, or of a part of it, to a wider one. The files are not rewritten.
+
+        The table property `delta.enableTypeWidening` must be `true`. Columns that a constraint, a generated column
+        or the clustering refers to keep their type.
+
+        Args:
+            column: the path of the column; it may lead into arrays and maps.
+            data_type: the new type, such as `long` or `decimal(20,2)`.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            SchemaMismatchError: the type does not hold all values of the old one.
+        """
+        name = data_type.type if isinstance(data_type, PrimitiveType) else data_type
+        return self._commit(TableChange.widen_column(column, name), commit_properties)
+
+    def set_column_metadata(
+        self,
+        column: str,
+        metadata: Mapping[str, str | None],
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Sets entries in the metadata of a column, such as `comment`; None removes one. Others stay.
+
+        Entries that readers or writers act on, such as those that begin with `delta.`, cannot be set.
+        """
+        for key, value in metadata.items():
+            if not isinstance(key, str) or not isinstance(value, str | None):
+                raise InvalidArgumentError(f"metadata of a column is text to text, not {key!r}: {value!r}")
+        return self._commit(TableChange.set_column_metadata(column, dict(metadata)), commit_properties)
+
+    def add_constraint(
+        self, constraints: Mapping[str, str], *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Adds a CHECK constraint (protocol: "CHECK Constraints"). All rows of the table are read and checked.
+
+        Args:
+            constraints: one name with its condition in Spark's SQL: `{"positive": "price > 0"}`.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: there is such a constraint, or the condition cannot be evaluated, or it is not
+                true for a row of the table.
+        """
+        pairs = options_argument(constraints, "a constraint")
+        if len(pairs) != 1:
+            raise InvalidArgumentError(f"one constraint is added at once, not {len(pairs)}")
+        ((name, sql),) = pairs.items()
+        return self._commit(TableChange.add_constraint(name, sql), commit_properties)
+
+    def drop_constraint(
+        self,
+        name: str,
+        raise_if_not_exists: bool = True,
+        *,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
+        """Drops a CHECK constraint.
+
+        Args:
+            name: the name of the constraint, ignoring case.
+            raise_if_not_exists: raise an error if there is none.
+            commit_properties: what to record with the commit.
+        """
+        return self._commit(TableChange.drop_constraint(name, not raise_if_not_exists), commit_properties)
+
+    def _commit(self, change: TableChange, properties: CommitProperties | None) -> int:
+        """Commits a change of the version that is open, and opens the newest version."""
+        arguments = commit_arguments(properties)
+        version = _internal.alter_table(self._table._snapshot, change, arguments)
+        try:
+            self._table.update_incremental()
+        except DeltaError as error:
+            failure = AfterCommitError(
+                f"the change was committed as version {version}, but the new version could not be opened: {error}"
+            )
+            failure.table, failure.version = self._table.table_uri, version
+            raise failure from error
+        return version
+
+
+def _fields(fields: Field | Sequence[Field]) -> list[Field]:
+    return [fields] if isinstance(fields, Field) else list(fields)

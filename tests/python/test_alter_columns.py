@@ -1,0 +1,324 @@
+"""Changes of columns (PROTOCOL, "Schema Serialization Format", "Column Mapping"; table feature `typeWidening`)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deltalog import ArrayType, DeltaTable, Field, StructType, write_deltalake
+from deltalog.errors import (
+    CommitConflictError,
+    InvalidArgumentError,
+    SchemaMismatchError,
+    UnsupportedFeatureError,
+)
+from tests.crafted import CraftedTable, field
+from tests.python.alter_support import action, created, refused, rows
+
+MAPPED = {"delta.columnMapping.mode": "name"}
+NESTED = pa.table(
+    {
+        "id": pa.array([1], pa.int32()),
+        "s": pa.array(
+            [{"x": 1, "l": [{"z": 2}]}],
+            pa.struct([("x", pa.int32()), ("l", pa.list_(pa.struct([("z", pa.int32())])))]),
+        ),
+        "m": pa.array([[("k", 3)]], pa.map_(pa.string(), pa.int32())),
+    }
+)
+
+
+def names(table: DeltaTable) -> list[str]:
+    return [field.name for field in table.schema().fields]
+
+
+def operation(path: Path, version: int) -> tuple[str, dict[str, Any]]:
+    info = action(path, version, "commitInfo")
+    return info["operation"], info["operationParameters"]
+
+
+@pytest.mark.parametrize("configuration", [{}, MAPPED])
+def test_columns_are_added_at_any_place(tmp_path: Path, configuration: dict[str, str]) -> None:
+    table = created(tmp_path, NESTED, configuration=configuration)
+    new = [Field("a", "string", metadata={"comment": "new"}), Field("b", ArrayType("date"))]
+    assert table.alter.add_columns(new) == 1
+    assert table.alter.add_columns(Field("first", "long"), first=True) == 2
+    assert table.alter.add_columns([Field("c", "long"), Field("d", "long")], after="ID") == 3
+    assert names(table) == ["first", "id", "c", "d", "s", "m", "a", "b"]
+    assert table.alter.add_columns(Field("y", "string"), parent="s", after="x") == 4
+    assert table.alter.add_columns(Field("w", StructType([Field("v", "long")])), parent="s.l.element") == 5
+    (row,) = rows(table)
+    assert row["s"] == {"x": 1, "y": None, "l": [{"z": 2, "w": None}]}
+    assert (row["first"], row["c"], row["a"], row["b"], row["m"]) == (None, None, None, None, [("k", 3)])
+    name, parameters = operation(tmp_path, 4)
+    assert name == "ADD COLUMNS"
+    (column,) = json.loads(parameters["columns"])
+    assert (column["column"]["name"], column["column"]["type"], column["position"]) == (
+        "s.y",
+        "string",
+        "AFTER x",
+    )
+    # New rows have values in them, and the writers of before still fit.
+    data = pa.table({"id": pa.array([2], pa.int32()), "a": ["x"], "c": pa.array([7], pa.int64())})
+    write_deltalake(tmp_path, data, mode="append")
+    assert DeltaTable(tmp_path).count("c = 7 AND a = 'x' AND first IS NULL") == 1
+    if configuration:
+        maximum = int(table.metadata().configuration["delta.columnMapping.maxColumnId"])
+        text = table.schema().to_json()
+        assert maximum == 6 + 8
+        assert text.count("physicalName") == maximum
+
+
+def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
+    table = created(tmp_path, NESTED)
+    for fields, options, error, match in [
+        ([Field("ID", "long")], {}, SchemaMismatchError, "appears twice"),
+        ([Field("X", "long")], {"parent": "s"}, SchemaMismatchError, "appears twice"),
+        ([Field("a", "long", nullable=False)], {}, SchemaMismatchError, "not nullable"),
+        ([Field("a b", "long")], {}, SchemaMismatchError, "Parquet"),
+        ([Field("a", "void")], {}, SchemaMismatchError, "void"),
+        ([Field("", "long")], {}, SchemaMismatchError, "empty"),
+        ([Field("a", "long")], {"parent": "id"}, InvalidArgumentError, "no column the struct 'id'"),
+        ([Field("a", "long")], {"after": "nope"}, InvalidArgumentError, "no column 'nope'"),
+        ([Field("a", "long")], {"after": "id", "first": True}, InvalidArgumentError, "not both"),
+        (
+            [Field("a", "long", metadata={"delta.generationExpression": "id"})],
+            {},
+            InvalidArgumentError,
+            "comment",
+        ),
+        ([Field("a", "variant")], {}, UnsupportedFeatureError, "variantType"),
+    ]:
+        with refused(tmp_path, error, match):
+            table.alter.add_columns(fields, **options)
+
+
+def test_a_new_type_adds_its_feature(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    table.alter.add_columns(Field("t", "timestamp_ntz"))
+    assert table.protocol().reader_features == ["timestampNtz"]
+
+
+def test_writers_go_on_when_a_column_is_added(tmp_path: Path) -> None:
+    """A new nullable column concerns no writer of rows, and rows concern no new column."""
+    table, stale = created(tmp_path), DeltaTable(tmp_path)
+    table.alter.add_columns(Field("a", "long"))
+    assert stale.version() == 0
+    write_deltalake(stale, pa.table({"id": pa.array([3], pa.int64())}), mode="append")
+    assert DeltaTable(tmp_path).count("a IS NULL") == 3
+
+
+def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> None:
+    """PROTOCOL, "Column Mapping": "to support the renaming and dropping of columns without having to rewrite"."""
+    data = NESTED.append_column("p", [["a"]]).append_column("old", [["gone"]])
+    table = created(tmp_path, data, partition_by=["p"], configuration=MAPPED)
+    files = sorted(path.name for path in tmp_path.rglob("*.parquet"))
+    assert table.alter.rename_column("s.l.element.z", "zz") == 1
+    assert table.alter.rename_column("ID", "a name, with {}") == 2
+    assert table.alter.rename_column("p", "part") == 3
+    assert table.metadata().partition_columns == ["part"]
+    assert operation(tmp_path, 2)[1]["newColumnPath"] == "`a name, with {}`"
+    assert table.alter.drop_columns(["old", "s.x"]) == 4
+    assert operation(tmp_path, 4) == ("DROP COLUMNS", {"columns": '["old","s.x"]'})
+    expected = {"a name, with {}": 1, "s": {"l": [{"zz": 2}]}, "m": [("k", 3)], "part": "a"}
+    assert rows(table) == [expected]
+    # A column of the same name is another column.
+    table.alter.add_columns(Field("old", "string"))
+    assert rows(table) == [{**expected, "old": None}]
+    write_deltalake(
+        tmp_path, pa.Table.from_pylist([{**expected, "old": "new"}], pa.schema(table.schema())), mode="append"
+    )
+    assert DeltaTable(tmp_path).count("part = 'a' AND `a name, with {}` = 1 AND old = 'new'") == 1
+    assert set(files) < {path.name for path in tmp_path.rglob("*.parquet")}
+    for change, error, match in [
+        (lambda: table.alter.drop_columns("part"), InvalidArgumentError, "partitioned by it"),
+        (lambda: table.alter.drop_columns("s.l"), InvalidArgumentError, "no other column"),
+        (lambda: table.alter.drop_columns("nope"), InvalidArgumentError, "no column 'nope'"),
+        (
+            lambda: table.alter.drop_columns(["a name, with {}", "s", "m", "old"]),
+            InvalidArgumentError,
+            "no other column",
+        ),
+        (lambda: table.alter.rename_column("s", "M"), SchemaMismatchError, "appears twice"),
+        (lambda: table.alter.rename_column("s", ""), InvalidArgumentError, "empty"),
+    ]:
+        with refused(tmp_path, error, match):
+            change()
+
+
+def test_columns_of_unmapped_tables_stay(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    with refused(tmp_path, UnsupportedFeatureError, "column mapping"):
+        table.alter.rename_column("id", "key")
+    with refused(tmp_path, UnsupportedFeatureError, "column mapping"):
+        table.alter.drop_columns("id")
+
+
+def crafted(path: Path) -> DeltaTable:
+    """A table with a CHECK constraint on `a`, and `g` generated from `b`."""
+    metadata = [
+        {"delta.columnMapping.id": number, "delta.columnMapping.physicalName": name}
+        for number, name in enumerate("abgc", 1)
+    ]
+    metadata[2]["delta.generationExpression"] = "b + 1"
+    table = CraftedTable(
+        path,
+        [field(name, "integer", meta) for name, meta in zip("abgc", metadata, strict=True)],
+        features=["columnMapping", "typeWidening"],
+        writer_features=["checkConstraints", "generatedColumns"],
+        configuration={
+            **MAPPED,
+            "delta.columnMapping.maxColumnId": "4",
+            "delta.enableTypeWidening": "true",
+            "delta.constraints.positive": "A > 0",
+        },
+    )
+    table.commit()
+    return DeltaTable(path)
+
+
+def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
+    """PROTOCOL, "CHECK Constraints": "Columns referred by the SQL expression must exist in the table schema"."""
+    table = crafted(tmp_path)
+    for column, by in [
+        ("a", "the constraint 'positive'"),
+        ("b", "the generated column 'g'"),
+        ("g", "the generated column 'g'"),
+    ]:
+        for change in (
+            lambda: table.alter.drop_columns(column),  # noqa: B023
+            lambda: table.alter.rename_column(column, "z"),  # noqa: B023
+            lambda: table.alter.widen_column(column, "long"),  # noqa: B023
+        ):
+            with refused(tmp_path, InvalidArgumentError, by):
+                change()
+    assert table.alter.widen_column("c", "long") == 1
+    assert table.alter.rename_column("c", "z") == 2
+    assert table.alter.drop_columns("z") == 3
+
+
+def test_columns_are_moved(tmp_path: Path) -> None:
+    table = created(tmp_path, NESTED)
+    assert table.alter.move_column("m") == 1
+    assert table.alter.move_column("id", after="s") == 2
+    assert table.alter.move_column("s.l") == 3
+    assert names(table) == ["m", "s", "id"]
+    assert rows(table) == [{"m": [("k", 3)], "s": {"l": [{"z": 2}], "x": 1}, "id": 1}]
+    name, parameters = operation(tmp_path, 2)
+    assert (name, parameters["position"], json.loads(parameters["column"])["name"]) == (
+        "CHANGE COLUMN",
+        "AFTER s",
+        "id",
+    )
+    with refused(tmp_path, InvalidArgumentError, "no column 'id'"):
+        table.alter.move_column("id", after="id")
+
+
+def test_comments(tmp_path: Path) -> None:
+    table = created(tmp_path, NESTED, configuration=MAPPED)
+    before = table.schema().to_json()
+    assert table.alter.set_column_metadata("s.x", {"comment": "a number", "mine": "1"}) == 1
+    assert '"comment":"a number"' in table.schema().to_json()
+    assert table.alter.set_column_metadata("s.x", {"comment": None, "mine": None}) == 2
+    assert json.loads(table.schema().to_json()) == json.loads(before)
+    for key in (
+        "delta.invariants",
+        "DELTA.columnMapping.id",
+        "CURRENT_DEFAULT",
+        "__CHAR_VARCHAR_TYPE_STRING",
+    ):
+        with refused(tmp_path, InvalidArgumentError, "act on it"):
+            table.alter.set_column_metadata("s.x", {key: "1"})
+
+
+def test_null_is_forbidden_only_where_there_is_none(tmp_path: Path) -> None:
+    inner = pa.struct([("x", pa.int64()), ("y", pa.int64())])
+    data = pa.table(
+        {
+            "full": [1, 2],
+            "holes": [1, None],
+            "s": pa.array([{"x": 1, "y": None}, None], inner),
+            "p": ["a", None],
+            "l": [[1], [2]],
+        }
+    )
+    table = created(tmp_path, data, partition_by=["p"])
+    assert table.alter.set_column_not_null("full") == 1
+    assert table.alter.set_column_not_null("s.x") == 2
+    for column in ("holes", "s", "s.y", "p"):
+        with refused(tmp_path, SchemaMismatchError, "rows with NULL"):
+            table.alter.set_column_not_null(column)
+    with refused(tmp_path, SchemaMismatchError, "full"):
+        write_deltalake(tmp_path, data.set_column(0, "full", pa.array([None, 3], pa.int64())), mode="append")
+    assert table.alter.drop_column_not_null("full") == 3
+    assert table.alter.drop_column_not_null("full") == 3
+    write_deltalake(tmp_path, data.set_column(0, "full", pa.array([None, 3], pa.int64())), mode="append")
+    assert DeltaTable(tmp_path).count("full IS NULL") == 1
+
+
+def test_null_is_found_in_files_without_statistics(tmp_path: Path) -> None:
+    table = CraftedTable(tmp_path, [field("a", "long"), field("b", "long")], writer_features=["invariants"])
+    table.write("x.parquet", pa.table({"a": [1, 2], "b": [1, None]}))
+    table.add("x.parquet")
+    table.commit()
+    opened = DeltaTable(tmp_path)
+    with refused(tmp_path, SchemaMismatchError, "rows with NULL"):
+        opened.alter.set_column_not_null("b")
+    assert opened.alter.set_column_not_null("a") == 1
+
+
+def test_forbidding_null_conflicts_with_rows_that_were_not_checked(tmp_path: Path) -> None:
+    table = created(tmp_path)
+    write_deltalake(tmp_path, pa.table({"id": pa.array([None], pa.int64())}), mode="append")
+    with refused(tmp_path, CommitConflictError, "version 1"):
+        table.alter.set_column_not_null("id")
+    table.update_incremental()
+    with refused(tmp_path, SchemaMismatchError, "rows with NULL"):
+        table.alter.set_column_not_null("id")
+
+
+def test_types_are_widened_and_the_change_is_recorded(tmp_path: Path) -> None:
+    table = created(tmp_path, NESTED, configuration={"delta.enableTypeWidening": "true"})
+    assert table.alter.widen_column("id", "long") == 1
+    assert table.alter.widen_column("m.value", "decimal(12,2)") == 2
+    assert table.alter.widen_column("s.l.element.z", "double") == 3
+    assert table.alter.widen_column("id", "decimal(20,0)") == 4
+    fields = {field["name"]: field for field in json.loads(table.schema().to_json())["fields"]}
+    assert fields["id"]["metadata"]["delta.typeChanges"] == [
+        {"fromType": "integer", "toType": "long"},
+        {"fromType": "long", "toType": "decimal(20,0)"},
+    ]
+    assert fields["m"]["metadata"]["delta.typeChanges"] == [
+        {"fromType": "integer", "toType": "decimal(12,2)", "fieldPath": "value"}
+    ]
+    (row,) = rows(table)
+    assert (row["id"], row["m"], row["s"]["l"]) == (1, [("k", 3)], [{"z": 2.0}])
+    data = pa.table({"id": pa.array([10**19], pa.decimal128(20, 0))})
+    write_deltalake(tmp_path, data, mode="append")
+    newest = DeltaTable(tmp_path)
+    assert newest.count("id = 10000000000000000000") == newest.count("id = 1") == 1
+    for column, wanted in [("id", "long"), ("m.value", "long"), ("m.key", "binary"), ("s.x", "short")]:
+        with refused(tmp_path, SchemaMismatchError, "not a wider type"):
+            table.alter.widen_column(column, wanted)
+    assert table.alter.widen_column("s.x", "integer") == 4
+
+
+def test_types_of_partition_columns_are_widened(tmp_path: Path) -> None:
+    data = pa.table({"p": pa.array([1, 2], pa.int16()), "v": ["a", "b"]})
+    table = created(tmp_path, data, partition_by=["p"], configuration={"delta.enableTypeWidening": "true"})
+    table.alter.widen_column("p", "long")
+    write_deltalake(tmp_path, pa.table({"p": pa.array([2**40], pa.int64()), "v": ["c"]}), mode="append")
+    found = pa.table(DeltaTable(tmp_path).to_arrow()).sort_by("p")
+    assert found["p"].to_pylist() == [1, 2, 2**40]
+
+
+def test_types_of_tables_that_do_not_allow_it_stay(tmp_path: Path) -> None:
+    table = created(tmp_path, pa.table({"a": pa.array([1], pa.int32())}))
+    with refused(tmp_path, InvalidArgumentError, "delta.enableTypeWidening"):
+        table.alter.widen_column("a", "long")
+    assert pq.read_schema(next(tmp_path.glob("*.parquet"))).field("a").type == pa.int32()
