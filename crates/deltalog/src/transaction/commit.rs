@@ -286,6 +286,9 @@ impl<'a> Attempts<'a> {
         // Protocol: "In-Commit Timestamps", "the `commitInfo` action must be the first action in the commit".
         let line = |action: Action| Ok::<_, Error>(Bytes::from(action.to_json_line()? + "\n"));
         let mut chunks = vec![line(Action::CommitInfo(info.clone()))?];
+        if let Some(protocol) = &changes.protocol {
+            chunks.push(line(Action::Protocol(protocol.clone()))?);
+        }
         let metadata = changes.metadata.as_ref().map(|metadata| self.head.metadata(metadata, timestamp_ms));
         if let Some(metadata) = &metadata {
             chunks.push(line(Action::Metadata(metadata.clone()))?);

@@ -48,13 +48,10 @@ pub(super) struct EncodedAdds {
 }
 
 impl Changes {
-    /// Returns the lines that are the same in every attempt: all but those of `commitInfo`, `metaData`
-    /// and `add`.
+    /// Returns the lines that are the same in every attempt: all but those of `commitInfo`, `protocol`,
+    /// `metaData` and `add`.
     pub(super) fn fixed_lines(&self) -> Result<Vec<Bytes>> {
         let mut lines = Lines::default();
-        if let Some(protocol) = &self.protocol {
-            lines.push(&Action::Protocol(protocol.clone()))?;
-        }
         for progress in &self.transactions {
             lines.push(&Action::Txn(progress.clone()))?;
         }
