@@ -15,7 +15,8 @@ from tests.python.place import actions, tree
 
 
 def rows(table: DeltaTable) -> list[dict[str, Any]]:
-    return pa.table(DeltaTable(table.table_uri).to_arrow()).to_pylist()
+    found: list[dict[str, Any]] = pa.table(DeltaTable(table.table_uri).to_arrow()).to_pylist()
+    return found
 
 
 def created(path: Path, data: pa.Table | None = None, **options: Any) -> DeltaTable:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +78,7 @@ def test_columns_are_added_at_any_place(tmp_path: Path, configuration: dict[str,
 
 def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
     table = created(tmp_path, NESTED)
-    for fields, options, error, match in [
+    cases: list[tuple[list[Field], dict[str, Any], type[Exception], str]] = [
         ([Field("ID", "long")], {}, SchemaMismatchError, "appears twice"),
         ([Field("X", "long")], {"parent": "s"}, SchemaMismatchError, "appears twice"),
         ([Field("a", "long", nullable=False)], {}, SchemaMismatchError, "not nullable"),
@@ -93,7 +95,8 @@ def test_columns_that_cannot_be_added(tmp_path: Path) -> None:
             "comment",
         ),
         ([Field("a", "variant")], {}, UnsupportedFeatureError, "variantType"),
-    ]:
+    ]
+    for fields, options, error, match in cases:
         with refused(tmp_path, error, match):
             table.alter.add_columns(fields, **options)
 
@@ -135,7 +138,7 @@ def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> No
     )
     assert DeltaTable(tmp_path).count("part = 'a' AND `a name, with {}` = 1 AND old = 'new'") == 1
     assert set(files) < {path.name for path in tmp_path.rglob("*.parquet")}
-    for change, error, match in [
+    changes: list[tuple[Callable[[], int], type[Exception], str]] = [
         (lambda: table.alter.drop_columns("part"), InvalidArgumentError, "partitioned by it"),
         (lambda: table.alter.drop_columns("s.l"), InvalidArgumentError, "no other column"),
         (lambda: table.alter.drop_columns("nope"), InvalidArgumentError, "no column 'nope'"),
@@ -146,7 +149,8 @@ def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> No
         ),
         (lambda: table.alter.rename_column("s", "M"), SchemaMismatchError, "appears twice"),
         (lambda: table.alter.rename_column("s", ""), InvalidArgumentError, "empty"),
-    ]:
+    ]
+    for change, error, match in changes:
         with refused(tmp_path, error, match):
             change()
 
@@ -190,11 +194,10 @@ def test_columns_that_others_refer_to_stay(tmp_path: Path) -> None:
         ("b", "the generated column 'g'"),
         ("g", "the generated column 'g'"),
     ]:
-        for change in (
-            lambda: table.alter.drop_columns(column),  # noqa: B023
-            lambda: table.alter.rename_column(column, "z"),  # noqa: B023
-            lambda: table.alter.widen_column(column, "long"),  # noqa: B023
-        ):
+        dropped = partial(table.alter.drop_columns, column)
+        renamed = partial(table.alter.rename_column, column, "z")
+        widened = partial(table.alter.widen_column, column, "long")
+        for change in (dropped, renamed, widened):
             with refused(tmp_path, InvalidArgumentError, by):
                 change()
     assert table.alter.widen_column("c", "long") == 1
