@@ -29,9 +29,12 @@ wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 	$(uv) cache clean --quiet pyspark
 	touch $@
 
+# The cargo profile of the wheel. CI takes `dev`, which `cargo test` has built for the most part, with all assertions.
+WHEEL_PROFILE ?= release
+
 dist/.wheel: $(wheel_sources) | .venv/.deps
 	rm -rf dist && mkdir dist
-	$(bin)/maturin build --release --quiet --interpreter $(bin)/python --out dist
+	$(bin)/maturin build --profile $(WHEEL_PROFILE) --quiet --interpreter $(bin)/python --out dist
 	touch $@
 
 .venv/.wheel: dist/.wheel .venv/.deps

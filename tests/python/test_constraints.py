@@ -2,6 +2,10 @@
 Columns").
 """
 
+import json
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from deltalog import DeltaTable, write_deltalake
-from deltalog.errors import DeltaError, InvalidArgumentError
+from deltalog.errors import CommitConflictError, DeltaError, InvalidArgumentError
 from tests.crafted import CraftedTable, field
 
 INVARIANT = {"delta.invariants": '{"expression": {"expression": "length(name) > 1"}}'}
@@ -117,3 +121,70 @@ def test_default_values_fill_missing_columns_and_lengths_are_kept(tmp_path: Path
         with pytest.raises(DeltaError, match=message):
             write_deltalake(uri, pa.table(rows), mode="append")
     assert DeltaTable(uri).version() == 2
+
+
+def identity_table(path: Path, **entries: Any) -> str:
+    metadata = {f"delta.identity.{name}": value for name, value in entries.items()}
+    fields = [{**field("id", "long", metadata), "nullable": False}, field("name", "string")]
+    CraftedTable(path, fields, writer_features=["identityColumns"]).commit()
+    return str(path)
+
+
+def names(*values: str) -> pa.Table:
+    return pa.table({"name": values})
+
+
+def test_identity_columns_count_up_over_commits(tmp_path: Path) -> None:
+    """PROTOCOL, "Identity Columns": start + k * step, beyond the mark, which the commit moves."""
+    uri = identity_table(tmp_path / "t", start=10, step=-5, allowExplicitInsert=False)
+    reader = pa.RecordBatchReader.from_batches(
+        names("a").schema, names("a", "b", "c").to_batches(max_chunksize=1)
+    )
+    write_deltalake(uri, reader, mode="append")
+    write_deltalake(uri, names(), mode="append")
+    write_deltalake(uri, names("d"), mode="append")
+    table = DeltaTable(uri)
+    found = pa.table(table.to_arrow()).sort_by("name").to_pylist()
+    assert [(row["name"], row["id"]) for row in found] == [("a", 10), ("b", 5), ("c", 0), ("d", -5)]
+    marks = [
+        json.loads(actions["metaData"]["schemaString"])["fields"][0]["metadata"][
+            "delta.identity.highWaterMark"
+        ]
+        for version in (1, 3)
+        for line in (tmp_path / "t" / "_delta_log" / f"{version:020}.json").read_text().splitlines()
+        if "metaData" in (actions := json.loads(line))
+    ]
+    assert marks == [0, -5]
+    with pytest.raises(DeltaError, match="'id' are always generated"):
+        write_deltalake(uri, pa.table({"id": [7], "name": ["e"]}), mode="append")
+
+
+def test_two_writers_never_generate_the_same_value(tmp_path: Path) -> None:
+    uri = identity_table(tmp_path / "t", start=1, step=1, allowExplicitInsert=True)
+    stale = DeltaTable(uri)
+    started = threading.Event()
+    released = threading.Event()
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield from names("a").to_batches()
+        started.set()
+        assert released.wait(60)
+        yield from names("b").to_batches()
+
+    def write() -> None:
+        reader = pa.RecordBatchReader.from_batches(names("a").schema, slow())
+        write_deltalake(uri, reader, mode="append")
+
+    with ThreadPoolExecutor(1) as pool:
+        first = pool.submit(write)
+        assert started.wait(60)
+        write_deltalake(uri, names("x"), mode="append")
+        released.set()
+        with pytest.raises(CommitConflictError) as error:
+            first.result()
+    assert error.value.reason == "metadata_changed"
+    # A writer that generates no values does not depend on the mark.
+    write_deltalake(stale, pa.table({"id": [100], "name": ["y"]}), mode="append")
+    write_deltalake(uri, names("z"), mode="append")
+    found = pa.table(DeltaTable(uri).to_arrow()).to_pylist()
+    assert sorted((row["name"], row["id"]) for row in found) == [("x", 1), ("y", 100), ("z", 2)]

@@ -241,6 +241,11 @@ impl SparkWrite {
             if let Some(applied) = pending.already_applied() {
                 return Ok(Some(Begun::AlreadyApplied(AlreadyApplied::new(applied))));
             }
+            pending
+                .spec()
+                .rules()
+                .ensure_no_identities()
+                .map_err(|error| error.in_table(token.uri.clone()))?;
             token.new_table = pending.new_table().cloned();
             if let Some(base) = pending.base() {
                 token.set_base(base);

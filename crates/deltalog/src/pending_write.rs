@@ -14,7 +14,7 @@ use arrow::datatypes::SchemaRef;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Add, SetTransaction, StructType, ensure_writable, is_append_only, path};
+use crate::protocol::{Add, Metadata, SetTransaction, StructType, ensure_writable, is_append_only, path};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::storage::Storage;
@@ -397,6 +397,11 @@ impl PendingWrite {
         };
         for progress in self.progress.iter().cloned() {
             transaction.record(progress);
+        }
+        if let Target::Existing(base) = &self.target
+            && let Some(schema) = self.spec.rules().identities.marked(base.schema())?
+        {
+            transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..base.metadata().clone() });
         }
         match transaction.commit()? {
             Outcome::Committed(committed) => Ok(WriteOutcome::Committed(committed)),

@@ -98,7 +98,7 @@ impl<'a> Draft<'a> {
 
     /// Refuses a table that this crate could not write after the change.
     fn check(&self, protocol: &Protocol) -> Result<()> {
-        ensure_features("make", &writer_refusals(protocol, &self.metadata)?)?;
+        ensure_features("make", &writer_refusals(protocol))?;
         ensure_writable(protocol, &self.metadata)?;
         match ensure_rules_apply(protocol, &self.metadata) {
             Ok(()) => Ok(()),

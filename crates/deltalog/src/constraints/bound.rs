@@ -9,6 +9,7 @@ use arrow::datatypes::{Field, Schema, SchemaRef};
 use super::check::{Check, Violation};
 use super::default_value::DefaultValue;
 use super::generated::Generated;
+use super::identity::Identities;
 use super::length::Length;
 use super::rules::RowRules;
 use crate::error::{Error, Result};
@@ -24,6 +25,7 @@ pub struct Constraints {
     pub generated: Vec<Generated>,
     /// The default values of columns, in the order of the schema.
     pub defaults: Vec<DefaultValue>,
+    pub(super) identities: Identities,
     pub(super) lengths: Vec<Length>,
 }
 
@@ -46,6 +48,7 @@ impl Constraints {
         self.checks.is_empty()
             && self.generated.is_empty()
             && self.defaults.is_empty()
+            && self.identities.is_empty()
             && self.lengths.is_empty()
     }
 
@@ -61,10 +64,11 @@ impl Constraints {
     }
 
     /// Returns `rows`, which have all columns of `table`, with values in those columns that `given` does not have:
-    /// default values first, then generated columns. Values of type `char` are padded.
+    /// default values first, then identity columns, then generated columns. Values of type `char` are padded.
     ///
     /// # Errors
-    /// As [`DefaultValue::array`] and [`Generated::fill`]. InvalidArgument for a NULL in a NOT NULL column, and for a
+    /// As [`DefaultValue::array`] and [`Generated::fill`]. SchemaMismatch for values of an identity column whose values
+    /// are always generated. InvalidArgument if it has no further ones, for a NULL in a NOT NULL column, and for a
     /// string that is too long for its column.
     pub(crate) fn fill(&self, rows: &RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
         let mut rows = Cow::Borrowed(rows);
@@ -74,6 +78,12 @@ impl Constraints {
                 && !has(given, field.name())
             {
                 let column = default.array(field.data_type(), rows.num_rows())?;
+                rows = Cow::Owned(replaced(&rows, index, column)?);
+            }
+        }
+        for (index, field) in table.fields().iter().enumerate() {
+            if self.identities.generates(field.name(), has(given, field.name()))? {
+                let column = self.identities.take(field.name(), rows.num_rows())?;
                 rows = Cow::Owned(replaced(&rows, index, column)?);
             }
         }
@@ -125,6 +135,7 @@ impl Constraints {
     fn fills(&self, field: &Field) -> bool {
         self.defaults.iter().any(|default| default.column() == field.name())
             || self.generated.iter().any(|generated| generated.column() == field.name())
+            || self.identities.names().contains(&field.name().as_str())
     }
 }
 

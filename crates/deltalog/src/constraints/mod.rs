@@ -5,6 +5,7 @@
 //! | `check` | conditions that rows must meet | "CHECK Constraints", "Column Invariants" |
 //! | `generated` | columns whose values follow from others | "Generated Columns" |
 //! | `default_value` | values of columns that are left out | "Default Columns" |
+//! | `identity` | columns whose values are counted up | "Identity Columns" |
 //! | `length` | columns of the types `char` and `varchar` | |
 //! | `rules` | finds all of them in a table's properties and schema | "Column Metadata" |
 //! | `bound` | applies them to rows | |
@@ -19,6 +20,7 @@ mod bound;
 mod check;
 mod default_value;
 mod generated;
+mod identity;
 mod length;
 mod rules;
 
@@ -29,5 +31,6 @@ pub use bound::Constraints;
 pub use check::{Check, Violation};
 pub use default_value::DefaultValue;
 pub use generated::Generated;
+pub(crate) use identity::MARK as IDENTITY_MARK;
 pub(crate) use rules::CHECK;
 pub use rules::{RowRules, RuleText};

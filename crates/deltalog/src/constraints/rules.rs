@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 
+use super::identity::{Identities, IdentityColumn};
 use super::length::Length;
 use super::{Check, Constraints, DefaultValue, Generated};
 use crate::error::{Error, Result};
@@ -38,6 +39,8 @@ pub struct RowRules {
     pub generated: Vec<RuleText>,
     /// The columns with default values, in the order of the schema.
     pub defaults: Vec<RuleText>,
+    /// The identity columns, and the values that all who bind these rules have used.
+    pub(crate) identities: Identities,
     /// The columns of the types `char` and `varchar`, in the order of the schema.
     pub(super) lengths: Vec<Length>,
 }
@@ -57,9 +60,9 @@ impl RowRules {
     /// Finds the rules of a table with this protocol, this metadata and this schema.
     ///
     /// # Errors
-    /// CorruptLog if an invariant, a generation expression or a default value is not of the protocol's form.
-    /// Unsupported for those of fields inside of arrays and maps, and for generated columns and default values inside
-    /// of structs.
+    /// CorruptLog if an invariant, a generation expression, a default value or an identity column is not of the
+    /// protocol's form. Unsupported for invariants of fields inside of arrays and maps, and for generated columns and
+    /// default values inside of structs.
     pub fn of(protocol: &Protocol, metadata: &Metadata, schema: &StructType) -> Result<Self> {
         let features = protocol.writer_features();
         let has = |feature| features.contains(&feature);
@@ -69,6 +72,7 @@ impl RowRules {
             found.checks =
                 checks.filter_map(|(key, sql)| Some(RuleText::new(key.strip_prefix(CHECK)?, sql))).collect();
         }
+        let mut identities = Vec::new();
         for field in schema.fields() {
             if has(TableFeature::Invariants) {
                 found.add_invariants(field, field.name.clone())?;
@@ -79,8 +83,12 @@ impl RowRules {
             if has(TableFeature::AllowColumnDefaults) {
                 found.defaults.extend(top_level(field, DEFAULT, "given a default value")?);
             }
+            if has(TableFeature::IdentityColumns) {
+                identities.extend(IdentityColumn::of(field)?);
+            }
             found.lengths.extend(Length::of(field)?);
         }
+        found.identities = Identities::new(identities);
         Ok(found)
     }
 
@@ -97,8 +105,24 @@ impl RowRules {
             checks: checks.collect::<Result<_>>()?,
             generated: generated.collect::<Result<_>>()?,
             defaults: defaults.collect(),
+            identities: self.identities.clone(),
             lengths: self.lengths.clone(),
         })
+    }
+
+    /// Refuses a table with identity columns, for writes whose rows come from several processes: only one can count.
+    ///
+    /// # Errors
+    /// Unsupported, naming the columns.
+    pub fn ensure_no_identities(&self) -> Result<()> {
+        if self.identities.is_empty() {
+            return Ok(());
+        }
+        Err(Error::unsupported(format!(
+            "the table has identity columns, whose values only one process can count: {}",
+            self.identities.names().join(", ")
+        ))
+        .with_hint("write with write_deltalake in Python, or with the JVM connector"))
     }
 
     /// Returns whether there are none.
@@ -106,6 +130,7 @@ impl RowRules {
         self.checks.is_empty()
             && self.generated.is_empty()
             && self.defaults.is_empty()
+            && self.identities.is_empty()
             && self.lengths.is_empty()
     }
 

@@ -11,8 +11,6 @@ enum Support {
     Full,
     /// Implemented for tables that make use of it already; no table is created with it.
     Existing,
-    /// Accepted only while the table makes no use of it.
-    WhileInactive,
     /// Not implemented.
     Missing,
 }
@@ -59,8 +57,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::Invariants
         | TableFeature::CheckConstraints
         | TableFeature::GeneratedColumns
-        | TableFeature::AllowColumnDefaults => Support::Existing,
-        TableFeature::IdentityColumns => Support::WhileInactive,
+        | TableFeature::AllowColumnDefaults
+        | TableFeature::IdentityColumns => Support::Existing,
         _ => Support::Missing,
     }
 }
@@ -71,45 +69,23 @@ pub(super) fn is_writable_when_active(feature: &TableFeature) -> bool {
 }
 
 /// Returns the features that prevent reading the table.
-///
-/// # Errors
-/// As [`Metadata::schema`], if only the schema can tell whether a feature is in use.
-pub fn reader_refusals(protocol: &Protocol, metadata: &Metadata) -> Result<Vec<TableFeature>> {
-    refusals(protocol.reader_features(), reader_support, metadata)
+pub fn reader_refusals(protocol: &Protocol) -> Vec<TableFeature> {
+    missing(protocol.reader_features(), reader_support)
 }
 
 /// Returns the features that prevent writing the table, including those that prevent reading it.
-///
-/// # Errors
-/// As [`reader_refusals`].
-pub fn writer_refusals(protocol: &Protocol, metadata: &Metadata) -> Result<Vec<TableFeature>> {
-    let mut refused = reader_refusals(protocol, metadata)?;
-    for feature in refusals(protocol.writer_features(), writer_support, metadata)? {
+pub fn writer_refusals(protocol: &Protocol) -> Vec<TableFeature> {
+    let mut refused = reader_refusals(protocol);
+    for feature in missing(protocol.writer_features(), writer_support) {
         if !refused.contains(&feature) {
             refused.push(feature);
         }
     }
-    Ok(refused)
+    refused
 }
 
-fn refusals(
-    supported: Vec<TableFeature>,
-    support: fn(&TableFeature) -> Support,
-    metadata: &Metadata,
-) -> Result<Vec<TableFeature>> {
-    let mut refused: Vec<_> =
-        supported.iter().filter(|feature| support(feature) == Support::Missing).cloned().collect();
-    for feature in supported.into_iter().filter(|feature| support(feature) == Support::WhileInactive) {
-        match feature.is_active(metadata) {
-            Ok(true) => refused.push(feature),
-            Ok(false) => {}
-            // Naming a missing feature is more helpful than reporting the schema as invalid: it may be
-            // unreadable only because the feature is missing.
-            Err(error) if refused.is_empty() => return Err(error),
-            Err(_) => {}
-        }
-    }
-    Ok(refused)
+fn missing(features: Vec<TableFeature>, support: fn(&TableFeature) -> Support) -> Vec<TableFeature> {
+    features.into_iter().filter(|feature| support(feature) == Support::Missing).collect()
 }
 
 /// Refuses a table that cannot be read correctly.
@@ -137,7 +113,7 @@ pub fn ensure_readable_with_catalog(protocol: &Protocol, metadata: &Metadata) ->
 fn ensure_readable_except(protocol: &Protocol, metadata: &Metadata, allowed: &[TableFeature]) -> Result<()> {
     protocol.validate()?;
     ensure_version("read", protocol.min_reader_version, READER_VERSION)?;
-    let mut refused = reader_refusals(protocol, metadata)?;
+    let mut refused = reader_refusals(protocol);
     refused.retain(|feature| !allowed.contains(feature));
     ensure_features("read", &refused)?;
     match metadata.format.provider.eq_ignore_ascii_case("parquet") {
@@ -169,7 +145,7 @@ fn needs_catalog() -> Error {
 pub fn ensure_writable(protocol: &Protocol, metadata: &Metadata) -> Result<()> {
     protocol.validate()?;
     ensure_version("write", protocol.min_writer_version, WRITER_VERSION)?;
-    ensure_features("write", &writer_refusals(protocol, metadata)?)?;
+    ensure_features("write", &writer_refusals(protocol))?;
     ensure_readable(protocol, metadata)
 }
 

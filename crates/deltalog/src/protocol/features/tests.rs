@@ -71,31 +71,11 @@ fn legacy_tables_without_active_features_are_read_and_written() {
 }
 
 #[test]
-fn active_features_are_refused_by_name_as_soon_as_the_version_implies_them() {
-    for (feature, first, properties, field) in
-        [("identityColumns", 6, &[][..], r#"{"delta.identity.start":1}"#)]
-    {
-        let metadata = metadata(properties, field);
-        for writer in 1..=6 {
-            ensure_readable(&legacy(1, writer), &metadata).unwrap();
-            let result = ensure_writable(&legacy(1, writer), &metadata);
-            if writer < first {
-                result.unwrap();
-                continue;
-            }
-            let error = result.unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::Unsupported);
-            assert!(error.to_string().contains(&format!("'{feature}'")), "{error}");
-        }
-        assert_eq!(
-            writer_refusals(&listing(&[], &[feature]), &metadata).unwrap(),
-            [TableFeature::from_name(feature)]
-        );
-        assert!(
-            ensure_writable(&listing(&[], &["appendOnly"]), &metadata).is_ok(),
-            "an unlisted feature must not be respected"
-        );
-    }
+fn features_that_concern_both_sides_are_refused_once() {
+    assert_eq!(
+        writer_refusals(&listing(&["geospatial"], &["geospatial", "collations", "identityColumns"])),
+        [TableFeature::Geospatial, TableFeature::Collations]
+    );
 }
 
 #[test]

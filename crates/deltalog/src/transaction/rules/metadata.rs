@@ -2,7 +2,7 @@
 //!
 //! Writers depend on the schema, on the partitioning and on many properties. These changes concern no writer of rows:
 //!
-//! - the name and the description of the table, and comments of columns;
+//! - the name and the description of the table, comments of columns, and high water marks of identity columns;
 //! - new nullable columns without further rules: files that lack them have NULL there;
 //! - properties of users, and properties that only steer how the log and its checkpoints are kept or how files are
 //!   laid out.
@@ -10,6 +10,7 @@
 //! A transaction that sets the metadata itself conflicts with every other change.
 
 use super::{Mine, Winner};
+use crate::constraints::IDENTITY_MARK;
 use crate::error::Result;
 use crate::protocol::{DataType, Metadata, StructField, StructType};
 use crate::transaction::conflict::ConflictReason;
@@ -39,6 +40,10 @@ const HARMLESS: [&str; 17] = [
 const OF_ANY_COLUMN: [&str; 3] = [COMMENT, "delta.columnMapping.id", "delta.columnMapping.physicalName"];
 
 const COMMENT: &str = "comment";
+
+/// The metadata of a column that writers may ignore. A writer that generates values of an identity column moves its
+/// high water mark, and so sets the metadata itself.
+const HARMLESS_OF_COLUMNS: [&str; 2] = [COMMENT, IDENTITY_MARK];
 
 pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
     let Some(new) = &winner.commit.metadata else { return Ok(None) };
@@ -70,7 +75,7 @@ fn only_adds_nullable(old: &StructType, new: &StructType) -> bool {
     let is_kept = |field: &StructField| {
         find(new, &field.name).is_some_and(|other| {
             field.nullable == other.nullable
-                && without_comment(field) == without_comment(&other)
+                && essential(field) == essential(&other)
                 && is_same(&field.data_type, &other.data_type)
         })
     };
@@ -88,8 +93,13 @@ fn is_same(old: &DataType, new: &DataType) -> bool {
     }
 }
 
-fn without_comment(field: &StructField) -> Vec<(String, serde_json::Value)> {
-    field.metadata.entries().into_iter().filter(|(key, _)| key != COMMENT).collect()
+fn essential(field: &StructField) -> Vec<(String, serde_json::Value)> {
+    field
+        .metadata
+        .entries()
+        .into_iter()
+        .filter(|(key, _)| !HARMLESS_OF_COLUMNS.contains(&key.as_str()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -136,6 +146,8 @@ mod tests {
         let new_column = |rest: &str| format!(r#"{COLUMN},{{"name":"b","type":"long",{rest}}}"#);
         for (columns, expected) in [
             (COLUMN.replace("{}", r#"{"comment":"c"}"#), false),
+            (COLUMN.replace("{}", r#"{"delta.identity.highWaterMark":7}"#), false),
+            (COLUMN.replace("{}", r#"{"delta.identity.step":7}"#), true),
             (COLUMN.replace("long", "string"), true),
             (COLUMN.replace("true", "false"), true),
             (COLUMN.replace("{}", r#"{"delta.invariants":"a > 0"}"#), true),
