@@ -289,6 +289,7 @@ def write_stream(
     storage_options: Mapping[str, str] | None = None,
     base: Snapshot | None = None,
     partition_overwrite: str = "static",
+    predicate: str | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
 
@@ -383,6 +384,7 @@ class SparkWrite:
         base: Snapshot | None = None,
         partition_overwrite: str = "static",
         app_transaction: tuple[str, int] | None = None,
+        replace_where: tuple[str, str, bool] | None = None,
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write before any file is written.
 
@@ -402,7 +404,9 @@ class SparkWrite:
         the caller then converts the data to `table_schema_json`.
 
         `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. `partition_overwrite` is `static` or `dynamic`:
-        an overwrite replaces all rows, or those of the partitions that get new ones.
+        an overwrite replaces all rows, or those of the partitions that get new ones. `replace_where` is a predicate
+        in SQL, the time zone of its times without one, and whether new rows must meet it: an overwrite then replaces
+        the rows for which it is true, and `checks` has it as one more constraint.
         """
     @property
     def directory(self) -> str:

@@ -27,6 +27,7 @@ def write_deltalake(
     storage_options: Mapping[str, str] | None = None,
     commit_properties: CommitProperties | None = None,
     partition_overwrite: Literal["static", "dynamic"] = "static",
+    predicate: str | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -46,6 +47,9 @@ def write_deltalake(
         user_metadata: your own words about the commit, shown by `history()` as `userMetadata`.
         partition_overwrite: what the mode `overwrite` replaces: all rows (`static`), or the rows of the partitions
             that `data` has rows for (`dynamic`). Without rows, the latter changes nothing.
+        predicate: with the mode `overwrite`, a condition in Spark's SQL: only the rows for which it is true are
+            replaced, and every row of `data` must meet it. Files with other rows too get deletion vectors if the
+            table has them (`delta.enableDeletionVectors`), or are written again. Times without a zone are in UTC.
         storage_options: options of the store; local files have none. A table brings its own.
         commit_properties: what to record with the commit beside its data.
 
@@ -60,8 +64,8 @@ def write_deltalake(
     Raises:
         TableAlreadyExistsError: with the mode `error`.
         SchemaMismatchError: the data do not fit the table.
-        InvalidArgumentError: an argument cannot be right, the data stream failed, or the table is append-only
-            and was to be overwritten.
+        InvalidArgumentError: an argument cannot be right, a row does not meet the predicate, the data stream
+            failed, or the table is append-only and was to be overwritten.
         CommitConflictError: another writer was faster and the two exclude each other. Nothing was committed;
             `reason` tells why, and `version` which version won.
         CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
@@ -91,4 +95,5 @@ def write_deltalake(
         storage_options=options_argument(storage_options, "a storage option"),
         base=base,
         partition_overwrite=partition_overwrite,
+        predicate=predicate,
     )

@@ -79,7 +79,7 @@ REFUSED = {
     "other partitioning": ("SELECT 1 a, 'x' p, 1D v", {"partitionBy": "v"}, "partition"),
     "mergeSchema": ("SELECT 1 a, 'x' p, 1D v", {"mergeSchema": "true"}, "mergeschema"),
     "overwriteSchema": ("SELECT 1 a, 'x' p, 1D v", {"overwriteSchema": "true"}, "overwriteschema"),
-    "replaceWhere": ("SELECT 1 a, 'x' p, 1D v", {"replaceWhere": "a = 1"}, "replacewhere"),
+    "replaceWhere": ("SELECT 1 a, 'x' p, 1D v", {"replaceWhere": "a = 1"}, "only in the mode overwrite"),
 }
 
 

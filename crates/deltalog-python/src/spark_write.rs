@@ -10,8 +10,8 @@ use deltalog::engine::transaction::{
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
-    Environment, Error, ErrorKind, PendingWrite, Result, RuleText, Snapshot, SnapshotBuilder, Storage,
-    WriteRequest,
+    Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText, Snapshot, SnapshotBuilder,
+    Storage, WriteRequest,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -42,6 +42,9 @@ pub(crate) struct Token {
     options: TableOptions,
     /// The application whose progress the write is, and its version.
     app_transaction: Option<(String, i64)>,
+    /// The predicate of the rows that an overwrite replaces, the time zone of its times, and whether new rows must
+    /// meet it.
+    replace_where: Option<(String, String, bool)>,
     /// Relative to the table's root.
     directory: String,
 }
@@ -51,13 +54,15 @@ impl Token {
         let mut request =
             self.options.clone().request(StructType::from_json(&self.schema)?, SaveMode::parse(&self.mode)?);
         request.partition_overwrite = PartitionOverwrite::parse(&self.partition_overwrite)?;
-        request.app_transactions = self.progress();
+        if let Some((app_id, version)) = &self.app_transaction {
+            request.app_transactions = vec![SetTransaction::new(app_id.clone(), *version)];
+        }
+        request.replace_where = self.replace_where.as_ref().map(|(predicate, time_zone, checks_rows)| {
+            let mut replaced = ReplaceWhere::new(predicate);
+            (replaced.time_zone, replaced.checks_rows) = (time_zone.clone(), *checks_rows);
+            replaced
+        });
         Ok(request)
-    }
-
-    fn progress(&self) -> Vec<SetTransaction> {
-        let progress = self.app_transaction.iter();
-        progress.map(|(app_id, version)| SetTransaction::new(app_id.clone(), *version)).collect()
     }
 
     /// Records what the write is based on.
@@ -99,8 +104,7 @@ impl Token {
         let storage = open_storage(&self.uri, None)?;
         let environment = Environment::system();
         if let Some(table) = &self.new_table {
-            let mode = SaveMode::parse(&self.mode)?;
-            return PendingWrite::creating(&storage, table.clone(), mode, self.progress(), &environment);
+            return PendingWrite::creating(&storage, table.clone(), self.request()?, &environment);
         }
         let base = self.open_base(&storage)?;
         PendingWrite::on(&storage, base, self.request()?, &environment)?.ok_or_else(|| {
@@ -204,7 +208,7 @@ impl SparkWrite {
     #[staticmethod]
     #[pyo3(signature = (
         uri, schema_json, mode, options, storage_options = None, base = None, partition_overwrite = "static",
-        app_transaction = None
+        app_transaction = None, replace_where = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn begin(
@@ -217,6 +221,7 @@ impl SparkWrite {
         base: Option<Bound<'_, PySnapshot>>,
         partition_overwrite: &str,
         app_transaction: Option<(String, i64)>,
+        replace_where: Option<(String, String, bool)>,
     ) -> PyResult<Option<Begun>> {
         let base = base.map(|base| base.get().0.clone());
         call(py, || {
@@ -233,6 +238,7 @@ impl SparkWrite {
                 partition_overwrite: partition_overwrite.to_owned(),
                 options: options.of_spark(),
                 app_transaction,
+                replace_where,
                 directory: environment.uuid().to_string(),
             };
             let Some(pending) = target.begin(token.request()?, &environment)? else {

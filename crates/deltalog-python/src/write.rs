@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 use deltalog::engine::protocol::StructType;
 use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::engine::write::DataWriter;
-use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result};
+use deltalog::{Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
@@ -24,7 +24,8 @@ use crate::write_target::WriteTarget;
 /// read the stream if an application has done the write before.
 #[pyfunction]
 #[pyo3(signature = (
-    uri, stream, mode, options, commit, storage_options = None, base = None, partition_overwrite = "static"
+    uri, stream, mode, options, commit, storage_options = None, base = None, partition_overwrite = "static",
+    predicate = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn write_stream(
@@ -37,6 +38,7 @@ pub(crate) fn write_stream(
     storage_options: Option<HashMap<String, String>>,
     base: Option<Bound<'_, Snapshot>>,
     partition_overwrite: &str,
+    predicate: Option<&str>,
 ) -> PyResult<Option<Answer>> {
     let reader = reader_of(stream)?;
     let base = base.map(|base| base.get().0.clone());
@@ -48,6 +50,7 @@ pub(crate) fn write_stream(
         let mut request = options.request(schema, mode);
         request.partition_overwrite = PartitionOverwrite::parse(partition_overwrite)?;
         request.app_transactions = commit.progress();
+        request.replace_where = predicate.map(ReplaceWhere::new);
         let Some(pending) = target.begin(request, &Environment::system())? else {
             return Ok(None);
         };
@@ -57,6 +60,8 @@ pub(crate) fn write_stream(
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
         let operation =
             Operation::new("WRITE").parameter("mode", mode.name()).parameter("partitionBy", partition_by);
+        let operation =
+            predicate.into_iter().fold(operation, |operation, sql| operation.parameter("predicate", sql));
         let operation = commit.describe(operation)?;
         let files = write_batches(&pending, reader)?;
         Ok(Some(pending.commit(files, operation)?.into()))

@@ -79,6 +79,7 @@ mod parallel;
 mod pending_write;
 mod predicate;
 mod protocol;
+mod replacement;
 mod replay;
 mod scan;
 mod snapshot;
@@ -108,6 +109,7 @@ pub use protocol::{
     FieldMetadata, Format, MapType, Metadata, PrimitiveType, Protocol, SetTransaction, StructField,
     StructType,
 };
+pub use replacement::ReplaceWhere;
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;

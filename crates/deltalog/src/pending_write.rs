@@ -14,13 +14,15 @@ use arrow::datatypes::SchemaRef;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
+use crate::predicate::Predicate;
 use crate::protocol::{Add, Metadata, SetTransaction, StructType, ensure_writable, is_append_only, path};
+use crate::replacement::{ReplaceWhere, check_predicate, remove_matching};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::storage::Storage;
 use crate::transaction::{
-    AlreadyApplied, Committed, Conflict, ConflictReason, NewTable, Operation, Outcome, PartitionOverwrite,
-    SaveMode, TableDefinition, Transaction, check_distinct,
+    AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, NewTable, Operation, Outcome,
+    PartitionOverwrite, SaveMode, TableDefinition, Transaction, check_distinct,
 };
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
 
@@ -55,6 +57,8 @@ pub struct WriteRequest {
     /// one of them, or a later one, the write was done before and has no effect. Protocol: "Transaction
     /// Identifiers".
     pub app_transactions: Vec<SetTransaction>,
+    /// The rows that an overwrite replaces; `None` for all, or as `partition_overwrite` says.
+    pub replace_where: Option<ReplaceWhere>,
 }
 
 impl WriteRequest {
@@ -69,6 +73,7 @@ impl WriteRequest {
             name: None,
             description: None,
             app_transactions: Vec::new(),
+            replace_where: None,
         }
     }
 }
@@ -89,6 +94,8 @@ pub struct PendingWrite {
     target: Target,
     mode: SaveMode,
     partition_overwrite: PartitionOverwrite,
+    /// Which rows of the table an overwrite replaces, if not all.
+    replaced: Option<Predicate>,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
@@ -142,7 +149,7 @@ impl PendingWrite {
     ///
     /// - An overwrite replaces the files of exactly that version. If another commit has added or removed files
     ///   since then, or changed the protocol or the metadata, the overwrite is a `CommitConflict`. For an overwrite
-    ///   of partitions, only the files in these count.
+    ///   of partitions or of the rows for which a predicate is true, only the files in question count.
     /// - An append does not depend on any file of the table: it is based on the newest version.
     ///
     /// # Errors
@@ -154,7 +161,8 @@ impl PendingWrite {
     ) -> Result<Option<Self>> {
         let base = if request.mode == SaveMode::Overwrite {
             // Which partitions are replaced is only known with the data.
-            let replaces_all = request.partition_overwrite == PartitionOverwrite::Static;
+            let replaces_all =
+                request.partition_overwrite == PartitionOverwrite::Static && request.replace_where.is_none();
             if replaces_all && let Some(conflict) = Transaction::conflict_since(read, environment)? {
                 let newest = read.refresh()?;
                 // The commit that conflicts may be this same write.
@@ -185,14 +193,14 @@ impl PendingWrite {
         check_distinct(&request.app_transactions).map_err(located)?;
         let Some(snapshot) = base else {
             let definition = TableDefinition {
-                schema: request.schema,
-                partition_columns: request.partition_by.unwrap_or_default(),
-                name: request.name,
-                description: request.description,
-                configuration: request.configuration,
+                schema: request.schema.clone(),
+                partition_columns: request.partition_by.clone().unwrap_or_default(),
+                name: request.name.clone(),
+                description: request.description.clone(),
+                configuration: request.configuration.clone(),
             };
             let table = definition.resolve(environment).map_err(located)?;
-            return Self::creating(storage, table, mode, request.app_transactions, environment).map(Some);
+            return Self::creating(storage, table, request, environment).map(Some);
         };
         if mode == SaveMode::Ignore {
             return Ok(None);
@@ -209,13 +217,21 @@ impl PendingWrite {
         if already_applied.is_none() {
             check_existing(&snapshot, &request).map_err(located)?;
         }
-        let spec = TableWriteSpec::new(snapshot.protocol(), snapshot.metadata())
-            .map_err(|error| located(error.at_version(snapshot.version())))?;
+        let at_version = |error: Error| located(error.at_version(snapshot.version()));
+        let replaced = match &request.replace_where {
+            Some(replaced) if already_applied.is_none() => {
+                Some(replaced.resolve(&snapshot).map_err(at_version)?)
+            }
+            _ => None,
+        };
+        let spec = TableWriteSpec::new(snapshot.protocol(), snapshot.metadata()).map_err(at_version)?;
+        let spec = checking_replacement(spec, &request);
         Ok(Some(Self {
             storage: storage.clone(),
             target: Target::Existing(snapshot),
             mode,
             partition_overwrite: request.partition_overwrite,
+            replaced,
             spec,
             progress: request.app_transactions,
             already_applied,
@@ -223,27 +239,34 @@ impl PendingWrite {
         }))
     }
 
-    /// Returns a write that creates `table`, which another process may have resolved.
+    /// Returns a write that creates `table`, which another process may have resolved, as `request` says.
     ///
     /// # Errors
-    /// `CorruptLog` if the table's schema or a property is not valid.
+    /// `CorruptLog` if the table's schema or a property is not valid; `InvalidArgument` for a predicate of replaced
+    /// rows that does not fit the request.
     #[doc(hidden)]
     pub fn creating(
         storage: &Storage,
         table: NewTable,
-        mode: SaveMode,
-        progress: Vec<SetTransaction>,
+        request: WriteRequest,
         environment: &Environment,
     ) -> Result<Self> {
-        let spec = TableWriteSpec::new(&table.protocol, &table.metadata)
-            .map_err(|error| error.in_table(storage.url()))?;
+        let located = |error: Error| error.in_table(storage.url());
+        check_distinct(&request.app_transactions).map_err(located)?;
+        let spec = TableWriteSpec::new(&table.protocol, &table.metadata).map_err(located)?;
+        if let Some(replaced) = &request.replace_where {
+            replaced.check_mode(request.mode, request.partition_overwrite).map_err(located)?;
+            check_predicate(replaced, spec.arrow()).map_err(located)?;
+        }
+        let spec = checking_replacement(spec, &request);
         Ok(Self {
             storage: storage.clone(),
             target: Target::New(Box::new(table)),
-            mode,
+            mode: request.mode,
             partition_overwrite: PartitionOverwrite::Static,
+            replaced: None,
             spec,
-            progress,
+            progress: request.app_transactions,
             already_applied: None,
             environment: environment.clone(),
         })
@@ -341,7 +364,8 @@ impl PendingWrite {
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
         let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let storage = self.storage.clone();
-        let outcome = self.try_commit(&files, operation);
+        let mut paths = paths;
+        let outcome = self.try_commit(&files, operation, &mut paths);
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
             Ok(WriteOutcome::AlreadyApplied(_)) => true,
@@ -369,7 +393,13 @@ impl PendingWrite {
         }
     }
 
-    fn try_commit(self, files: &[Add], operation: Operation) -> Result<WriteOutcome> {
+    /// Commits `files`. Further files that are written for the commit are added to `written`.
+    fn try_commit(
+        self,
+        files: &[Add],
+        operation: Operation,
+        written: &mut Vec<String>,
+    ) -> Result<WriteOutcome> {
         if let Some(applied) = self.already_applied {
             return Ok(WriteOutcome::AlreadyApplied(applied));
         }
@@ -378,6 +408,14 @@ impl PendingWrite {
             && !self.spec.partition_columns().is_empty();
         let environment = &self.environment;
         let mut transaction = match (&self.target, self.mode) {
+            (Target::Existing(base), _) if let Some(replaced) = &self.replaced => {
+                let mut transaction = Transaction::new(base, operation, environment)?
+                    .with_isolation(IsolationLevel::Serializable);
+                let copied = remove_matching(&mut transaction, base, replaced, environment)?;
+                written.extend(copied.into_iter().map(|file| file.path));
+                transaction.add_files(files)?;
+                transaction
+            }
             (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {
                 Transaction::overwrite_partitions(base, files, operation, environment)?
             }
@@ -435,9 +473,20 @@ impl PendingWrite {
     }
 }
 
+/// Returns the spec of a write whose rows must meet the predicate of the rows that they replace.
+fn checking_replacement(spec: TableWriteSpec, request: &WriteRequest) -> TableWriteSpec {
+    match request.replace_where.as_ref().filter(|replaced| replaced.checks_rows) {
+        Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate),
+        None => spec,
+    }
+}
+
 /// Checks a request against the table that is there.
 fn check_existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<()> {
     let metadata = snapshot.metadata();
+    if let Some(replaced) = &request.replace_where {
+        replaced.check_mode(request.mode, request.partition_overwrite)?;
+    }
     ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
     if request.mode == SaveMode::Overwrite && is_append_only(metadata) {
         return Err(Error::invalid_argument(

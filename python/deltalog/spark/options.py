@@ -13,7 +13,7 @@ from deltalog.spark.jvm import Jvm
 _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
 # Unsupported options of the JVM connector. Ignoring them would change what is written.
-_WRITE_NOT_YET = ("replacewhere", "replaceusing", "replaceon")
+_WRITE_NOT_YET = ("replaceusing", "replaceon")
 _WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _ALLOWED_ROOTS = "allowedroots"
 _ROW_IDS = "rowids"
@@ -155,6 +155,11 @@ class Options:
             raise InvalidArgumentError(
                 f"the option {BASE_VERSION} is for the mode overwrite, not for {mode}: other writes do not replace rows"
             )
+
+    @property
+    def replace_where(self) -> str | None:
+        """The predicate of the rows that an overwrite replaces."""
+        return self.values.get("replacewhere")
 
     def table_configuration(self) -> dict[str, str]:
         """Returns the table properties (`delta.…`) among the options of a write that creates the table.

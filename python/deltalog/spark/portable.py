@@ -45,7 +45,7 @@ from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
 from deltalog.spark.write.base import check_base_requested, requested_base
-from deltalog.spark.write.overwrite import check_overwrite, overwrite_mode
+from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
 from deltalog.spark.write.record import Record, log_applied
 
 # Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
@@ -153,7 +153,7 @@ class DeltalogDataSource(DataSource):
         if overwrite:
             roots = [connect_uri(root) for root in self._options.allowed_roots]
             base = requested_base(self._options, uri, roots)
-        replaced = overwrite_mode(self._options, session_mode=None)
+        replaced = replaced_rows(self._options, session=None)
         record = Record.of_options(self._options)
         begun = SparkWrite.begin(
             uri,
@@ -161,8 +161,9 @@ class DeltalogDataSource(DataSource):
             mode,
             table,
             base=base,
-            partition_overwrite=replaced or "static",
+            partition_overwrite=replaced.mode or "static",
             app_transaction=record.app_transaction,
+            replace_where=replaced.where,
         )
         if isinstance(begun, AlreadyApplied):
             log_applied(begun, uri)
@@ -174,12 +175,10 @@ class DeltalogDataSource(DataSource):
         if overwrite:
             check_base_requested(pending, uri, self._options)
             check_overwrite(pending, uri, replaced)
-        return DeltalogWriter(
-            uri,
-            pending.token(),
-            {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])},
-            record.user_metadata,
-        )
+        parameters = {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
+        if self._options.replace_where is not None:
+            parameters["predicate"] = self._options.replace_where
+        return DeltalogWriter(uri, pending.token(), parameters, record.user_metadata)
 
     def _newest(self) -> Snapshot:
         return Snapshot.open(connect_uri(self._options.path))

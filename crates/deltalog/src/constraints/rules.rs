@@ -159,7 +159,7 @@ impl RowRules {
 }
 
 impl RuleText {
-    fn new(name: &str, sql: &str) -> Self {
+    pub(crate) fn new(name: &str, sql: &str) -> Self {
         Self { name: name.to_owned(), sql: sql.to_owned() }
     }
 }

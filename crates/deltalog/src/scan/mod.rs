@@ -18,6 +18,7 @@ pub use rows::{
     DataFile, FileRows, PartitionRow, ROW_COMMIT_VERSION, ROW_ID, RowScan, RowStream, RowTracking,
 };
 pub(crate) use statistics::StatisticsColumns;
+pub(crate) use table::data_files;
 pub use table::{DataFiles, TableScan};
 
 #[cfg(test)]

@@ -195,7 +195,7 @@ impl Iterator for DataFiles {
 
 /// Returns the files of a batch in the form of the log, which must have the columns that [`DataFiles::new`]
 /// lists.
-pub(super) fn data_files(
+pub(crate) fn data_files(
     batch: &RecordBatch,
     resolver: &PathResolver,
     partitions: &PartitionColumns,

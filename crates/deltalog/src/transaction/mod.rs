@@ -255,6 +255,17 @@ impl Transaction {
         self.changes.removes.push(batch);
     }
 
+    /// Removes files of the base, given by their `add` actions in the form of the log.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a batch that is not in the form of the log.
+    pub(crate) fn remove_files(&mut self, adds: &RecordBatch) -> Result<()> {
+        if adds.num_rows() > 0 {
+            self.changes.removes.push(overwrite::remove(adds, self.environment.now_ms())?);
+        }
+        Ok(())
+    }
+
     /// Deletes rows of a data file that remains in the table. `file` is the logical file in the base, with its
     /// statistics and its deletion vector; `rows` are positions in the data file. Rows that are deleted already are
     /// ignored.

@@ -32,7 +32,7 @@ pub(super) fn removes(
 }
 
 /// Returns the `remove` actions of a batch of `add` actions.
-fn remove(adds: &RecordBatch, now_ms: i64) -> Result<RecordBatch> {
+pub(super) fn remove(adds: &RecordBatch, now_ms: i64) -> Result<RecordBatch> {
     let rows = adds.num_rows();
     let columns = with_columns(adds, remove_fields())?;
     let arrays = columns

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use arrow::datatypes::{Schema, SchemaRef};
 
 use super::indexed::indexed_columns;
-use crate::constraints::RowRules;
+use crate::constraints::{RowRules, RuleText};
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
 use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, StructType};
@@ -156,6 +156,20 @@ impl TableWriteSpec {
     /// Returns what the table demands of each row.
     pub fn rules(&self) -> &RowRules {
         &self.rules
+    }
+
+    /// Returns the spec with one more condition that rows must meet.
+    #[must_use]
+    pub(crate) fn with_check(mut self, name: &str, sql: &str) -> Self {
+        Arc::make_mut(&mut self.rules).checks.push(RuleText::new(name, sql));
+        self
+    }
+
+    /// Returns the spec for rows that were checked before.
+    #[must_use]
+    pub(crate) fn without_rules(mut self) -> Self {
+        self.rules = Arc::default();
+        self
     }
 
     /// Returns the table's properties.

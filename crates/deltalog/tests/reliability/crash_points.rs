@@ -11,8 +11,8 @@ use deltalog::engine::checkpoint::{CheckpointLimits, write_checkpoint, write_che
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::SetTransaction;
 use deltalog::{
-    Environment, Error, ErrorKind, Operation, PendingWrite, Result, SaveMode, Snapshot, Storage,
-    WriteRequest, find_commit,
+    Environment, Error, ErrorKind, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot,
+    Storage, WriteRequest, find_commit,
 };
 use deltalog_testkit::judge::{Log, State as Replayed};
 
@@ -140,7 +140,11 @@ fn write(storage: &Storage, mode: SaveMode, progress: Option<SetTransaction>) ->
     let environment = hasty();
     let mut request = WriteRequest::new(schema(), mode);
     request.app_transactions = progress.into_iter().collect();
-    let pending = PendingWrite::begin(storage, request, &environment)?.unwrap();
+    write_as(storage, request, &environment)
+}
+
+fn write_as(storage: &Storage, request: WriteRequest, environment: &Environment) -> Result<()> {
+    let pending = PendingWrite::begin(storage, request, environment)?.unwrap();
     storage.create_file("new")?.finish()?;
     pending.commit_or_fail(vec![add("new")], Operation::new("WRITE")).map(drop)
 }
@@ -206,6 +210,16 @@ fn an_overwrite_is_atomic() {
         |storage| write(storage, SaveMode::Overwrite, None),
         true,
     );
+}
+
+#[test]
+fn an_overwrite_of_rows_for_which_a_predicate_is_true_is_atomic() {
+    let replace = |storage: &Storage| {
+        let mut request = WriteRequest::new(schema(), SaveMode::Overwrite);
+        request.replace_where = Some(ReplaceWhere::new("true"));
+        write_as(storage, request, &hasty())
+    };
+    fail_at_each_request(|| written_table(&["a", "b"]), replace, true);
 }
 
 #[test]

@@ -20,7 +20,7 @@ from deltalog.spark.options import Options
 from deltalog.spark.write import fit, rules
 from deltalog.spark.write.base import base_of, requested_base
 from deltalog.spark.write.interrupts import RunningWrite, running_write
-from deltalog.spark.write.overwrite import overwrite_mode
+from deltalog.spark.write.overwrite import replaced_rows
 from deltalog.spark.write.record import Record, log_applied, started
 
 
@@ -38,6 +38,8 @@ def save(jvm: Jvm, session: Any, data: Any, options: Options, mode: str) -> int 
     if pending is None:
         return None
     parameters = {"mode": mode, "partitionBy": json.dumps(partition_by or [])}
+    if options.replace_where is not None:
+        parameters["predicate"] = options.replace_where
     return run(jvm, session, data, pending, uri, options, "WRITE", parameters, record)
 
 
@@ -75,8 +77,7 @@ def begin(
     save_mode = mode.lower()
     options.check_mode(save_mode)
     is_overwrite = save_mode == "overwrite"
-    session_mode = session.sessionState().conf().partitionOverwriteMode().toString()
-    replaced = overwrite_mode(options, session_mode) or "static"
+    replaced = replaced_rows(options, session)
     base = None
     if is_overwrite:
         roots = [uri_of(jvm, session, root) for root in options.allowed_roots]
@@ -88,8 +89,9 @@ def begin(
         save_mode,
         table,
         base=base,
-        partition_overwrite=replaced,
+        partition_overwrite=replaced.mode or "static",
         app_transaction=record.app_transaction,
+        replace_where=replaced.where,
     )
     pending = started(begun, uri)
     if isinstance(begun, AlreadyApplied):

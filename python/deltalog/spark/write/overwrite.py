@@ -1,5 +1,7 @@
 """Which rows an overwrite replaces: the one decision for all APIs for writing."""
 
+from typing import Any, NamedTuple
+
 from deltalog._internal import SparkWrite
 from deltalog.spark.errors import InvalidArgumentError
 from deltalog.spark.options import Options
@@ -7,23 +9,47 @@ from deltalog.spark.options import Options
 # The option takes precedence over the session's setting, as in Spark.
 OPTION = "partitionOverwriteMode"
 SETTING = "spark.sql.sources.partitionOverwriteMode"
+_CHECK = "spark.databricks.delta.replaceWhere.constraintCheck.enabled"
 
 
-def overwrite_mode(options: Options, session_mode: str | None) -> str | None:
-    """Returns `static` or `dynamic`: the option, else the session's setting. None if neither is known."""
+class Replaced(NamedTuple):
+    """The rows that an overwrite replaces."""
+
+    mode: str | None
+    """`static` or `dynamic`; None if neither is known."""
+    where: tuple[str, str, bool] | None = None
+    """The predicate of the rows, the time zone of its times without one, and whether new rows must meet it."""
+
+
+def replaced_rows(options: Options, session: Any) -> Replaced:
+    """Returns what the options of a write say, else the settings of the session (of the JVM; None if unknown)."""
     option = options.values.get(OPTION.lower())
     if option is not None and option.strip().lower() not in ("static", "dynamic"):
         raise InvalidArgumentError(f"{OPTION} must be static or dynamic, not {option!r}")
-    mode = session_mode if option is None else option
-    return None if mode is None else mode.strip().lower()
+    given = None if option is None else option.strip().lower()
+    if options.replace_where is not None:
+        # As in the JVM connector, a setting of the session gives way.
+        return Replaced(given or "static", (options.replace_where, *_evaluation(session)))
+    if given is None and session is not None:
+        given = str(session.sessionState().conf().partitionOverwriteMode().toString()).lower()
+    return Replaced(given)
 
 
-def check_overwrite(pending: SparkWrite, uri: str, mode: str | None) -> None:
+def _evaluation(session: Any) -> tuple[str, bool]:
+    """Returns the time zone of times without one, and whether rows are checked."""
+    if session is None:
+        return "UTC", True
+    checks = session.conf().getOption(_CHECK)
+    is_off = checks.isDefined() and str(checks.get()).strip().lower() == "false"
+    return session.sessionState().conf().sessionLocalTimeZone(), not is_off
+
+
+def check_overwrite(pending: SparkWrite, uri: str, replaced: Replaced) -> None:
     """Raises an error if the mode is not known and matters.
 
     Both modes are the same for a new table and for a table without partition columns.
     """
-    if mode is None and pending.table_schema_json is not None and pending.partition_columns:
+    if replaced.mode is None and pending.table_schema_json is not None and pending.partition_columns:
         raise InvalidArgumentError(
             f"it is unknown whether the overwrite replaces the whole table {uri} or some of its partitions, because "
             f"Spark does not pass the setting {SETTING} to Python data sources: set the option {OPTION} to static to "

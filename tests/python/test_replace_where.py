@@ -1,0 +1,233 @@
+"""Overwrites of the rows for which a predicate is true."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+import deltalog
+from deltalog import DeltaTable, write_deltalake
+from tests.python.place import actions, data_files
+
+VECTORS = {"delta.enableDeletionVectors": "true"}
+Row = tuple[int | None, str | None, int | None]
+
+
+def rows_of(rows: Sequence[Row]) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) if rows else [(), (), ()]
+    types = {"id": pa.int64(), "p": pa.string(), "n": pa.int64()}
+    return pa.table(
+        {name: pa.array(column, kind) for (name, kind), column in zip(types.items(), columns, strict=True)}
+    )
+
+
+def content(path: Path) -> list[Row]:
+    """The rows as both implementations see them."""
+    ours = pa.table(DeltaTable(path).to_arrow()).to_pylist()
+    found = sorted(((row["id"], row["p"], row["n"]) for row in ours), key=repr)
+    if not DeltaTable(path).metadata().configuration.get("delta.enableDeletionVectors"):
+        theirs = deltalake.DeltaTable(path).to_pyarrow_table().to_pylist()
+        assert sorted(((row["id"], row["p"], row["n"]) for row in theirs), key=repr) == found
+    return found
+
+
+def sorted_rows(rows: list[Row]) -> list[Row]:
+    return sorted(rows, key=repr)
+
+
+# What each predicate says about a row; None is NULL.
+PREDICATES: dict[str, Any] = {
+    "p = 'a'": lambda key, p, n: None if p is None else p == "a",
+    "p IS NULL": lambda key, p, n: p is None,
+    "p <> 'a'": lambda key, p, n: None if p is None else p != "a",
+    "upper(p) IN ('A', 'B')": lambda key, p, n: None if p is None else p in ("a", "b"),
+    "n > 5": lambda key, p, n: None if n is None else n > 5,
+    "NOT (n > 5)": lambda key, p, n: None if n is None else n <= 5,
+    "n % 2 = 0": lambda key, p, n: None if n is None else n % 2 == 0,
+    "n IS NULL OR id < 3": lambda key, p, n: n is None or key < 3,
+    "p = 'a' AND n >= 0": lambda key, p, n: (
+        False
+        if p not in (None, "a") or (n is not None and n < 0)
+        else (None if p is None or n is None else True)
+    ),
+    "id >= 0": lambda key, p, n: True,
+    "id < 0": lambda key, p, n: False,
+    "true": lambda key, p, n: True,
+}
+
+
+@pytest.mark.parametrize("partition_by", [None, ["p"]])
+@pytest.mark.parametrize("configuration", [None, VECTORS])
+@pytest.mark.parametrize("predicate", PREDICATES)
+def test_only_rows_for_which_the_predicate_is_true_are_replaced(
+    tmp_path: Path, predicate: str, configuration: dict[str, str] | None, partition_by: list[str] | None
+) -> None:
+    """The oracle is the same predicate in Python. NULL is not true."""
+    is_true = PREDICATES[predicate]
+    dice = random.Random(predicate)  # noqa: S311
+    expected: list[Row] = []
+    for number in range(4):
+        some: list[Row] = [
+            (number * 10 + row, dice.choice(["a", "b", "c d", None]), dice.choice([*range(10), None]))
+            for row in range(dice.choice([1, 8]))
+        ]
+        write_deltalake(
+            tmp_path, rows_of(some), mode="append", partition_by=partition_by, configuration=configuration
+        )
+        expected += some
+    new: list[Row] = [
+        row for row in ((100 + n, p, n) for n in range(8) for p in ("a", "b", None)) if is_true(*row)
+    ]
+    for again in range(2):
+        version = DeltaTable(tmp_path).version()
+        write_deltalake(tmp_path, rows_of(new), mode="overwrite", predicate=predicate)
+        expected = [row for row in expected if is_true(*row) is not True] + new
+        table = DeltaTable(tmp_path)
+        assert (table.version(), content(tmp_path)) == (version + 1, sorted_rows(expected)), again
+        assert table.history()[0]["operationParameters"]["predicate"] == predicate
+    assert DeltaTable(tmp_path).verify().ok
+    write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate=predicate)
+    assert content(tmp_path) == sorted_rows([row for row in expected if is_true(*row) is not True])
+
+
+def test_files_are_removed_kept_or_changed(tmp_path: Path) -> None:
+    for configuration, expected in ((None, (1, 0)), (VECTORS, (0, 1))):
+        path = tmp_path / str(expected)
+        for some in ([(1, "a", 1), (2, "a", 2)], [(3, "a", 1), (4, "a", 9)], [(5, "a", 8), (6, "a", 9)]):
+            write_deltalake(path, rows_of(some), mode="append", configuration=configuration)
+        before = data_files(path)
+        write_deltalake(path, rows_of([(7, "a", 7)]), mode="overwrite", predicate="n > 5")
+        vectors = len(list(path.glob("*.bin")))
+        copied = len(data_files(path)) - len(before) - vectors - 1
+        assert (copied, vectors) == expected
+        commit = [line for line in actions(path, 3) if "remove" in line]
+        assert len(commit) == 2, "the file without such rows is not touched"
+        assert content(path) == [(1, "a", 1), (2, "a", 2), (3, "a", 1), (7, "a", 7)]
+
+
+@pytest.mark.parametrize("partition_by", [None, ["p"]])
+def test_every_row_must_meet_the_predicate(tmp_path: Path, partition_by: list[str] | None) -> None:
+    write_deltalake(tmp_path, rows_of([(1, "a", 1)]), partition_by=partition_by)
+    files = data_files(tmp_path)
+    for wrong in ((2, "b", 1), (2, None, 1)):
+        with pytest.raises(
+            deltalog.InvalidArgumentError, match=r"row 1 violates .*replaceWhere.* \(p = 'a'\): p = "
+        ):
+            write_deltalake(tmp_path, rows_of([(1, "a", 1), wrong]), mode="overwrite", predicate="p = 'a'")
+    assert (data_files(tmp_path), DeltaTable(tmp_path).version()) == (files, 0)
+    with pytest.raises(deltalog.InvalidArgumentError, match="replaceWhere"):
+        write_deltalake(tmp_path / "new", rows_of([(1, "b", 1)]), mode="overwrite", predicate="p = 'a'")
+    write_deltalake(tmp_path / "new", rows_of([(1, "a", 1)]), mode="overwrite", predicate="p = 'a'")
+    assert content(tmp_path / "new") == [(1, "a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "message"),
+    [
+        (
+            {"mode": "append"},
+            deltalog.InvalidArgumentError,
+            "only in the mode overwrite, not in the mode append",
+        ),
+        ({"partition_overwrite": "dynamic"}, deltalog.InvalidArgumentError, "not both"),
+        ({"predicate": "nothing = 1"}, deltalog.InvalidArgumentError, "nothing"),
+        ({"predicate": "n >"}, deltalog.InvalidArgumentError, "n >"),
+        ({"predicate": "n"}, deltalog.InvalidArgumentError, "n"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_a_row_is_read(
+    tmp_path: Path, arguments: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    write_deltalake(tmp_path, rows_of([(1, "a", 1)]), partition_by=["p"])
+    files = data_files(tmp_path)
+    wanted: dict[str, Any] = {"mode": "overwrite", "predicate": "p = 'a'", **arguments}
+    with pytest.raises(error, match=message):
+        write_deltalake(tmp_path, rows_of([(1, "a", 1)]), **wanted)
+    assert data_files(tmp_path) == files
+
+
+@pytest.mark.parametrize("table_property", ["delta.enableChangeDataFeed", "delta.enableRowTracking"])
+def test_rows_are_not_copied_if_more_would_have_to_be_recorded(tmp_path: Path, table_property: str) -> None:
+    """Protocol: "Row Tracking" and "Change Data Files"."""
+    write_deltalake(
+        tmp_path, rows_of([(1, "a", 1)]), partition_by=["p"], configuration={table_property: "true"}
+    )
+    with pytest.raises(deltalog.UnsupportedFeatureError, match=table_property):
+        write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="n = 1")
+    write_deltalake(tmp_path, rows_of([(2, "a", 2)]), mode="overwrite", predicate="p = 'a'")
+    assert content(tmp_path) == [(2, "a", 2)]
+    vectors = tmp_path / "vectors"
+    both = {table_property: "true", **VECTORS}
+    write_deltalake(vectors, rows_of([(1, "a", 1), (2, "a", 2), (3, "a", None)]), configuration=both)
+    write_deltalake(vectors, rows_of([(4, "a", 1)]), mode="overwrite", predicate="n = 1")
+    assert content(vectors) == [(2, "a", 2), (3, "a", None), (4, "a", 1)]
+    if table_property == "delta.enableChangeDataFeed":
+        changes = pa.table(DeltaTable(vectors).load_cdf(starting_version=1)).to_pylist()
+        found = sorted((row["id"], row["_change_type"]) for row in changes)
+        assert found == [(1, "delete"), (4, "insert")]
+
+
+class Interfering:
+    """Rows whose source lets another writer commit while they are read."""
+
+    def __init__(self, rows: pa.Table, other: Any) -> None:
+        self._rows, self._other = rows, other
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        def batches() -> Any:
+            self._other()
+            yield from self._rows.to_batches()
+
+        return pa.RecordBatchReader.from_batches(self._rows.schema, batches()).__arrow_c_stream__(
+            requested_schema
+        )
+
+
+@pytest.mark.parametrize("configuration", [None, VECTORS])
+def test_what_was_read_is_the_predicate(tmp_path: Path, configuration: dict[str, str] | None) -> None:
+    """A concurrent append of rows that would have been replaced conflicts; of others, it does not."""
+
+    def meanwhile(path: Path, row: Row, **arguments: Any) -> None:
+        write_deltalake(path, rows_of([(1, "a", 1), (2, "a", 9)]), configuration=configuration)
+        arguments = {"mode": "append", **arguments}
+        source = Interfering(
+            rows_of([(3, "a", 8)]), lambda: write_deltalake(path, rows_of([row]), **arguments)
+        )
+        write_deltalake(path, source, mode="overwrite", predicate="n > 5")
+
+    with pytest.raises(deltalog.CommitConflictError, match="n > 5") as caught:
+        meanwhile(tmp_path / "same", (4, "a", 7))
+    assert caught.value.reason == "concurrent_append"
+    assert content(tmp_path / "same") == [(1, "a", 1), (2, "a", 9), (4, "a", 7)]
+    kept = {Path(uri).name for uri in DeltaTable(tmp_path / "same").file_uris()}
+    assert {Path(file).name for file in data_files(tmp_path / "same")} == kept, "copied rows are deleted"
+    meanwhile(tmp_path / "other", (4, "a", 5))
+    assert content(tmp_path / "other") == [(1, "a", 1), (3, "a", 8), (4, "a", 5)]
+    with pytest.raises(deltalog.CommitConflictError):
+        meanwhile(tmp_path / "overwritten", (4, "a", 5), mode="overwrite")
+
+
+def test_a_table_that_was_opened_before_is_the_base(tmp_path: Path) -> None:
+    write_deltalake(tmp_path, rows_of([(1, "a", 1), (2, "b", 2)]), partition_by=["p"])
+    old = DeltaTable(tmp_path)
+    write_deltalake(tmp_path, rows_of([(3, "b", 3)]), mode="append")
+    write_deltalake(old, rows_of([(4, "a", 4)]), mode="overwrite", predicate="p = 'a'")
+    with pytest.raises(deltalog.CommitConflictError):
+        write_deltalake(old, rows_of([(5, "b", 5)]), mode="overwrite", predicate="p = 'b'")
+    assert content(tmp_path) == [(2, "b", 2), (3, "b", 3), (4, "a", 4)]
+
+
+def test_columns_are_found_by_their_names_in_the_schema(tmp_path: Path) -> None:
+    """Protocol: "Column Mapping"."""
+    configuration = {"delta.columnMapping.mode": "name"}
+    data = rows_of([(1, "a", 1), (2, "a", 9), (3, "b", 9)])
+    write_deltalake(tmp_path, data, partition_by=["p"], configuration=configuration)
+    write_deltalake(tmp_path, rows_of([(4, "a", 7)]), mode="overwrite", predicate="P = 'a' AND N > 5")
+    found = pa.table(DeltaTable(tmp_path).to_arrow()).to_pylist()
+    assert sorted(row["id"] for row in found) == [1, 3, 4]
