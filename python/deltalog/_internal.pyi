@@ -101,6 +101,8 @@ class TableChange:
     @staticmethod
     def add_features(names: Sequence[str]) -> TableChange: ...
     @staticmethod
+    def drop_feature(name: str) -> TableChange: ...
+    @staticmethod
     def add_columns(schema_json: str, parent: str | None, first: bool, after: str | None) -> TableChange:
         """Adds the fields of a schema, in their order, to the struct at `parent`, or to the table."""
     @staticmethod

@@ -104,6 +104,23 @@ class TableAlterer:
         names = columns_argument([feature] if isinstance(feature, str) else feature) or []
         return self._commit(TableChange.add_features(names), commit_properties)
 
+    def drop_feature(self, feature: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Drops a table feature from the protocol, so that clients without it can write, or read, the table again.
+
+        The protocol gets the lowest versions that support exactly the other features. `checkConstraints` (without
+        constraints), `inCommitTimestamp` and `vacuumProtocolCheck` can be dropped. Other features leave traces in data
+        files or in earlier versions, and are refused.
+
+        Args:
+            feature: the name of the feature.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: the table does not support the feature, or makes use of it.
+            UnsupportedFeatureError: the feature cannot be dropped.
+        """
+        return self._commit(TableChange.drop_feature(feature), commit_properties)
+
     def add_columns(
         self,
         fields: Field | Sequence[Field] | Schema,

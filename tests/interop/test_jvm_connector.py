@@ -2,66 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.ipc
 import pytest
 
 import deltalog
-from tests.conftest import ROOT, missing
 from tests.golden.canonical import rows
 from tests.interop.checkpoints import add_many_files, leave_newest_checkpoint, write_checkpoints
+from tests.interop.conftest import Jvm
 from tests.interop.data import PARTITION_BY, PARTITIONS, TYPES
-
-PYTHON = ROOT / ".venvs" / "4.2" / "bin" / "python"
-JARS = ROOT / ".cache" / "jars"
-
-
-class Jvm:
-    """The peer of `jvm_peer.py`."""
-
-    def __init__(self, process: subprocess.Popen[str], results: Path) -> None:
-        self._process = process
-        self._result = results / "result.arrow"
-
-    def _ask(self, sql: str, to: Path | None) -> None:
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"sql": sql, "to": to and str(to)}) + "\n")
-        self._process.stdin.flush()
-        answer = self._process.stdout.readline()
-        assert answer == "ok\n", answer
-
-    def run(self, sql: str) -> None:
-        self._ask(sql, None)
-
-    def query(self, sql: str) -> pa.Table:
-        self._ask(sql, self._result)
-        with pa.OSFile(str(self._result)) as source:
-            return pyarrow.ipc.open_file(source).read_all()
-
-
-@pytest.fixture(scope="module")
-def jvm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Jvm]:
-    jars = sorted(str(jar) for jar in JARS.glob("*.jar"))
-    if not (PYTHON.exists() and jars):
-        missing("the JVM connector is not set up; `make test-python` does it")
-    directory = tmp_path_factory.mktemp("jvm")
-    with (directory / "log").open("w") as log:
-        command = [str(PYTHON), str(Path(__file__).with_name("jvm_peer.py")), *jars]
-        process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True, cwd=directory
-        )
-        with process:
-            yield Jvm(process, directory)
-            assert process.stdin is not None
-            process.stdin.close()
 
 
 def ours(path: Path, version: int | None = None) -> list[str]:

@@ -243,3 +243,48 @@ def test_columns_reserved_by_the_change_data_feed(tmp_path: Path) -> None:
     table = created(tmp_path, pa.table({"_change_type": ["x"]}))
     with refused(tmp_path, Exception, "reserved for the change data feed"):
         table.alter.set_table_properties({"delta.enableChangeDataFeed": "true"})
+
+
+def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
+    """The protocol gets the lowest versions that support exactly the other features."""
+    table = created(tmp_path)
+    table.alter.add_feature("vacuumProtocolCheck")
+    table.alter.add_constraint({"c": "id > 0"})
+    table.alter.set_table_properties({"delta.enableInCommitTimestamps": "true"})
+    with refused(tmp_path, InvalidArgumentError, "has constraints"):
+        table.alter.drop_feature("checkConstraints")
+    assert table.alter.drop_feature("vacuumprotocolcheck") == 4
+    assert (table.protocol().min_reader_version, table.protocol().reader_features) == (1, None)
+    assert action(tmp_path, 4, "commitInfo")["operationParameters"] == {
+        "featureName": "vacuumProtocolCheck",
+        "truncateHistory": False,
+    }
+    assert table.alter.drop_feature("inCommitTimestamp") == 5
+    assert "inCommitTimestamp" not in action(tmp_path, 5, "commitInfo")
+    assert table.metadata().configuration == {"delta.constraints.c": "id > 0"}
+    # Version 3 of writers is that of constraints.
+    assert (table.protocol().min_writer_version, table.protocol().writer_features) == (3, None)
+    table.alter.drop_constraint("c")
+    assert table.alter.drop_feature("checkConstraints") == 7
+    assert (table.protocol().min_reader_version, table.protocol().min_writer_version) == (1, 2)
+    assert len(table.history()) == 8
+    assert deltalake.DeltaTable(tmp_path).protocol().min_writer_version == 2
+    write_deltalake(tmp_path, pa.table({"id": pa.array([-1], pa.int64())}), mode="append")
+    assert DeltaTable(tmp_path).count() == 3
+
+
+@pytest.mark.parametrize(
+    ("feature", "error", "match"),
+    [
+        ("deletionVectors", UnsupportedFeatureError, "earlier versions"),
+        ("appendOnly", UnsupportedFeatureError, "earlier versions"),
+        ("columnMapping", InvalidArgumentError, "does not support the feature 'columnMapping'"),
+        ("frobnicate", InvalidArgumentError, "no table feature"),
+    ],
+)
+def test_features_that_cannot_be_dropped(
+    tmp_path: Path, feature: str, error: type[Exception], match: str
+) -> None:
+    table = created(tmp_path, configuration={"delta.enableDeletionVectors": "true"})
+    with refused(tmp_path, error, match):
+        table.alter.drop_feature(feature)

@@ -52,6 +52,11 @@ impl TableChange {
         Self(CoreChange::AddFeatures(names))
     }
 
+    #[staticmethod]
+    fn drop_feature(name: String) -> Self {
+        Self(CoreChange::DropFeature(name))
+    }
+
     /// Adds the fields of a schema, in their order.
     #[staticmethod]
     #[pyo3(signature = (schema_json, parent, first, after))]

@@ -21,6 +21,8 @@ pub(super) struct Draft<'a> {
     pub(super) schema: StructType,
     /// The features that the change itself asks for, whatever the metadata require.
     pub(super) features: Vec<TableFeature>,
+    /// The feature that the table supports no longer.
+    pub(super) dropped: Option<TableFeature>,
     /// Whether the change is only valid for the rows that the table has in `base`.
     pub(super) depends_on_rows: bool,
     /// Files of the table that are added again with other facts about them.
@@ -40,6 +42,7 @@ impl<'a> Draft<'a> {
             metadata: base.metadata().clone(),
             schema: base.schema().clone(),
             features: Vec::new(),
+            dropped: None,
             depends_on_rows: false,
             files: Vec::new(),
         })
@@ -93,7 +96,8 @@ impl<'a> Draft<'a> {
         features.extend(required.into_iter().filter(|feature| !before.contains(feature)));
         let also: Vec<_> = features.iter().flat_map(TableFeature::requires).cloned().collect();
         features.extend(also);
-        Ok(self.base.protocol().supporting(&features))
+        let protocol = self.base.protocol().supporting(&features);
+        Ok(self.dropped.as_ref().map_or(protocol.clone(), |dropped| protocol.without(dropped)))
     }
 
     /// Refuses a table that this crate could not write after the change.

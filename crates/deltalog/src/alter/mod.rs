@@ -24,6 +24,7 @@
 mod columns;
 mod constraints;
 mod draft;
+mod drop_feature;
 mod enable;
 mod features;
 mod path;
@@ -41,7 +42,7 @@ use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::PrimitiveType;
 use crate::snapshot::Snapshot;
-use crate::transaction::Operation;
+use crate::transaction::{Committed, Operation, Transaction};
 
 /// A change of a table.
 ///
@@ -65,6 +66,8 @@ pub enum TableChange {
     SetDescription(String),
     /// Adds features to those that the protocol supports, by name.
     AddFeatures(Vec<String>),
+    /// Drops a feature, by name, of which nothing is left in the table.
+    DropFeature(String),
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),
     /// Drops columns or nested fields.
@@ -129,6 +132,7 @@ impl TableChange {
             Self::SetName(name) => Ok(properties::set_name(draft, name)),
             Self::SetDescription(description) => Ok(properties::set_description(draft, description)),
             Self::AddFeatures(names) => features::add(draft, names),
+            Self::DropFeature(name) => drop_feature::drop(draft, name),
             Self::AddColumns(new) => columns::add(draft, new),
             Self::DropColumns(paths) => columns::drop(draft, paths),
             Self::RenameColumn { column, name } => columns::rename(draft, column, name),
@@ -142,8 +146,7 @@ impl TableChange {
     }
 }
 
-/// Changes a table, and returns the version of the commit. If the table is already as the change would make it,
-/// nothing is committed, and the version of `base` is returned.
+/// Changes a table. Returns `None`, and commits nothing, if the table is already as the change would make it.
 ///
 /// `custom_metadata` are further fields of the commit's `commitInfo`.
 ///
@@ -158,8 +161,8 @@ impl TableChange {
 /// let properties = BTreeMap::from([("delta.appendOnly".to_owned(), "true".to_owned())]);
 /// let change = TableChange::SetProperties(properties);
 /// let snapshot = Snapshot::open(&storage, None)?;
-/// let version = alter_table(&snapshot, &change, Default::default(), &Environment::system())?;
-/// assert_eq!(version, snapshot.version() + 1);
+/// let committed = alter_table(&snapshot, &change, Default::default(), &Environment::system())?;
+/// assert_eq!(committed.map(|committed| committed.version), Some(snapshot.version() + 1));
 /// # Ok(())
 /// # }
 /// ```
@@ -173,13 +176,11 @@ pub fn alter_table(
     change: &TableChange,
     custom_metadata: Map<String, Value>,
     environment: &Environment,
-) -> Result<u64> {
+) -> Result<Option<Committed>> {
     let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
     let mut draft = Draft::of(base, environment).map_err(located)?;
     let operation = change.plan(&mut draft).map_err(located)?;
     let operation = operation.custom_metadata(custom_metadata).map_err(located)?;
-    match draft.finish(operation).map_err(located)? {
-        Some(transaction) => Ok(transaction.commit_or_fail()?.version),
-        None => Ok(base.version()),
-    }
+    let transaction = draft.finish(operation).map_err(located)?;
+    transaction.map(Transaction::commit_or_fail).transpose()
 }

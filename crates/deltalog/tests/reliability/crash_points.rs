@@ -12,7 +12,7 @@ use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::SetTransaction;
 use deltalog::{
     Environment, Error, ErrorKind, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot,
-    Storage, WriteRequest, find_commit,
+    Storage, TableChange, WriteRequest, alter_table, find_commit,
 };
 use deltalog_testkit::judge::{Log, State as Replayed};
 
@@ -294,4 +294,24 @@ fn looking_at_the_table_changes_nothing() {
         find_commit(storage, "an id that nobody has").map(|found| assert_eq!(found, None))
     };
     fail_at_each_request(prepare, look, false);
+}
+
+/// Sets properties of the table as of `version`.
+fn set(storage: &Storage, version: u64, properties: &[&str]) -> Result<()> {
+    let properties = properties.iter().map(|name| ((*name).to_owned(), "true".to_owned())).collect();
+    let base = Snapshot::open(storage, Some(version))?;
+    alter_table(&base, &TableChange::SetProperties(properties), Default::default(), &hasty()).map(drop)
+}
+
+/// The change is rebased over an append, and notes the version with which in-commit timestamps begin.
+#[test]
+fn a_change_of_properties_is_atomic() {
+    let properties = ["delta.enableInCommitTimestamps", "delta.enableDeletionVectors"];
+    fail_at_each_request(|| table(&["a", "b"]), |storage| set(storage, 1, &properties), false);
+    let (_, storage) = table(&["a", "b"]);
+    set(&storage, 1, &properties).unwrap();
+    let newest = Snapshot::open(&storage, None).unwrap();
+    let begun = newest.metadata().configuration.get("delta.inCommitTimestampEnablementVersion");
+    assert_eq!((newest.version(), begun.map(String::as_str)), (3, Some("3")));
+    assert_eq!(newest.protocol().min_writer_version, 7);
 }

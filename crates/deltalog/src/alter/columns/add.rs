@@ -5,7 +5,7 @@
 
 use serde_json::{Value, json};
 
-use super::described;
+use super::{described, name_of};
 use crate::alter::draft::Draft;
 use crate::alter::enable::{MAX_COLUMN_ID, max_column_id};
 use crate::alter::path::{edit_fields, position, split};
@@ -69,7 +69,7 @@ impl ColumnPosition {
     pub(super) fn described(&self) -> String {
         match self {
             Self::First => "FIRST".to_owned(),
-            Self::After(name) => format!("AFTER {}", ColumnPath::new([name])),
+            Self::After(name) => format!("AFTER {}", name_of(&ColumnPath::new([name]))),
         }
     }
 }
@@ -86,7 +86,7 @@ pub(in crate::alter) fn add(draft: &mut Draft<'_>, new: &[NewColumn]) -> Result<
         check(draft, &column.field)?;
         let field = with_mapping(draft, &column.field)?;
         let path = ColumnPath::new(column.parent.parts().iter().chain([&field.name]));
-        let mut entry = json!({ "column": described(&path, &field) });
+        let mut entry = json!({ "column": described(&path, &column.field) });
         if let (Some(position), Some(entry)) = (&column.position, entry.as_object_mut()) {
             entry.insert("position".to_owned(), position.described().into());
         }

@@ -4,8 +4,8 @@
 
 use serde_json::json;
 
-use super::ensure_mapped;
 use super::references::ensure_unreferenced;
+use super::{ensure_mapped, name_of};
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_fields, field_at, position, split};
 use crate::error::{Error, Result};
@@ -43,6 +43,6 @@ pub(in crate::alter) fn drop(draft: &mut Draft<'_>, paths: &[ColumnPath]) -> Res
             }
         })?;
     }
-    let names: Vec<_> = paths.iter().map(ToString::to_string).collect();
+    let names: Vec<_> = paths.iter().map(name_of).collect();
     Ok(Operation::new("DROP COLUMNS").parameter("columns", json!(names).to_string()))
 }

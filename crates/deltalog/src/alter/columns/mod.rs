@@ -39,11 +39,20 @@ fn changed(path: &ColumnPath, field: &StructField) -> Operation {
 /// Returns a field as the history shows it.
 fn described(path: &ColumnPath, field: &StructField) -> Value {
     json!({
-        "name": path.to_string(),
+        "name": name_of(path),
         "type": type_name(&field.data_type),
         "nullable": field.nullable,
         "metadata": field.metadata.entries(),
     })
+}
+
+/// Returns the path of a column as the history shows it: only names with a dot are in backticks.
+fn name_of(path: &ColumnPath) -> String {
+    let quoted = |part: &String| match part.contains('.') {
+        true => format!("`{part}`"),
+        false => part.clone(),
+    };
+    path.parts().iter().map(quoted).collect::<Vec<_>>().join(".")
 }
 
 /// Returns the name of a type, without its parts.

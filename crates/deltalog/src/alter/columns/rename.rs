@@ -1,7 +1,7 @@
 //! Columns with other names. Protocol: "Column Mapping": "the *display name* of the column … is changeable".
 
-use super::ensure_mapped;
 use super::references::ensure_unreferenced;
+use super::{ensure_mapped, name_of};
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_field, field_at, split};
 use crate::error::{Error, Result};
@@ -31,6 +31,6 @@ pub(in crate::alter) fn rename(draft: &mut Draft<'_>, path: &ColumnPath, name: &
     }
     let new_path = ColumnPath::new(parent.iter().map(String::as_str).chain([name]));
     Ok(Operation::new("RENAME COLUMN")
-        .parameter("oldColumnPath", path.to_string())
-        .parameter("newColumnPath", new_path.to_string()))
+        .parameter("oldColumnPath", name_of(path))
+        .parameter("newColumnPath", name_of(&new_path)))
 }

@@ -1,10 +1,11 @@
-//! Protocols of existing tables that support more features. (PROTOCOL, "Table Features for New and Existing Tables",
-//! "Supported Features".)
+//! Protocols of existing tables that support more features, or one less. (PROTOCOL, "Table Features for New and Existing
+//! Tables", "Supported Features".)
 //!
-//! - No version is lowered, and no feature is removed.
+//! - An upgrade lowers no version and removes no feature.
 //! - The versions with feature lists name all features that the older version implied: each of them counts as used,
 //!   because older versions of the table are not examined.
 //! - A feature for readers is listed for readers and for writers.
+//! - Without a feature, a table has the lowest versions that support exactly the others, as in the JVM implementation.
 
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::Protocol;
@@ -42,6 +43,34 @@ impl Protocol {
             reader_features: has_reader_list.then(|| names(&readers)),
             writer_features: Some(names(&writers)),
         }
+    }
+
+    /// Returns the lowest protocol that supports what this one supports, except `feature`.
+    #[must_use]
+    pub fn without(&self, feature: &TableFeature) -> Self {
+        let mut readers = self.reader_features();
+        let mut writers = self.writer_features();
+        readers.retain(|other| other != feature);
+        writers.retain(|other| other != feature);
+        let is_same = |one: &[TableFeature], other: &[TableFeature]| {
+            one.len() == other.len() && one.iter().all(|feature| other.contains(feature))
+        };
+        let legacy =
+            (1..READER_VERSION).flat_map(|reader| (1..WRITER_VERSION).map(move |writer| (reader, writer)));
+        let mut legacy = legacy.map(|(min_reader_version, min_writer_version)| Self {
+            min_reader_version,
+            min_writer_version,
+            ..Self::default()
+        });
+        let exact = legacy.find(|protocol| {
+            is_same(&protocol.reader_features(), &readers) && is_same(&protocol.writer_features(), &writers)
+        });
+        exact.unwrap_or_else(|| Self {
+            min_reader_version: if readers.is_empty() { 1 } else { READER_VERSION },
+            min_writer_version: WRITER_VERSION,
+            reader_features: (!readers.is_empty()).then(|| names(&readers)),
+            writer_features: Some(names(&writers)),
+        })
     }
 }
 
@@ -93,6 +122,38 @@ mod tests {
                 assert_eq!(to.supporting(std::slice::from_ref(&feature)), to);
             }
         }
+    }
+
+    #[test]
+    fn a_protocol_without_a_feature_supports_exactly_the_others() {
+        for from in protocols() {
+            for feature in from.writer_features() {
+                let to = from.without(&feature);
+                to.validate().unwrap();
+                let others = |mut features: Vec<TableFeature>| {
+                    features.retain(|other| *other != feature);
+                    features.sort_by_key(TableFeature::to_string);
+                    features
+                };
+                assert_eq!(
+                    others(to.writer_features()),
+                    others(from.writer_features()),
+                    "{from:?} {feature}"
+                );
+                assert_eq!(
+                    others(to.reader_features()),
+                    others(from.reader_features()),
+                    "{from:?} {feature}"
+                );
+                assert!(!to.writer_features().contains(&feature) && !to.reader_features().contains(&feature));
+            }
+        }
+        let listed =
+            legacy(1, 2).supporting(&[TableFeature::CheckConstraints, TableFeature::VacuumProtocolCheck]);
+        let less = listed.without(&TableFeature::VacuumProtocolCheck);
+        assert_eq!(less, legacy(1, 3));
+        assert_eq!(less.without(&TableFeature::CheckConstraints), legacy(1, 2));
+        assert_eq!(listed.without(&TableFeature::CheckConstraints).min_reader_version, 3);
     }
 
     /// PROTOCOL, "Table Features for New and Existing Tables".
