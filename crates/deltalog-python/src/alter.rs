@@ -139,5 +139,8 @@ pub(crate) fn alter(
     commit: CommitArguments,
 ) -> PyResult<u64> {
     let (snapshot, change) = (snapshot.get().0.clone(), change.get().0.clone());
-    call_that_commits(py, || alter_table(&snapshot, &change, commit.only_fields()?, &Environment::system()))
+    call_that_commits(py, || {
+        let committed = alter_table(&snapshot, &change, commit.only_fields()?, &Environment::system())?;
+        Ok(committed.map_or(snapshot.version(), |committed| committed.version))
+    })
 }

@@ -97,7 +97,10 @@ impl<'a> Draft<'a> {
         let also: Vec<_> = features.iter().flat_map(TableFeature::requires).cloned().collect();
         features.extend(also);
         let protocol = self.base.protocol().supporting(&features);
-        Ok(self.dropped.as_ref().map_or(protocol.clone(), |dropped| protocol.without(dropped)))
+        Ok(match &self.dropped {
+            Some(dropped) => protocol.without(dropped),
+            None => protocol,
+        })
     }
 
     /// Refuses a table that this crate could not write after the change.
