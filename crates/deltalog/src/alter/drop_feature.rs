@@ -9,8 +9,8 @@
 //! | `inCommitTimestamp` | its properties: they are removed; times are those of the files again |
 //! | `vacuumProtocolCheck` | nothing: it leaves no traces |
 //!
-//! Others leave traces in data files or in earlier versions that stay readable. They are refused: their removal rewrites
-//! files or needs the feature `checkpointProtection`.
+//! Others leave traces in data files or in earlier versions that stay readable. They are refused: their removal
+//! rewrites files or needs the feature `checkpointProtection`.
 
 use super::draft::Draft;
 use super::features;

@@ -1,5 +1,5 @@
-//! Protocols of existing tables that support more features, or one less. (PROTOCOL, "Table Features for New and Existing
-//! Tables", "Supported Features".)
+//! Protocols of existing tables that support more features, or one less. (PROTOCOL, "Table Features for New and
+//! Existing Tables", "Supported Features".)
 //!
 //! - An upgrade lowers no version and removes no feature.
 //! - The versions with feature lists name all features that the older version implied: each of them counts as used,
