@@ -188,3 +188,19 @@ def test_two_writers_never_generate_the_same_value(tmp_path: Path) -> None:
     write_deltalake(uri, names("z"), mode="append")
     found = pa.table(DeltaTable(uri).to_arrow()).to_pylist()
     assert sorted((row["name"], row["id"]) for row in found) == [("x", 1), ("y", 100), ("z", 2)]
+
+
+def test_rules_see_empty_partition_values_as_they_are_stored(tmp_path: Path) -> None:
+    """PROTOCOL, "Partition Value Serialization": an empty string is NULL, and NULL meets no constraint."""
+    CraftedTable(
+        tmp_path / "t",
+        [field("id", "integer"), field("p", "string")],
+        partition_columns=["p"],
+        writer_features=["checkConstraints"],
+        configuration={"delta.constraints.c": "p <> 'x'"},
+    ).commit()
+    uri = str(tmp_path / "t")
+    rows = {"id": pa.array([1], pa.int32())}
+    write_deltalake(uri, pa.table({**rows, "p": ["y"]}), mode="append")
+    with pytest.raises(InvalidArgumentError, match=r"the constraint 'c'.*p = NULL"):
+        write_deltalake(uri, pa.table({**rows, "p": [""]}), mode="append")

@@ -173,3 +173,20 @@ def test_identity_columns_are_refused_before_spark_writes(spark: SparkSession, t
             rows.write.format("deltalog").mode(mode).save(str(tmp_path / "t"))
     assert DeltaTable(tmp_path / "t").version() == 0
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_rules_see_empty_partition_values_as_they_are_stored(spark: SparkSession, tmp_path: Path) -> None:
+    """PROTOCOL, "Partition Value Serialization": an empty string is NULL, and NULL meets no constraint."""
+    table = CraftedTable(
+        tmp_path / "t",
+        [field("id", "long"), field("p", "string")],
+        partition_columns=["p"],
+        writer_features=["checkConstraints"],
+        configuration={"delta.constraints.c": "p <> 'x'"},
+    )
+    table.commit()
+    uri = str(tmp_path / "t")
+    spark.range(2).selectExpr("id", "'y' AS p").write.format("deltalog").mode("append").save(uri)
+    with pytest.raises(InvalidArgumentError, match=r"the constraint 'c'.*p = NULL"):
+        spark.range(2).selectExpr("id", "'' AS p").write.format("deltalog").mode("append").save(uri)
+    assert spark.read.format("deltalog").load(uri).count() == 2

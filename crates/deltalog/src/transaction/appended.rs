@@ -15,7 +15,7 @@ use crate::replay::{Commit, adds_of, filtered, removes_of};
 /// Returns the `add` actions of `commit`, without those that only take rows away from a file that was there.
 ///
 /// # Errors
-/// `CorruptLog` for a path that the table must not refer to; also the errors of [`DeletionVectors::read`].
+/// `CorruptLog` for a path that the table must not refer to.
 pub(super) fn appended(
     commit: &Commit,
     resolver: &PathResolver,
@@ -32,7 +32,15 @@ pub(super) fn appended(
     for add in adds_of(&commit.adds)? {
         has_new_rows.push(match removed.get(&resolver.parse(&add.path)?) {
             None => true,
-            Some(old) => !only_grows(old.as_ref(), add.deletion_vector.as_ref(), vectors)?,
+            Some(old) => {
+                let grows = only_grows(old.as_ref(), add.deletion_vector.as_ref(), vectors);
+                // The old vector belongs to no version that is kept, and its file may be gone. If in doubt, there are
+                // new rows.
+                !grows.unwrap_or_else(|error| {
+                    tracing::debug!(%error, file = add.path, "a deletion vector of another commit cannot be read");
+                    false
+                })
+            }
         });
     }
     filtered(&commit.adds, &BooleanArray::from(has_new_rows))

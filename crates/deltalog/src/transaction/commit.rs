@@ -295,7 +295,12 @@ impl<'a> Attempts<'a> {
         }
         chunks.extend(self.fixed_lines.iter().cloned());
         let (mut lines, mut with_vectors) = (Lines::default(), Vec::new());
-        for action in self.row_deletes.prepare()? {
+        let mut row_ids = self.head.next_row_ids()?;
+        for mut action in self.row_deletes.prepare()? {
+            // The file may be from before the table had row tracking.
+            if let (Action::Add(add), Some(row_ids)) = (&mut action, &mut row_ids) {
+                row_ids.assign(add)?;
+            }
             lines.push(&action)?;
             if let Action::Add(add) = action {
                 with_vectors.push(add);
@@ -303,7 +308,7 @@ impl<'a> Attempts<'a> {
         }
         chunks.extend(lines.finish());
         let mut domains = Vec::new();
-        let adds = match (self.head.next_row_ids()?, self.adds.take()) {
+        let adds = match (row_ids, self.adds.take()) {
             (Some(mut row_ids), _) => {
                 let adds = changes.encode_adds(Some(&mut row_ids))?;
                 domains.extend(row_ids.domain()?);

@@ -9,11 +9,11 @@
 //!                    └─ a row is in both: conflict
 //! ```
 //!
-//! - A file that loses all its rows is removed.
+//! - A file that loses all its rows is removed. One whose rows are deleted already stays as it is.
 //! - A winner that removes the file, or brings rows back, is a conflict.
 //! - Vectors that were written and not committed are deleted.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use arrow::array::RecordBatch;
 use roaring::RoaringTreemap;
@@ -86,6 +86,7 @@ impl<'a> RowDeletes<'a> {
             by_path: HashMap::new(),
             written: Vec::new(),
         };
+        let mut named = HashSet::new();
         for RowDelete { file, rows } in deletes {
             let located = |error: Error| error.at_path(&file.path);
             let refused = |message: &str| located(Error::invalid_argument(message));
@@ -95,9 +96,14 @@ impl<'a> RowDeletes<'a> {
             })?;
             rows.ensure_within(num_records).map_err(located)?;
             let deleted = this.vector(file, num_records).map_err(located)?;
-            if this.by_path.insert(resolver.parse(&file.path)?, this.files.len()).is_some() {
+            let path = resolver.parse(&file.path)?;
+            if !named.insert(path.clone()) {
                 return Err(refused("the transaction deletes rows of the same file twice"));
             }
+            if rows.bitmap().is_subset(&deleted) {
+                continue;
+            }
+            this.by_path.insert(path, this.files.len());
             this.files.push(File {
                 add: file.clone(),
                 num_records,

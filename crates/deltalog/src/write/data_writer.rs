@@ -183,6 +183,7 @@ impl DataWriter {
         let given = batch.schema_ref();
         let fitted = fit(batch, &self.constraints.schema_before_filling(self.spec.arrow(), given))?;
         let filled = self.constraints.fill(&fitted, self.spec.arrow(), given)?;
+        let filled = self.splitter.as_stored(filled)?;
         match self.constraints.violation(&filled)? {
             Some(violation) => Err(violation.into()),
             None => Ok(filled),

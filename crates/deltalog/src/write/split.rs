@@ -6,11 +6,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use arrow::array::{ArrayRef, UInt32Array};
-use arrow::compute::take_record_batch;
-use arrow::datatypes::Schema;
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use arrow::compute::{nullif, take_record_batch};
+use arrow::datatypes::{DataType, Schema};
 use arrow::error::ArrowError;
-use arrow::record_batch::RecordBatch;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use arrow::row::{Row, RowConverter, SortField};
 
 use crate::error::{Error, Result};
@@ -69,6 +69,38 @@ impl Splitter {
             Error::invalid_argument("the partition columns cannot be compared").with_source(error)
         })?;
         Ok(Self { columns, converter })
+    }
+
+    /// Returns `batch` with the partition values that readers will find: an empty string is stored as NULL. Protocol:
+    /// "Partition Value Serialization".
+    ///
+    /// # Errors
+    /// `SchemaMismatch` if a NOT NULL column has an empty string.
+    pub(super) fn as_stored(&self, batch: RecordBatch) -> Result<RecordBatch> {
+        let (schema, mut arrays, rows) = batch.into_parts();
+        for column in &self.columns {
+            let Some(array) = arrays.get_mut(column.index) else { continue };
+            let is_empty = match array.data_type() {
+                DataType::Utf8 => array.as_string::<i32>().iter().map(|text| text == Some("")).collect(),
+                DataType::Binary => {
+                    array.as_binary::<i32>().iter().map(|bytes| bytes.is_some_and(<[u8]>::is_empty)).collect()
+                }
+                _ => continue,
+            };
+            let is_empty = BooleanArray::new(is_empty, None);
+            if !is_empty.has_true() {
+                continue;
+            }
+            if column.is_required {
+                return Err(Error::schema_mismatch(format!(
+                    "partition column '{}' has an empty string, which is stored as NULL, but it is NOT NULL",
+                    column.name
+                )));
+            }
+            *array = nullif(array, &is_empty).map_err(unsplittable)?;
+        }
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(schema, arrays, &options).map_err(unsplittable)
     }
 
     /// Splits `batch` into parts, in the order of their first rows.

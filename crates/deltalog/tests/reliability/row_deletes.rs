@@ -7,7 +7,9 @@ use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::protocol::{Action, Add};
-use deltalog::engine::transaction::{ConflictReason, Operation, Outcome, SaveMode, Transaction};
+use deltalog::engine::transaction::{
+    ConflictReason, IsolationLevel, Operation, Outcome, SaveMode, Transaction,
+};
 use deltalog::{
     Environment, ErrorKind, ParseMode, PendingWrite, Snapshot, Storage, TableScan, WriteRequest,
     parse_predicate,
@@ -104,6 +106,64 @@ fn deletes_of_the_same_row_conflict_and_leave_no_vector() {
     // On the version that has the vector, the same rows are not deleted twice.
     delete(&newest(&storage), &[2, 3]).commit_or_fail().unwrap();
     assert_eq!(ids(&newest(&storage)), [0, 4, 5, 6, 7, 8, 9].into());
+}
+
+#[test]
+fn rows_that_are_deleted_already_change_nothing() {
+    let (directory, storage) = table();
+    delete(&newest(&storage), &[1, 2]).commit_or_fail().unwrap();
+    let base = newest(&storage);
+    let before = file(&base);
+    let committed = delete(&base, &[2]).commit_or_fail().unwrap();
+    let commit = storage.read(&format!("_delta_log/{:020}.json", committed.version)).unwrap();
+    let commit = String::from_utf8(commit.to_vec()).unwrap();
+    assert!(!commit.contains("\"add\"") && !commit.contains("\"remove\""), "{commit}");
+    assert_eq!(file(&newest(&storage)), before);
+    assert_eq!(vector_files(&directory), 1);
+}
+
+/// "Row Tracking": rows that had no ids get them, because the file is added again.
+#[test]
+fn a_file_from_before_row_tracking_gets_row_ids() {
+    let (directory, storage) = table();
+    let features = r#"["deletionVectors","rowTracking","domainMetadata"]"#;
+    let protocol = format!(
+        r#"{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors"],"writerFeatures":{features}}}}}"#
+    );
+    let base = newest(&storage);
+    let path = format!("_delta_log/{:020}.json", base.version() + 1);
+    std::fs::write(directory.path().join(path), protocol).unwrap();
+    let base = newest(&storage);
+    assert_eq!(file(&base).base_row_id, None);
+    let committed = delete(&base, &[1]).commit_or_fail().unwrap();
+    let newest = newest(&storage);
+    let add = file(&newest);
+    assert_eq!(add.base_row_id, Some(0));
+    assert_eq!(add.default_row_commit_version, i64::try_from(committed.version).ok());
+    let domains = newest.domain_metadata().unwrap();
+    assert!(
+        domains.iter().any(|domain| domain.configuration == r#"{"rowIdHighWaterMark":9}"#),
+        "{domains:?}"
+    );
+}
+
+/// The old vector of another commit may have been removed. Whether its file has new rows is then unknown.
+#[test]
+fn an_unreadable_vector_of_a_winner_is_a_conflict_and_no_error() {
+    let (directory, storage) = table();
+    delete(&newest(&storage), &[1]).commit_or_fail().unwrap();
+    let base = newest(&storage);
+    let old = std::fs::read_dir(directory.path()).unwrap().map(|entry| entry.unwrap().path());
+    let old: Vec<_> = old.filter(|path| path.extension().is_some_and(|kind| kind == "bin")).collect();
+    let mut reader = Transaction::new(&base, Operation::new("UPDATE"), &environment())
+        .unwrap()
+        .with_isolation(IsolationLevel::Serializable);
+    reader.read_predicate(parse_predicate("id = 5", "UTC", ParseMode::Strict).unwrap());
+    delete(&base, &[2]).commit_or_fail().unwrap();
+    for path in old {
+        std::fs::remove_file(path).unwrap();
+    }
+    assert!(matches!(conflict(reader.commit().unwrap()), ConflictReason::ConcurrentAppend { .. }));
 }
 
 #[test]

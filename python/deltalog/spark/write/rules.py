@@ -62,7 +62,7 @@ def optional(table_schema_json: str, missing: set[str]) -> str:
 
 def enforced(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any:
     """Returns `data`, which has the table's columns, with the missing columns computed and all rows checked."""
-    data = _computed(jvm, data, pending, missing)
+    data = _as_stored(jvm, _computed(jvm, data, pending, missing), pending)
     functions = jvm.root.org.apache.spark.sql.functions
     rules = [
         (f"the constraint '{name}' ({sql}) is not met", functions.expr(sql)) for name, sql in pending.checks
@@ -110,6 +110,24 @@ def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> An
             refusal = functions.raise_error(functions.lit(text)).cast(types[key])
             value = functions.when(value.isNotNull(), value).otherwise(refusal)
         columns.append(value.alias(name))
+    return data.select(jvm.seq(columns))
+
+
+def _as_stored(jvm: Jvm, data: Any, pending: SparkWrite) -> Any:
+    """Returns `data` with NULL for empty partition values, which are stored as NULL (PROTOCOL.md, "Partition Value
+    Serialization"), if there are rules that may read them.
+    """
+    partitions = {name.lower() for name in pending.partition_columns}
+    if not partitions or not (pending.checks or pending.generated_columns):
+        return data
+    functions = jvm.root.org.apache.spark.sql.functions
+    columns = []
+    for field in data.schema().fields():
+        column = functions.col(_quoted(field.name()))
+        if field.name().lower() in partitions and field.dataType().typeName() in ("string", "binary"):
+            is_empty = functions.length(column).equalTo(0)
+            column = functions.when(is_empty, functions.lit(None)).otherwise(column).alias(field.name())
+        columns.append(column)
     return data.select(jvm.seq(columns))
 
 

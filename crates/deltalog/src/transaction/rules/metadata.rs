@@ -79,11 +79,17 @@ fn only_adds_nullable(old: &StructType, new: &StructType) -> bool {
                 && is_same(&field.data_type, &other.data_type)
         })
     };
-    let is_new_and_plain = |field: &StructField| {
-        field.nullable && field.metadata.entries().keys().all(|key| OF_ANY_COLUMN.contains(&key.as_str()))
-    };
+    let is_new_and_plain = |field: &StructField| field.nullable && is_plain(field);
     old.fields().iter().all(is_kept)
         && new.fields().iter().all(|field| find(old, &field.name).is_some() || is_new_and_plain(field))
+}
+
+/// Returns whether neither the field nor one inside of it has metadata that say something about its values.
+fn is_plain(field: &StructField) -> bool {
+    let has_rules = |field: &StructField| {
+        field.metadata.entries().keys().any(|key| !OF_ANY_COLUMN.contains(&key.as_str()))
+    };
+    !has_rules(field) && !field.data_type.any_field(&mut |field| has_rules(field))
 }
 
 fn is_same(old: &DataType, new: &DataType) -> bool {
@@ -144,6 +150,11 @@ mod tests {
     fn columns() {
         let old = metadata(COLUMN, &[]);
         let new_column = |rest: &str| format!(r#"{COLUMN},{{"name":"b","type":"long",{rest}}}"#);
+        let new_struct = |rules: &str| {
+            let inner = format!(r#"{{"name":"b","type":"long","nullable":false,"metadata":{rules}}}"#);
+            let kind = format!(r#"{{"type":"struct","fields":[{inner}]}}"#);
+            format!(r#"{COLUMN},{{"name":"s","type":{kind},"nullable":true,"metadata":{{}}}}"#)
+        };
         for (columns, expected) in [
             (COLUMN.replace("{}", r#"{"comment":"c"}"#), false),
             (COLUMN.replace("{}", r#"{"delta.identity.highWaterMark":7}"#), false),
@@ -156,6 +167,8 @@ mod tests {
             (new_column(r#""nullable":true,"metadata":{"delta.columnMapping.id":2}"#), false),
             (new_column(r#""nullable":false,"metadata":{}"#), true),
             (new_column(r#""nullable":true,"metadata":{"delta.generationExpression":"a"}"#), true),
+            (new_struct("{}"), false),
+            (new_struct(r#"{"delta.invariants":"s.b > 0"}"#), true),
             (String::new(), true),
         ] {
             assert_eq!(concerns_writers(&old, &metadata(&columns, &[])).unwrap(), expected, "{columns}");
