@@ -56,6 +56,32 @@ def test_the_base_is_a_snapshot_of_the_same_table(tmp_path: Path) -> None:
     assert begin(Path(f"{tmp_path}/b/../a/"), "append", DeltaTable(tmp_path / "a")) is not None
 
 
+@pytest.mark.parametrize("has_constraint", [False, True])
+def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_changed(
+    tmp_path: Path, has_constraint: bool
+) -> None:
+    """The files of the append were written without the constraint, so they must not be added afterwards."""
+    write_deltalake(tmp_path, ONE)
+    write = begin(tmp_path, "append")
+    assert write is not None
+    table = DeltaTable(tmp_path)
+    if has_constraint:
+        table.alter.add_constraint({"small": "id < 2"})
+    write_deltalake(tmp_path, ONE, mode="append")
+    DeltaTable(tmp_path).create_checkpoint()
+    newest = DeltaTable(tmp_path).version()
+    for version in range(newest):
+        (tmp_path / "_delta_log" / f"{version:020}.json").unlink()
+        (tmp_path / "_delta_log" / f"{version:020}.crc").unlink(missing_ok=True)
+    if has_constraint:
+        with pytest.raises(deltalog.CommitConflictError) as error:
+            SparkWrite.resume(write.token())
+        # The constraint needs a table feature.
+        assert error.value.reason in ("protocol_changed", "metadata_changed")
+    else:
+        assert SparkWrite.resume(write.token()).commit("WRITE", {}, "") == newest + 1
+
+
 def test_a_token_of_a_table_that_was_created_again_is_refused(tmp_path: Path) -> None:
     write_deltalake(tmp_path, ONE)
     write = begin(tmp_path, "append")

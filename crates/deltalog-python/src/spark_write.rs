@@ -4,9 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::engine::protocol::{Add, ColumnMappingMode, SetTransaction, StructType, path};
+use deltalog::engine::protocol::{
+    Add, ColumnMappingMode, Metadata, Protocol, SetTransaction, StructType, path,
+};
 use deltalog::engine::transaction::{
-    Conflict, ConflictReason, NewTable, Operation, PartitionOverwrite, SaveMode,
+    Conflict, ConflictReason, NewTable, Operation, PartitionOverwrite, SaveMode, changed_for_writers,
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
@@ -32,8 +34,8 @@ pub(crate) struct Token {
     base: Option<u64>,
     /// The table that the write creates, if it creates one. All processes write its files by the same names.
     new_table: Option<NewTable>,
-    /// The `id` in the metadata of that version.
-    table_id: Option<String>,
+    /// The protocol and the metadata of that version.
+    base_table: Option<(Protocol, Metadata)>,
     /// The roots that the base was opened with, as URLs.
     allowed_roots: Vec<String>,
     schema: String,
@@ -68,19 +70,20 @@ impl Token {
     /// Records what the write is based on.
     fn set_base(&mut self, base: &Snapshot) {
         self.base = Some(base.version());
-        self.table_id = Some(base.metadata().id.clone());
+        self.base_table = Some((base.protocol().clone(), base.metadata().clone()));
         self.allowed_roots = base.resolver().allowed_roots().collect();
     }
 
     /// Opens the snapshot that the write is based on.
     ///
     /// An append does not depend on the files of that version, so it is based on the newest one if the version was
-    /// cleaned up meanwhile.
+    /// cleaned up meanwhile, unless protocol or metadata have changed in a way that concerns writers.
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let open = |version: Option<u64>| {
             let builder = Snapshot::builder(storage);
-            let builder = self.table_id.iter().fold(builder, |builder, id| builder.table_id(id));
+            let ids = self.base_table.iter().map(|(_, metadata)| &metadata.id);
+            let builder = ids.fold(builder, |builder, id| builder.table_id(id));
             let builder =
                 self.allowed_roots.iter().try_fold(builder, |builder, root| builder.allow_root(root))?;
             version.into_iter().fold(builder, SnapshotBuilder::version).open()
@@ -96,6 +99,12 @@ impl Token {
             ErrorKind::VersionNotFound => conflict(ConflictReason::LogCleanedUp),
             _ => error,
         })?;
+        if base.version() != version
+            && let Some((protocol, metadata)) = &self.base_table
+            && let Some(reason) = changed_for_writers(protocol, metadata, &base)?
+        {
+            return Err(conflict(reason));
+        }
         Ok(Some(base))
     }
 
@@ -231,7 +240,7 @@ impl SparkWrite {
                 uri: target.storage().url(),
                 base: None,
                 new_table: None,
-                table_id: None,
+                base_table: None,
                 allowed_roots: Vec::new(),
                 schema: schema_json.to_owned(),
                 mode: mode.to_owned(),

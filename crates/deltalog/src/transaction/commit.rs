@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use super::Transaction;
 use super::appended::appended;
 use super::applied::AlreadyApplied;
 use super::conflict::{Conflict, ConflictReason};
@@ -15,8 +14,9 @@ use super::isolation::IsolationLevel;
 use super::prepared::Prepared;
 use super::put::{Owner, Putter};
 use super::row_deletes::RowDeletes;
-use super::rules::{Mine, Winner, concerns_writers, conflict};
+use super::rules::{Mine, Winner, conflict};
 use super::winners::{Step, Winners, parse, visit};
+use super::{Transaction, changed_for_writers};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
@@ -260,16 +260,12 @@ impl<'a> Attempts<'a> {
             return Ok(Some(Stop::conflict(version, ConflictReason::LogCleanedUp)));
         }
         let newest = base.refresh()?;
-        let reason = if newest.protocol() != base.protocol() {
-            ConflictReason::ProtocolChanged
-        } else if concerns_writers(base.metadata(), newest.metadata())? {
-            ConflictReason::MetadataChanged
-        } else {
-            self.head = Head::of(Some(&newest), self.protocol, self.metadata)?;
-            self.winners.forget();
-            return Ok(None);
-        };
-        Ok(Some(Stop::conflict(newest.version(), reason)))
+        if let Some(reason) = changed_for_writers(base.protocol(), base.metadata(), &newest)? {
+            return Ok(Some(Stop::conflict(newest.version(), reason)));
+        }
+        self.head = Head::of(Some(&newest), self.protocol, self.metadata)?;
+        self.winners.forget();
+        Ok(None)
     }
 
     /// Returns the commit of the next version.

@@ -77,6 +77,23 @@ use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::write::TableWriteSpec;
 
+/// Returns why files that were written for a table with this protocol and this metadata must not be added to `newest`,
+/// if there is a reason. It is for writers who cannot look at the commits in between, because they were cleaned up.
+///
+/// # Errors
+/// `CorruptLog` for an invalid schema.
+pub fn changed_for_writers(
+    protocol: &Protocol,
+    metadata: &Metadata,
+    newest: &Snapshot,
+) -> Result<Option<ConflictReason>> {
+    if newest.protocol() != protocol {
+        return Ok(Some(ConflictReason::ProtocolChanged));
+    }
+    let concerns = rules::concerns_writers(metadata, newest.metadata())?;
+    Ok(concerns.then_some(ConflictReason::MetadataChanged))
+}
+
 /// Changes that are committed together.
 #[derive(Debug)]
 pub struct Transaction {

@@ -128,11 +128,12 @@ fn a_file_from_before_row_tracking_gets_row_ids() {
     let (directory, storage) = table();
     let features = r#"["deletionVectors","rowTracking","domainMetadata"]"#;
     let protocol = format!(
-        r#"{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors"],"writerFeatures":{features}}}}}"#
+        r#"{{"protocol":{{"minReaderVersion":3,"minWriterVersion":7,"readerFeatures":["deletionVectors"],
+        "writerFeatures":{features}}}}}"#
     );
     let base = newest(&storage);
     let path = format!("_delta_log/{:020}.json", base.version() + 1);
-    std::fs::write(directory.path().join(path), protocol).unwrap();
+    std::fs::write(directory.path().join(path), protocol.replace('\n', "")).unwrap();
     let base = newest(&storage);
     assert_eq!(file(&base).base_row_id, None);
     let committed = delete(&base, &[1]).commit_or_fail().unwrap();
