@@ -115,6 +115,12 @@ def _copied(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
     return {"table": str(scratch / "table")}
 
 
+def _with_threads(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """Copies the log. Each thread appends as many rows as the table has files."""
+    assert isinstance(spec, Commits)
+    return {**_copied(spec, table, scratch), "threads": 64, "each": spec.adds}
+
+
 def _with_next_commits(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
     """Copies the log by links, and adds five commits, which add and remove files, to put into place."""
     assert isinstance(spec, Checkpointed)
@@ -240,6 +246,25 @@ CASES = (
         contenders=(OURS,),
         ratios=(),
         limits=(Limit("after five commits", "ours", seconds=0.2),),
+    ),
+    Case(
+        name="append",
+        about="append one row to an open table: the median of the commits between two checkpoints",
+        operation="append",
+        setup=_copied,
+        tables=_MANY_FILES,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("one row", "ours", "deltalake"),),
+        limits=(Limit("one row", "ours", seconds=0.005),),
+    ),
+    Case(
+        name="append-threads",
+        about="64 threads append single rows to one local table; the mean time of an append",
+        operation="append_at_once",
+        setup=_with_threads,
+        tables={"small": Commits(1, 5), "medium": Commits(1, 20), "full": Commits(1, 100)},
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("per append", "ours", "deltalake", time=0.25),),
     ),
     Case(
         name="scan",

@@ -7,9 +7,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from deltalake import DeltaTable
+from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from benches.contenders import log, rows
+from benches.contenders import appends, log, rows
+from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
 
@@ -53,6 +54,27 @@ def checkpoint(watch: Watch, table: str) -> dict[str, Any]:
         opened = DeltaTable(table)
         opened.create_checkpoint()
     return {"version": opened.version(), "files": log.files_of_checkpoint(table, opened.version())}
+
+
+def append(watch: Watch, table: str) -> dict[str, Any]:
+    opened, row = DeltaTable(table), appends.row(WIDE)
+
+    def one() -> None:
+        write_deltalake(opened, row, mode="append")
+
+    appends.measure(watch, "one row", one, opened.update_incremental)
+    return {"version": opened.version()}
+
+
+def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[str, Any]:
+    """By default it gives up after 15 lost versions."""
+    row, properties = appends.row(NARROW), CommitProperties(max_commit_retries=1_000_000)
+
+    def one() -> None:
+        write_deltalake(table, row, mode="append", commit_properties=properties)
+
+    appended = appends.at_once(watch, "per append", one, threads, each)
+    return {"appended": log.appended(table, appended)}
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
@@ -31,3 +32,21 @@ def remove_all_but_newest_checkpoint(table: str) -> None:
     for file in {*commits, *checkpoints} - {newest}:
         if file.name[:20] < newest.name[:20] or ".checkpoint." in file.name:
             file.unlink()
+
+
+def appended(table: str, expected: int) -> int:
+    """Returns the number of files that the versions after the first add, each of them one.
+
+    Raises:
+        ValueError: it is not `expected`, or a version is missing, or a file was added twice.
+    """
+    commits = sorted((Path(table) / "_delta_log").glob("*.json"), key=lambda file: file.name)
+    added = [
+        json.loads(line)["add"]["path"]
+        for commit in commits[1:]
+        for line in commit.read_text().splitlines()
+        if line.startswith('{"add"')
+    ]
+    if not len(commits) - 1 == len(added) == len(set(added)) == expected:
+        raise ValueError(f"{len(commits)} versions with {len(set(added))} new files after {expected} appends")
+    return len(added)

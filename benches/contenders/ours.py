@@ -9,7 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import deltalog
-from benches.contenders import log, rows
+from benches.contenders import appends, log, rows
+from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
 COLUMNS = ["path", "size", "partition_values"]
@@ -77,6 +78,26 @@ def checkpoint_again(watch: Watch, table: str, commits: str) -> dict[str, Any]:
     log.remove_all_but_newest_checkpoint(table)
     again = deltalog.DeltaTable(table)
     return {"version": again.version(), "files": _count(again.files(columns=COLUMNS))}
+
+
+def append(watch: Watch, table: str) -> dict[str, Any]:
+    opened, row = deltalog.DeltaTable(table), appends.row(WIDE)
+
+    def one() -> None:
+        deltalog.write_deltalake(opened, row, mode="append")
+
+    appends.measure(watch, "one row", one, opened.update_incremental)
+    return {"version": opened.version()}
+
+
+def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[str, Any]:
+    row = appends.row(NARROW)
+
+    def one() -> None:
+        deltalog.write_deltalake(table, row, mode="append")
+
+    appended = appends.at_once(watch, "per append", one, threads, each)
+    return {"appended": log.appended(table, appended)}
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:

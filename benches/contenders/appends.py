@@ -1,0 +1,57 @@
+"""Rows to append one by one, and how the appends are timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from statistics import median
+from time import perf_counter
+
+import pyarrow as pa
+
+from benches.tables.actions import MONTHS, REGIONS, Shape
+from benches.watch import Watch, peak_bytes
+
+WARM_UP = 5
+"""The table's checkpoint interval has this many commits left. Its checkpoint is not what is measured."""
+
+MEASURED = 9
+"""Up to the commit before the next checkpoint."""
+
+_TYPES = {"long": pa.int64(), "double": pa.float64(), "string": pa.string()}
+
+
+def row(shape: Shape) -> pa.Table:
+    """Returns one row of the tables without data files."""
+    columns = {name: pa.array([None], _TYPES[type_]) for name, type_ in shape.columns()}
+    return pa.table({**columns, "i0": [1], "month": [MONTHS[0]], "region": [REGIONS[0]]})
+
+
+def measure(watch: Watch, lap: str, append: Callable[[], None], update: Callable[[], None]) -> None:
+    """Measures the median of some appends. `update` brings the table up to date between them."""
+    for _ in range(WARM_UP):
+        append()
+        update()
+    seconds = []
+    for _ in range(MEASURED):
+        start = perf_counter()
+        append()
+        seconds.append(perf_counter() - start)
+        update()
+    watch.took(lap, median(seconds), peak_bytes())
+
+
+def at_once(watch: Watch, lap: str, append: Callable[[], None], threads: int, each: int) -> int:
+    """Measures the mean time of an append while `threads` threads make `each` of them. Returns how many there were."""
+
+    def work(_: int) -> None:
+        for _ in range(each):
+            append()
+
+    start = perf_counter()
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in pool.map(work, range(threads)):
+            pass
+    seconds = perf_counter() - start
+    watch.took(lap, seconds / (threads * each), peak_bytes())
+    return threads * each

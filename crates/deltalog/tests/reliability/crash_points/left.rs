@@ -1,0 +1,57 @@
+//! The tables that failed operations leave, as files in a directory of the build, with what a naive replay says of
+//! each. `tests/interop/test_crashed_tables.py` compares that with another implementation.
+//!
+//! ```text
+//!   target/tmp/crashed-tables/<operation>/<number>/table/_delta_log/…
+//!                                                 expected.json
+//! ```
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::{Path, PathBuf};
+
+use deltalog_testkit::judge::Log;
+use serde_json::json;
+
+use crate::common::store::FaultyStore;
+
+/// The tables that one operation leaves, each once.
+pub struct Left {
+    directory: PathBuf,
+    kept: HashSet<u64>,
+}
+
+impl Left {
+    /// Begins the directory of the operation that this test is about.
+    pub fn new() -> Self {
+        let test = std::thread::current();
+        let operation = test.name().and_then(|name| name.rsplit("::").next()).unwrap().to_owned();
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("crashed-tables").join(operation);
+        if directory.exists() {
+            std::fs::remove_dir_all(&directory).unwrap();
+        }
+        Self { directory, kept: HashSet::new() }
+    }
+
+    /// Keeps the table in `store`, unless there is none or the same one was kept already.
+    pub fn keep(&mut self, store: &FaultyStore) {
+        let objects = store.objects();
+        let log = Log::read(&objects, "t").unwrap();
+        let Some(newest) = log.states.last() else { return };
+        let entries = objects.list("t", "");
+        let files = entries.iter().map(|entry| (&entry.path, &objects.get(&entry.path).unwrap().bytes));
+        let mut hasher = DefaultHasher::new();
+        files.clone().for_each(|file| file.hash(&mut hasher));
+        if !self.kept.insert(hasher.finish()) {
+            return;
+        }
+        let table = self.directory.join(self.kept.len().to_string());
+        for (path, bytes) in files {
+            let file = table.join("table").join(path.strip_prefix("t/").unwrap());
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, bytes).unwrap();
+        }
+        let expected = json!({"version": log.states.len() - 1, "files": newest.files});
+        std::fs::write(table.join("expected.json"), expected.to_string()).unwrap();
+    }
+}

@@ -1,0 +1,39 @@
+"""The tables that failed operations leave: `deltalake` reads of each what a naive replay of its log says.
+
+The Rust tests of crash points (`crates/deltalog/tests/reliability/crash_points`) write the tables: every operation,
+with every fault at each of its requests. Equal ones are kept once.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+from deltalake import DeltaTable
+
+CRASHED = Path(__file__).resolve().parents[2] / "target/tmp/crashed-tables"
+OPERATIONS = sorted(CRASHED.iterdir()) if CRASHED.exists() else []
+
+
+@pytest.mark.skipif(not OPERATIONS, reason="the Rust tests, which leave the tables, have not been run")
+def test_operations_have_left_tables() -> None:
+    names = {operation.name for operation in OPERATIONS}
+    assert {"an_overwrite_is_atomic", "a_delete_of_rows_is_atomic", "a_clean_up_is_atomic"} <= names
+
+
+@pytest.mark.parametrize("operation", OPERATIONS, ids=lambda operation: operation.name)
+def test_another_implementation_agrees_after_each_crash(operation: Path) -> None:
+    tables = sorted(operation.iterdir())
+    assert tables
+    for table in tables:
+        expected = json.loads((table / "expected.json").read_text())
+        opened = DeltaTable(str(table / "table"))
+        assert opened.version() == expected["version"], table
+        root = table / "table"
+        paths = sorted(
+            str(Path(unquote(uri).removeprefix("file://")).relative_to(root)) for uri in opened.file_uris()
+        )
+        # A logical file is a path, and a deletion vector after the number sign.
+        assert paths == sorted(file.split("#")[0] for file in expected["files"]), table
