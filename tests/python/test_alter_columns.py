@@ -155,6 +155,20 @@ def test_columns_are_renamed_and_dropped_without_rewriting(tmp_path: Path) -> No
             change()
 
 
+def test_statistics_follow_columns(tmp_path: Path) -> None:
+    """Files go on to have statistics of a column that was renamed."""
+    listed = {"delta.dataSkippingStatsColumns": "id, s.x, S.l"}
+    table = created(tmp_path, NESTED, configuration={**MAPPED, **listed})
+    table.alter.rename_column("ID", "a key")
+    table.alter.rename_column("s", "t")
+    assert table.metadata().configuration["delta.dataSkippingStatsColumns"] == "`a key`,t.x,t.l"
+    table.alter.drop_columns("t.l")
+    assert table.metadata().configuration["delta.dataSkippingStatsColumns"] == "`a key`,t.x"
+    data = pa.table({"a key": pa.array([5], pa.int32()), "m": pa.array([[]], NESTED.schema.field("m").type)})
+    write_deltalake(tmp_path, data, mode="append")
+    assert DeltaTable(tmp_path).min_max("a key") == (1, 5)
+
+
 def test_columns_of_unmapped_tables_stay(tmp_path: Path) -> None:
     table = created(tmp_path)
     with refused(tmp_path, UnsupportedFeatureError, "column mapping"):

@@ -17,7 +17,7 @@ use crate::stats::IndexedColumns;
 /// The number of leaf columns with statistics if the table has neither property.
 const DEFAULT_COUNT: usize = 32;
 const COUNT: &str = "delta.dataSkippingNumIndexedCols";
-const NAMES: &str = "delta.dataSkippingStatsColumns";
+pub(crate) const NAMES: &str = "delta.dataSkippingStatsColumns";
 
 /// Returns the columns that the table properties `configuration` select from `schema`, by their physical names.
 ///
@@ -62,7 +62,7 @@ pub(crate) fn selected_columns(
 }
 
 /// Splits `` a, b.c, `d.e`.`f``g` `` into names. Returns `None` if a quote is not closed or a name is empty.
-fn parse_names(text: &str) -> Option<Vec<Vec<String>>> {
+pub(crate) fn parse_names(text: &str) -> Option<Vec<Vec<String>>> {
     let mut paths = Vec::new();
     let mut rest = text.trim();
     while !rest.is_empty() {

@@ -30,7 +30,9 @@ mod split;
 pub use adopt::{Adopted, Written, adopt};
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
-pub(crate) use indexed::selected_columns;
+pub(crate) use indexed::{
+    NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,
+};
 pub use spec::TableWriteSpec;
 
 #[cfg(test)]

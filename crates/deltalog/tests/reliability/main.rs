@@ -12,6 +12,7 @@
     reason = "tests"
 )]
 
+mod altered;
 mod bases;
 mod checkpoints;
 mod checksums;

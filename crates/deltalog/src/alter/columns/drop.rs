@@ -5,7 +5,7 @@
 use serde_json::json;
 
 use super::references::ensure_unreferenced;
-use super::{ensure_mapped, name_of};
+use super::{ensure_mapped, name_of, statistics};
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_fields, field_at, position, split};
 use crate::error::{Error, Result};
@@ -42,6 +42,7 @@ pub(in crate::alter) fn drop(draft: &mut Draft<'_>, paths: &[ColumnPath]) -> Res
                 _ => Ok(fields),
             }
         })?;
+        statistics::follow(draft, path, None);
     }
     let names: Vec<_> = paths.iter().map(name_of).collect();
     Ok(Operation::new("DROP COLUMNS").parameter("columns", json!(names).to_string()))

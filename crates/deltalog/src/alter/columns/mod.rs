@@ -8,12 +8,14 @@
 //! | `change` | moves columns, and changes their comments and whether they may be NULL |
 //! | `widen` | changes types to wider ones |
 //! | `references` | finds what depends on a column |
+//! | `statistics` | the names of columns with statistics |
 
 mod add;
 mod change;
 mod drop;
 mod references;
 mod rename;
+mod statistics;
 mod widen;
 
 pub(super) use add::add;

@@ -1,7 +1,7 @@
 //! Columns with other names. Protocol: "Column Mapping": "the *display name* of the column … is changeable".
 
 use super::references::ensure_unreferenced;
-use super::{ensure_mapped, name_of};
+use super::{ensure_mapped, name_of, statistics};
 use crate::alter::draft::Draft;
 use crate::alter::path::{edit_field, field_at, split};
 use crate::error::{Error, Result};
@@ -30,6 +30,7 @@ pub(in crate::alter) fn rename(draft: &mut Draft<'_>, path: &ColumnPath, name: &
         }
     }
     let new_path = ColumnPath::new(parent.iter().map(String::as_str).chain([name]));
+    statistics::follow(draft, path, Some(&new_path));
     Ok(Operation::new("RENAME COLUMN")
         .parameter("oldColumnPath", name_of(path))
         .parameter("newColumnPath", name_of(&new_path)))
