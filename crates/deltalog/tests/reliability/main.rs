@@ -33,6 +33,7 @@ mod pending_writes;
 mod prepared;
 mod row_deletes;
 mod staged;
+mod syncs;
 mod threads;
 mod times;
 mod written_checkpoints;

@@ -2,6 +2,7 @@
 
 mod append;
 mod checkpoint;
+mod compact;
 mod find;
 mod overwrite;
 mod progress;
@@ -35,7 +36,8 @@ pub const READER: Role = &[
 ];
 
 /// Keeps the log short.
-pub const KEEPER: Role = &[(3, checkpoint::of_newest), (2, checkpoint::of_handle), (1, read::refresh)];
+pub const KEEPER: Role =
+    &[(3, checkpoint::of_newest), (2, checkpoint::of_handle), (3, compact::compact), (1, read::refresh)];
 
 pub use append::append;
 pub use read::{open, open_all};
