@@ -292,6 +292,7 @@ def write_stream(
     base: Snapshot | None = None,
     partition_overwrite: str = "static",
     predicate: str | None = None,
+    schema_mode: str | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
 
@@ -387,6 +388,7 @@ class SparkWrite:
         partition_overwrite: str = "static",
         app_transaction: tuple[str, int] | None = None,
         replace_where: tuple[str, str, bool] | None = None,
+        schema_mode: str | None = None,
     ) -> SparkWrite | AlreadyApplied | None:
         """Checks a write before any file is written.
 
@@ -409,6 +411,9 @@ class SparkWrite:
         an overwrite replaces all rows, or those of the partitions that get new ones. `replace_where` is a predicate
         in SQL, the time zone of its times without one, and whether new rows must meet it: an overwrite then replaces
         the rows for which it is true, and `checks` has it as one more constraint.
+
+        With `schema_mode` `merge` or `overwrite`, the table gets columns of the data or the schema of the data in the
+        same commit; `table_schema_json` is then the new schema.
         """
     @property
     def directory(self) -> str:

@@ -28,6 +28,7 @@ def write_deltalake(
     commit_properties: CommitProperties | None = None,
     partition_overwrite: Literal["static", "dynamic"] = "static",
     predicate: str | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -50,6 +51,10 @@ def write_deltalake(
         predicate: with the mode `overwrite`, a condition in Spark's SQL: only the rows for which it is true are
             replaced, and every row of `data` must meet it. Files with other rows too get deletion vectors if the
             table has them (`delta.enableDeletionVectors`), or are written again. Times without a zone are in UTC.
+        schema_mode: `merge` adds columns and nested fields that the table lacks, which are null in older rows, and
+            makes types wider if the table allows it (`delta.enableTypeWidening`). `overwrite`, with the mode
+            `overwrite` of all rows, gives the table the schema of `data`, and the partitioning `partition_by` if it is
+            given. Schema and rows are one commit.
         storage_options: options of the store; local files have none. A table brings its own.
         commit_properties: what to record with the commit beside its data.
 
@@ -96,4 +101,5 @@ def write_deltalake(
         base=base,
         partition_overwrite=partition_overwrite,
         predicate=predicate,
+        schema_mode=schema_mode,
     )

@@ -77,8 +77,11 @@ REFUSED = {
     "extra column": ("SELECT 1 a, 'x' p, 1D v, 5 other", {}, "other"),
     "type": ("SELECT 'one' a, 'x' p, 1D v", {}, "Cannot safely cast"),
     "other partitioning": ("SELECT 1 a, 'x' p, 1D v", {"partitionBy": "v"}, "partition"),
-    "mergeSchema": ("SELECT 1 a, 'x' p, 1D v", {"mergeSchema": "true"}, "mergeschema"),
-    "overwriteSchema": ("SELECT 1 a, 'x' p, 1D v", {"overwriteSchema": "true"}, "overwriteschema"),
+    "overwriteSchema": (
+        "SELECT 1 a, 'x' p, 1D v",
+        {"overwriteSchema": "true"},
+        "cannot overwrite the schema",
+    ),
     "replaceWhere": ("SELECT 1 a, 'x' p, 1D v", {"replaceWhere": "a = 1"}, "only in the mode overwrite"),
 }
 

@@ -12,8 +12,8 @@ use deltalog::engine::transaction::{
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
-    Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText, Snapshot, SnapshotBuilder,
-    Storage, WriteRequest,
+    Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText, SchemaMode, Snapshot,
+    SnapshotBuilder, Storage, WriteRequest,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -47,6 +47,10 @@ pub(crate) struct Token {
     /// The predicate of the rows that an overwrite replaces, the time zone of its times, and whether new rows must
     /// meet it.
     replace_where: Option<(String, String, bool)>,
+    /// `merge` or `overwrite`, if the write may change the schema.
+    schema_mode: Option<String>,
+    /// The table with the schema that the write gives it. All processes write its files by the same names.
+    evolved: Option<NewTable>,
     /// Relative to the table's root.
     directory: String,
 }
@@ -64,6 +68,10 @@ impl Token {
             (replaced.time_zone, replaced.checks_rows) = (time_zone.clone(), *checks_rows);
             replaced
         });
+        if let Some(mode) = &self.schema_mode {
+            request.schema_mode = SchemaMode::parse(mode)?;
+        }
+        request.evolved = self.evolved.clone();
         Ok(request)
     }
 
@@ -144,7 +152,7 @@ impl SparkWrite {
         Self {
             directory: storage.file_url(&token.directory),
             spec: pending.spec().clone(),
-            table_schema: pending.base().map(|base| base.metadata().schema_string.clone()),
+            table_schema: pending.base().map(|_| pending.table_schema().to_json()),
             token,
             storage,
             pending: Mutex::new(Some(pending)),
@@ -217,7 +225,7 @@ impl SparkWrite {
     #[staticmethod]
     #[pyo3(signature = (
         uri, schema_json, mode, options, storage_options = None, base = None, partition_overwrite = "static",
-        app_transaction = None, replace_where = None
+        app_transaction = None, replace_where = None, schema_mode = None
     ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn begin(
@@ -231,6 +239,7 @@ impl SparkWrite {
         partition_overwrite: &str,
         app_transaction: Option<(String, i64)>,
         replace_where: Option<(String, String, bool)>,
+        schema_mode: Option<String>,
     ) -> PyResult<Option<Begun>> {
         let base = base.map(|base| base.get().0.clone());
         call(py, || {
@@ -248,6 +257,8 @@ impl SparkWrite {
                 options: options.of_spark(),
                 app_transaction,
                 replace_where,
+                schema_mode,
+                evolved: None,
                 directory: environment.uuid().to_string(),
             };
             let Some(pending) = target.begin(token.request()?, &environment)? else {
@@ -262,6 +273,7 @@ impl SparkWrite {
                 .ensure_no_identities()
                 .map_err(|error| error.in_table(token.uri.clone()))?;
             token.new_table = pending.new_table().cloned();
+            token.evolved = pending.evolved().cloned();
             if let Some(base) = pending.base() {
                 token.set_base(base);
             }

@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 use deltalog::engine::protocol::StructType;
 use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
 use deltalog::engine::write::DataWriter;
-use deltalog::{Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result};
+use deltalog::{Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, SchemaMode};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use pyo3_arrow::PyRecordBatchReader;
@@ -25,7 +25,7 @@ use crate::write_target::WriteTarget;
 #[pyfunction]
 #[pyo3(signature = (
     uri, stream, mode, options, commit, storage_options = None, base = None, partition_overwrite = "static",
-    predicate = None
+    predicate = None, schema_mode = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn write_stream(
@@ -39,6 +39,7 @@ pub(crate) fn write_stream(
     base: Option<Bound<'_, Snapshot>>,
     partition_overwrite: &str,
     predicate: Option<&str>,
+    schema_mode: Option<&str>,
 ) -> PyResult<Option<Answer>> {
     let reader = reader_of(stream)?;
     let base = base.map(|base| base.get().0.clone());
@@ -51,6 +52,7 @@ pub(crate) fn write_stream(
         request.partition_overwrite = PartitionOverwrite::parse(partition_overwrite)?;
         request.app_transactions = commit.progress();
         request.replace_where = predicate.map(ReplaceWhere::new);
+        request.schema_mode = schema_mode.map(SchemaMode::parse).transpose()?.unwrap_or_default();
         let Some(pending) = target.begin(request, &Environment::system())? else {
             return Ok(None);
         };

@@ -89,6 +89,7 @@ mod transaction;
 mod upkeep;
 mod verify;
 mod write;
+mod write_request;
 
 pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table};
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
@@ -99,7 +100,7 @@ pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;
 pub use log::StagedCommit;
-pub use pending_write::{PendingWrite, WriteOutcome, WriteRequest};
+pub use pending_write::{PendingWrite, WriteOutcome};
 pub use predicate::{
     BoundColumn, ColumnPath, CompareOp, Expr, Expression, Literal, ParseMode, Predicate, col, lit,
     parse as parse_predicate,
@@ -113,10 +114,13 @@ pub use replacement::ReplaceWhere;
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;
-pub use transaction::{AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, find_commit};
+pub use transaction::{
+    AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, SchemaMode, find_commit,
+};
 pub use upkeep::{CleanedLog, clean_up_log, compact_log};
 pub use verify::{Difference, Verification};
 pub use write::DataWriter;
+pub use write_request::WriteRequest;
 
 /// Compiles the Rust example of the README.
 #[cfg(doctest)]

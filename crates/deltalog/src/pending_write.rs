@@ -15,8 +15,8 @@ use arrow::datatypes::SchemaRef;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
-use crate::protocol::{Add, Metadata, SetTransaction, StructType, ensure_writable, is_append_only, path};
-use crate::replacement::{ReplaceWhere, check_predicate, remove_matching};
+use crate::protocol::{Add, Metadata, SetTransaction, StructType, path};
+use crate::replacement::{check_predicate, remove_matching};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::storage::Storage;
@@ -25,58 +25,7 @@ use crate::transaction::{
     PartitionOverwrite, SaveMode, TableDefinition, Transaction, check_distinct,
 };
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
-
-/// A request to write data.
-///
-/// ```
-/// use deltalog::{PrimitiveType, SaveMode, StructField, StructType, WriteRequest};
-///
-/// let schema = StructType::try_new(vec![StructField::new("day", PrimitiveType::Date, true)])?;
-/// let mut request = WriteRequest::new(schema, SaveMode::Append);
-/// request.partition_by = Some(vec!["day".to_owned()]);
-/// # Ok::<(), deltalog::Error>(())
-/// ```
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct WriteRequest {
-    /// The schema of the data; a new table gets it.
-    pub schema: StructType,
-    /// What to do if the table exists.
-    pub mode: SaveMode,
-    /// The rows that an overwrite replaces.
-    pub partition_overwrite: PartitionOverwrite,
-    /// The partition columns of a new table; an existing table must have the same. `None` accepts those of the table.
-    pub partition_by: Option<Vec<String>>,
-    /// The properties of a new table.
-    pub configuration: BTreeMap<String, String>,
-    /// The name of a new table.
-    pub name: Option<String>,
-    /// The description of a new table.
-    pub description: Option<String>,
-    /// The progress of applications that is recorded with the write. If the table has recorded the same version of
-    /// one of them, or a later one, the write was done before and has no effect. Protocol: "Transaction
-    /// Identifiers".
-    pub app_transactions: Vec<SetTransaction>,
-    /// The rows that an overwrite replaces; `None` for all, or as `partition_overwrite` says.
-    pub replace_where: Option<ReplaceWhere>,
-}
-
-impl WriteRequest {
-    /// Returns a request to write data of `schema`, with defaults for everything else.
-    pub fn new(schema: StructType, mode: SaveMode) -> Self {
-        Self {
-            schema,
-            mode,
-            partition_overwrite: PartitionOverwrite::default(),
-            partition_by: None,
-            configuration: BTreeMap::new(),
-            name: None,
-            description: None,
-            app_transactions: Vec::new(),
-            replace_where: None,
-        }
-    }
-}
+use crate::write_request::{WriteRequest, check_existing, checking_replacement, evolved};
 
 /// The table that a write goes to.
 #[derive(Debug, Clone)]
@@ -96,6 +45,8 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
+    /// The table with the schema that the write gives it, if it changes the schema.
+    evolved: Option<NewTable>,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
@@ -224,7 +175,15 @@ impl PendingWrite {
             }
             _ => None,
         };
-        let spec = TableWriteSpec::new(snapshot.protocol(), snapshot.metadata()).map_err(at_version)?;
+        let evolved = match already_applied {
+            Some(_) => None,
+            None => evolved(&snapshot, &request, environment).map_err(at_version)?,
+        };
+        let spec = match &evolved {
+            Some(table) => TableWriteSpec::new(&table.protocol, &table.metadata),
+            None => TableWriteSpec::new(snapshot.protocol(), snapshot.metadata()),
+        };
+        let spec = spec.map_err(at_version)?;
         let spec = checking_replacement(spec, &request);
         Ok(Some(Self {
             storage: storage.clone(),
@@ -232,6 +191,7 @@ impl PendingWrite {
             mode,
             partition_overwrite: request.partition_overwrite,
             replaced,
+            evolved,
             spec,
             progress: request.app_transactions,
             already_applied,
@@ -265,6 +225,7 @@ impl PendingWrite {
             mode: request.mode,
             partition_overwrite: PartitionOverwrite::Static,
             replaced: None,
+            evolved: None,
             spec,
             progress: request.app_transactions,
             already_applied: None,
@@ -310,6 +271,12 @@ impl PendingWrite {
             Target::Existing(base) => Some(base),
             Target::New(_) => None,
         }
+    }
+
+    /// Returns the table with the schema that the write gives it, if it changes the schema.
+    #[doc(hidden)]
+    pub fn evolved(&self) -> Option<&NewTable> {
+        self.evolved.as_ref()
     }
 
     /// Returns the table that the write creates, if it creates one.
@@ -436,10 +403,18 @@ impl PendingWrite {
         for progress in self.progress.iter().cloned() {
             transaction.record(progress);
         }
-        if let Target::Existing(base) = &self.target
-            && let Some(schema) = self.spec.rules().identities.marked(base.schema())?
-        {
-            transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..base.metadata().clone() });
+        if let Target::Existing(base) = &self.target {
+            let metadata = self.evolved.as_ref().map_or(base.metadata(), |table| &table.metadata);
+            match self.spec.rules().identities.marked(self.spec.schema())? {
+                Some(schema) => {
+                    transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..metadata.clone() })
+                }
+                None if self.evolved.is_some() => transaction.set_metadata(metadata.clone()),
+                None => {}
+            }
+            if let Some(table) = self.evolved.as_ref().filter(|table| table.protocol != *base.protocol()) {
+                transaction.set_protocol(table.protocol.clone());
+            }
         }
         match transaction.commit()? {
             Outcome::Committed(committed) => Ok(WriteOutcome::Committed(committed)),
@@ -471,48 +446,6 @@ impl PendingWrite {
             Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
         }
     }
-}
-
-/// Returns the spec of a write whose rows must meet the predicate of the rows that they replace.
-fn checking_replacement(spec: TableWriteSpec, request: &WriteRequest) -> TableWriteSpec {
-    match request.replace_where.as_ref().filter(|replaced| replaced.checks_rows) {
-        Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate),
-        None => spec,
-    }
-}
-
-/// Checks a request against the table that is there.
-fn check_existing(snapshot: &Snapshot, request: &WriteRequest) -> Result<()> {
-    let metadata = snapshot.metadata();
-    if let Some(replaced) = &request.replace_where {
-        replaced.check_mode(request.mode, request.partition_overwrite)?;
-    }
-    ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
-    if request.mode == SaveMode::Overwrite && is_append_only(metadata) {
-        return Err(Error::invalid_argument(
-            "the table is append-only (delta.appendOnly) and cannot be overwritten",
-        ));
-    }
-    let same = |wanted: &[String]| {
-        wanted.len() == metadata.partition_columns.len()
-            && wanted
-                .iter()
-                .zip(&metadata.partition_columns)
-                .all(|(a, b)| a.to_lowercase() == b.to_lowercase())
-    };
-    if let Some(wanted) = &request.partition_by
-        && !same(wanted)
-    {
-        let list =
-            |columns: &[String]| if columns.is_empty() { "nothing".to_owned() } else { columns.join(", ") };
-        return Err(Error::schema_mismatch(format!(
-            "the table is partitioned by {}, not by {}",
-            list(&metadata.partition_columns),
-            list(wanted)
-        ))
-        .with_hint("leave the partition columns out, or write to a new table"));
-    }
-    Ok(())
 }
 
 /// The figures that every writer of tables notes.

@@ -14,7 +14,6 @@ _CHANGE_FEED = ("readchangefeed", "readchangedata")
 _CHANGE_BOUNDS = ("startingversion", "startingtimestamp", "endingversion", "endingtimestamp")
 # Unsupported options of the JVM connector. Ignoring them would change what is written.
 _WRITE_NOT_YET = ("replaceusing", "replaceon")
-_WRITE_NOT_YET_WHEN_TRUE = ("mergeschema", "overwriteschema")
 _ALLOWED_ROOTS = "allowedroots"
 _ROW_IDS = "rowids"
 _PARTITIONING = "__partition_columns"
@@ -110,12 +109,6 @@ class Options:
 
     def check_write(self) -> None:
         self._refuse(_WRITE_NOT_YET + _CHANGE_FEED + _CHANGE_BOUNDS)
-        for name in _WRITE_NOT_YET_WHEN_TRUE:
-            if self.values.get(name, "false").strip().lower() != "false":
-                raise UnsupportedFeatureError(
-                    f"the option {name} is not supported yet by deltalog, so the schema of an existing table "
-                    "cannot be changed"
-                )
         if _CLUSTERING in self.values:
             raise UnsupportedFeatureError("clusterBy is not supported yet by deltalog")
         for name in ("versionasof", "timestampasof"):
@@ -155,6 +148,15 @@ class Options:
             raise InvalidArgumentError(
                 f"the option {BASE_VERSION} is for the mode overwrite, not for {mode}: other writes do not replace rows"
             )
+
+    def is_true(self, name: str) -> bool | None:
+        """Returns the value of an option that is true or false; None if it is not set."""
+        text = self.values.get(name.lower())
+        if text is None:
+            return None
+        if text.strip().lower() not in ("true", "false"):
+            raise InvalidArgumentError(f"{name} must be true or false, not {text!r}")
+        return text.strip().lower() == "true"
 
     @property
     def replace_where(self) -> str | None:

@@ -45,6 +45,7 @@ from deltalog.spark.read.filters import filter_text
 from deltalog.spark.schema import ROW_ID_FIELDS, feed_schema, with_fields
 from deltalog.spark.sql.names import connect_uri
 from deltalog.spark.write.base import check_base_requested, requested_base
+from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.overwrite import check_overwrite, replaced_rows
 from deltalog.spark.write.record import Record, log_applied
 
@@ -164,6 +165,7 @@ class DeltalogDataSource(DataSource):
             partition_overwrite=replaced.mode or "static",
             app_transaction=record.app_transaction,
             replace_where=replaced.where,
+            schema_mode=schema_mode(self._options, session=None),
         )
         if isinstance(begun, AlreadyApplied):
             log_applied(begun, uri)

@@ -8,7 +8,7 @@ use crate::protocol::{
     required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
-use crate::transaction::{IsolationLevel, Operation, Transaction};
+use crate::transaction::{IsolationLevel, NewTable, Operation, Transaction};
 use crate::write::TableWriteSpec;
 use arrow::array::RecordBatch;
 
@@ -85,6 +85,17 @@ impl<'a> Draft<'a> {
             transaction.add_batch(batch);
         }
         Ok(Some(transaction))
+    }
+
+    /// Returns protocol and metadata of the table as drafted, for a write that sets them together with its rows.
+    ///
+    /// # Errors
+    /// As [`Draft::finish`].
+    pub(super) fn into_table(mut self) -> Result<NewTable> {
+        self.metadata.schema_string = self.schema.to_json();
+        let protocol = self.protocol()?;
+        self.check(&protocol)?;
+        Ok(NewTable { protocol, metadata: self.metadata })
     }
 
     /// Returns the protocol that supports what the change asks for. What the table has required before, and its

@@ -12,6 +12,7 @@
 //! | `features` | the features that the protocol supports |
 //! | `columns` | columns and nested fields: add, rename, drop, move, widen, nullability, comments |
 //! | `constraints` | CHECK constraints |
+//! | `evolve` | the schema, together with the rows of a write |
 //! | `drop_feature` | features that the protocol supports no longer |
 //!
 //! - A change is a value. It is planned on the snapshot that the user has read, and is refused before anything is
@@ -26,6 +27,7 @@ mod constraints;
 mod draft;
 mod drop_feature;
 mod enable;
+mod evolve;
 mod features;
 mod path;
 mod properties;
@@ -35,6 +37,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 pub use columns::{ColumnPosition, NewColumn};
+pub(crate) use evolve::{merged, overwritten};
 
 use self::draft::Draft;
 use crate::environment::Environment;

@@ -85,7 +85,10 @@ impl TableDefinition {
     }
 
     /// Checks the definition, and returns the partition columns spelled as in the schema.
-    fn check(&self) -> Result<Vec<String>> {
+    ///
+    /// # Errors
+    /// As [`TableDefinition::resolve`].
+    pub(crate) fn check(&self) -> Result<Vec<String>> {
         if self.schema.fields().is_empty() {
             return Err(Error::schema_mismatch("a table needs at least one column"));
         }

@@ -56,7 +56,7 @@ pub use create::{NewTable, TableDefinition};
 pub(crate) use create::{check_names, name_row_tracking_columns};
 pub use find::find_commit;
 pub use isolation::IsolationLevel;
-pub use operation::{Operation, PartitionOverwrite, SaveMode};
+pub use operation::{Operation, PartitionOverwrite, SaveMode, SchemaMode};
 pub use read_set::ReadSet;
 
 use arrow::array::RecordBatch;

@@ -74,6 +74,34 @@ impl PartitionOverwrite {
     }
 }
 
+/// How a write changes the schema of the table, named as in `deltalake`'s `schema_mode`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum SchemaMode {
+    /// The schema stays, and data that do not fit are refused.
+    #[default]
+    Keep,
+    /// Columns and nested fields of the data that the table lacks are added. Types become wider if the table allows it.
+    Merge,
+    /// The table gets the schema of the data. Only for an overwrite of all rows.
+    Overwrite,
+}
+
+impl SchemaMode {
+    /// Parses the name of a mode, ignoring case: `merge` or `overwrite`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for any other name.
+    pub fn parse(name: &str) -> Result<Self> {
+        match name.trim().to_ascii_lowercase().as_str() {
+            "merge" => Ok(Self::Merge),
+            "overwrite" => Ok(Self::Overwrite),
+            _ => Err(Error::invalid_argument(format!("there is no schema mode '{name}'"))
+                .with_hint("use merge or overwrite")),
+        }
+    }
+}
+
 /// The description of an operation, which is recorded in the commit.
 #[derive(Debug, Clone, Default)]
 #[non_exhaustive]

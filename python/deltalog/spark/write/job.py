@@ -19,6 +19,7 @@ from deltalog.spark.location import path_of, uri_of
 from deltalog.spark.options import Options
 from deltalog.spark.write import fit, rules
 from deltalog.spark.write.base import base_of, requested_base
+from deltalog.spark.write.evolution import schema_mode
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import replaced_rows
 from deltalog.spark.write.record import Record, log_applied, started
@@ -92,6 +93,7 @@ def begin(
         partition_overwrite=replaced.mode or "static",
         app_transaction=record.app_transaction,
         replace_where=replaced.where,
+        schema_mode=schema_mode(options, session),
     )
     pending = started(begun, uri)
     if isinstance(begun, AlreadyApplied):
