@@ -180,8 +180,8 @@ impl PendingWrite {
             None => evolved(&snapshot, &request, environment).map_err(at_version)?,
         };
         let spec = match &evolved {
-            Some(table) => TableWriteSpec::new(&table.protocol, &table.metadata),
-            None => TableWriteSpec::new(snapshot.protocol(), snapshot.metadata()),
+            Some(table) => TableWriteSpec::of_evolved(&snapshot, &table.protocol, &table.metadata),
+            None => TableWriteSpec::of(&snapshot),
         };
         let spec = spec.map_err(at_version)?;
         let spec = checking_replacement(spec, &request);

@@ -250,7 +250,7 @@ impl Remover<'_> {
         let mut writer = match self.writer.take() {
             Some(writer) => writer,
             None => {
-                let spec = TableWriteSpec::new(self.base.protocol(), self.base.metadata())?.without_rules();
+                let spec = TableWriteSpec::of(self.base)?.without_rules();
                 let options = WriteOptions::new(self.environment.clone());
                 DataWriter::new(self.base.storage().clone(), spec, options)?
             }

@@ -12,28 +12,35 @@ use arrow::datatypes::{DataType, Fields, Schema};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::MappedSchema;
-use crate::stats::IndexedColumns;
+use crate::stats::{IndexedColumns, indexed};
 
 /// The number of leaf columns with statistics if the table has neither property.
 const DEFAULT_COUNT: usize = 32;
 const COUNT: &str = "delta.dataSkippingNumIndexedCols";
 pub(crate) const NAMES: &str = "delta.dataSkippingStatsColumns";
 
-/// Returns the columns that the table properties `configuration` select from `schema`, by their physical names.
+/// Returns the columns that the table properties `configuration` select from `schema`, and those at the logical paths
+/// `clustering`, by their physical names.
 ///
 /// # Errors
 /// `CorruptLog` naming the property if its value is invalid.
 pub(super) fn indexed_columns(
     configuration: &BTreeMap<String, String>,
     schema: &MappedSchema,
+    clustering: &[Vec<String>],
 ) -> Result<IndexedColumns> {
-    match selected_columns(configuration, schema.arrow())? {
+    let physical = |path: &[String]| schema.physical_path(path).map(ColumnPath::new);
+    let selected = match selected_columns(configuration, schema.arrow())? {
         IndexedColumns::Chosen(paths) => {
-            let physical = paths.iter().filter_map(|path| schema.physical_path(path.parts()));
-            Ok(IndexedColumns::Chosen(physical.map(ColumnPath::new).collect()))
+            IndexedColumns::Chosen(paths.iter().filter_map(|path| physical(path.parts())).collect())
         }
-        others => Ok(others),
+        others => others,
+    };
+    if clustering.is_empty() {
+        return Ok(selected);
     }
+    let selected = indexed(schema.physical_arrow(), &selected).into_iter().map(|(path, _)| path);
+    Ok(IndexedColumns::Chosen(selected.chain(clustering.iter().filter_map(|path| physical(path))).collect()))
 }
 
 /// Returns the columns that `configuration` selects like [`indexed_columns`], by their logical names.
@@ -126,6 +133,8 @@ fn resolve(fields: &Fields, path: &[String]) -> Option<ColumnPath> {
 mod tests {
     use arrow::datatypes::Field;
 
+    use crate::protocol::{ColumnMappingMode, StructType};
+
     use super::*;
 
     fn read(property: &str, value: &str) -> Result<IndexedColumns> {
@@ -149,6 +158,30 @@ mod tests {
             let error = read(COUNT, bad).unwrap_err();
             assert!(error.to_string().contains(COUNT), "{error}");
         }
+    }
+
+    /// PROTOCOL, "Writer Requirements for Clustered Table".
+    #[test]
+    fn clustering_columns_are_always_among_them() {
+        let field = |name: &str| {
+            let metadata = format!(r#"{{"delta.columnMapping.physicalName":"{name}1"}}"#);
+            format!(r#"{{"name":"{name}","type":"long","nullable":true,"metadata":{metadata}}}"#)
+        };
+        let json = format!(r#"{{"type":"struct","fields":[{},{},{}]}}"#, field("a"), field("b"), field("c"));
+        let schema =
+            MappedSchema::new(StructType::from_json(&json).unwrap(), ColumnMappingMode::Name).unwrap();
+        let select = |property: &str, value: &str, clustering: &[&str]| {
+            let configuration = BTreeMap::from([(property.to_owned(), value.to_owned())]);
+            let clustering: Vec<_> = clustering.iter().map(|name| vec![(*name).to_owned()]).collect();
+            let columns = indexed_columns(&configuration, &schema, &clustering).unwrap();
+            let found = indexed(schema.physical_arrow(), &columns).into_iter();
+            found.map(|(path, _)| path.to_string()).collect::<Vec<_>>()
+        };
+        assert_eq!(select(COUNT, "1", &[]), ["a1"]);
+        assert_eq!(select(COUNT, "1", &["c"]), ["a1", "c1"]);
+        assert_eq!(select(COUNT, "0", &["b"]), ["b1"]);
+        assert_eq!(select(NAMES, "b", &["b", "a"]), ["a1", "b1"]);
+        assert_eq!(select(COUNT, "-1", &["c"]), ["a1", "b1", "c1"]);
     }
 
     #[test]

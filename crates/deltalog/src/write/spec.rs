@@ -16,7 +16,8 @@ use super::indexed::indexed_columns;
 use crate::constraints::{RowRules, RuleText};
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
-use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, StructType};
+use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, StructType, TableFeature};
+use crate::snapshot::Snapshot;
 use crate::stats::IndexedColumns;
 
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
@@ -46,6 +47,29 @@ impl TableWriteSpec {
     /// `CorruptLog` for a schema, a mapping or a property that is not valid. `Unsupported` as
     /// [`RowRules::of`].
     pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
+        Self::clustered(protocol, metadata, &[])
+    }
+
+    /// Creates the spec of the table at this version. Columns that it is clustered by have statistics whatever the
+    /// properties say. (PROTOCOL, "Writer Requirements for Clustered Table".)
+    ///
+    /// # Errors
+    /// As [`TableWriteSpec::new`] and [`Snapshot::clustering_columns`].
+    pub fn of(snapshot: &Snapshot) -> Result<Self> {
+        Self::of_evolved(snapshot, snapshot.protocol(), snapshot.metadata())
+    }
+
+    /// Creates the spec of the table at this version, after a change of its protocol and its metadata.
+    ///
+    /// # Errors
+    /// As [`TableWriteSpec::of`].
+    pub(crate) fn of_evolved(snapshot: &Snapshot, protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
+        let is_clustered = snapshot.protocol().writer_features().contains(&TableFeature::Clustering);
+        let columns = if is_clustered { snapshot.clustering_columns()? } else { Vec::new() };
+        Self::clustered(protocol, metadata, &columns)
+    }
+
+    fn clustered(protocol: &Protocol, metadata: &Metadata, columns: &[Vec<String>]) -> Result<Self> {
         let mode = ColumnMappingMode::of(protocol, metadata)?;
         // Files have field ids in both modes, although in one of them readers find columns by name.
         let written = match mode {
@@ -65,7 +89,7 @@ impl TableWriteSpec {
         let target_file_size = metadata.property("delta.targetFileSize").and_then(byte_size);
         Ok(Self {
             mode,
-            indexed: indexed_columns(&metadata.configuration, &schema)?,
+            indexed: indexed_columns(&metadata.configuration, &schema, columns)?,
             arrow: Arc::clone(schema.arrow()),
             physical_arrow: Arc::clone(schema.physical_arrow()),
             physical: schema.physical().clone(),

@@ -59,6 +59,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         | TableFeature::GeneratedColumns
         | TableFeature::AllowColumnDefaults
         | TableFeature::IdentityColumns => Support::Existing,
+        // Rows are added unclustered, with statistics of the clustering columns; see `TableWriteSpec::of`.
+        TableFeature::Clustering => Support::Existing,
         _ => Support::Missing,
     }
 }

@@ -107,10 +107,10 @@ fn listed_features_are_gated() {
             "{error}"
         );
     }
-    for name in ["rowTracking", "inCommitTimestamp"] {
+    for name in ["rowTracking", "inCommitTimestamp", "clustering"] {
         ensure_writable(&listing(&[], &[name, "domainMetadata"]), &plain).unwrap();
     }
-    for name in ["clustering", "icebergCompatV2", "collations", "liquid"] {
+    for name in ["icebergCompatV2", "collations", "liquid"] {
         let protocol = listing(&[], &[name, "checkpointProtection"]);
         ensure_readable(&protocol, &plain).unwrap();
         let error = ensure_writable(&protocol, &plain).unwrap_err().to_string();

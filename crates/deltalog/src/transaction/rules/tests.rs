@@ -226,6 +226,25 @@ fn applications_and_domains_conflict_with_their_own() {
     assert_eq!(conflicts("domain", level), [("domain", "domain_changed")]);
 }
 
+/// "Clustered Table": the files were written without statistics of new clustering columns.
+#[test]
+fn added_files_conflict_with_a_change_of_the_clustering_columns() {
+    let (_directory, base) = table();
+    let domain = |name: &str| {
+        commit(&[json!({"domainMetadata": {"domain": name, "configuration": "{}", "removed": false}})])
+    };
+    let new = || Transaction::new(&base, Operation::new("TEST"), &Environment::system()).unwrap();
+    let mut appends = new();
+    appends.add_batch(commit(&[add("new.parquet", "a", None)]).adds);
+    let mut removes = new();
+    removes.remove_batch(commit(&[remove("a.parquet")]).removes);
+    let level = IsolationLevel::WriteSerializable;
+    let expected = ConflictReason::DomainChanged("delta.clustering".to_owned());
+    assert_eq!(reason(&base, &appends, level, &domain("delta.clustering")), Some(expected));
+    assert_eq!(reason(&base, &appends, level, &domain("other")), None);
+    assert_eq!(reason(&base, &removes, level, &domain("delta.clustering")), None);
+}
+
 /// Without what was read, the files that are removed decide.
 #[test]
 fn two_commits_do_not_remove_the_same_file() {
