@@ -32,12 +32,14 @@ wheel_sources := Cargo.toml Cargo.lock pyproject.toml README.md LICENSE \
 # The cargo profile of the wheel. CI takes `dev`, which `cargo test` has built for the most part, with all assertions.
 WHEEL_PROFILE ?= release
 
-dist/.wheel: $(wheel_sources) | .venv/.deps
+wheel := dist/.wheel-$(WHEEL_PROFILE)
+
+$(wheel): $(wheel_sources) | .venv/.deps
 	rm -rf dist && mkdir dist
 	$(bin)/maturin build --profile $(WHEEL_PROFILE) --quiet --interpreter $(bin)/python --out dist
 	touch $@
 
-.venv/.wheel: dist/.wheel .venv/.deps
+.venv/.wheel: $(wheel) .venv/.deps
 	$(uv) pip install --quiet --python .venv --reinstall --no-deps dist/*.whl
 	touch $@
 
@@ -47,7 +49,7 @@ dist/.wheel: $(wheel_sources) | .venv/.deps
 	$(uv) cache clean --quiet pyspark
 	touch $@
 
-.venvs/%/.wheel: dist/.wheel .venvs/%/.deps
+.venvs/%/.wheel: $(wheel) .venvs/%/.deps
 	$(uv) pip install --quiet --python .venvs/$* --reinstall --no-deps dist/*.whl
 	touch $@
 
@@ -91,6 +93,7 @@ stages: # the targets in STAGES, with the same closing summary
 
 .PHONY: test-rust
 test-rust: .venv/.deps ## run cargo test
+	@strace -o /dev/null true 2>/dev/null || echo 'note: without strace, no test counts the syncs of a commit'
 	PYO3_PYTHON=$(CURDIR)/$(bin)/python cargo test --workspace --locked
 
 .PHONY: test-planted

@@ -55,10 +55,4 @@ else
         "$(hint openjdk-17-jdk-headless openjdk@17), or set JAVA_HOME"
 fi
 
-# Not needed, but one test does nothing without it.
-if [[ $(uname -s) == Linux ]] && ! strace -o /dev/null true 2>/dev/null; then
-    printf 'note: strace cannot be run, so no test counts the syncs of a commit\n    install: %s\n' \
-        "$(hint strace strace)" >&2
-fi
-
 exit "$missing"

@@ -409,8 +409,9 @@ class SparkWrite:
 
         `mode` is `append`, `overwrite`, `ignore` or `errorifexists`. `partition_overwrite` is `static` or `dynamic`:
         an overwrite replaces all rows, or those of the partitions that get new ones. `replace_where` is a predicate
-        in SQL, the time zone of its times without one, and whether new rows must meet it: an overwrite then replaces
-        the rows for which it is true, and `checks` has it as one more constraint.
+        in SQL, the time zone of its times without one (empty if it is unknown, and then there must be none), and
+        whether new rows must meet it: an overwrite then replaces the rows for which it is true, and `checks` has it
+        as one more constraint.
 
         With `schema_mode` `merge` or `overwrite`, the table gets columns of the data or the schema of the data in the
         same commit; `table_schema_json` is then the new schema.

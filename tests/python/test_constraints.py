@@ -204,3 +204,19 @@ def test_rules_see_empty_partition_values_as_they_are_stored(tmp_path: Path) -> 
     write_deltalake(uri, pa.table({**rows, "p": ["y"]}), mode="append")
     with pytest.raises(InvalidArgumentError, match=r"the constraint 'c'.*p = NULL"):
         write_deltalake(uri, pa.table({**rows, "p": [""]}), mode="append")
+
+
+def test_generated_columns_are_computed_from_values_as_they_are_stored(tmp_path: Path) -> None:
+    fields = [
+        field("c", "string", {"__CHAR_VARCHAR_TYPE_STRING": "char(4)"}),
+        field("v", "string", {"__CHAR_VARCHAR_TYPE_STRING": "varchar(2)"}),
+        field("p", "string"),
+        field("g", "string", {"delta.generationExpression": "concat(c, '|', v)"}),
+        field("n", "boolean", {"delta.generationExpression": "p IS NULL"}),
+    ]
+    CraftedTable(
+        tmp_path / "t", fields, partition_columns=["p"], writer_features=["generatedColumns"]
+    ).commit()
+    write_deltalake(str(tmp_path / "t"), pa.table({"c": ["ab"], "v": ["x   "], "p": [""]}), mode="append")
+    (row,) = pa.table(DeltaTable(str(tmp_path / "t")).to_arrow()).to_pylist()
+    assert row == {"c": "ab  ", "v": "x ", "p": None, "g": "ab  |x ", "n": True}

@@ -231,3 +231,11 @@ def test_columns_are_found_by_their_names_in_the_schema(tmp_path: Path) -> None:
     write_deltalake(tmp_path, rows_of([(4, "a", 7)]), mode="overwrite", predicate="P = 'a' AND N > 5")
     found = pa.table(DeltaTable(tmp_path).to_arrow()).to_pylist()
     assert sorted(row["id"] for row in found) == [1, 3, 4]
+
+
+def test_deleted_rows_are_not_evaluated(tmp_path: Path) -> None:
+    """The predicate has no value for a row that was replaced before."""
+    write_deltalake(tmp_path, rows_of([(1, "a", 0), (2, "a", 5), (3, "a", 20)]), configuration=VECTORS)
+    write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="n = 0")
+    write_deltalake(tmp_path, rows_of([(9, "b", 1)]), mode="overwrite", predicate="10 / n >= 1")
+    assert content(tmp_path) == sorted_rows([(3, "a", 20), (9, "b", 1)])

@@ -148,6 +148,7 @@ assert took < 1, took
 
 def test_all_lists_every_public_name() -> None:
     assert set(deltalog.__all__) == {name for name in vars(deltalog) if not name.startswith("_")} - {
+        "alter",
         "arguments",
         "commit",
         "errors",

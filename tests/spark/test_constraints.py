@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from deltalog import DeltaTable
-from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
 from tests.crafted import CraftedTable, field
 
 INVARIANT = {"delta.invariants": '{"expression": {"expression": "length(name) > 1"}}'}
@@ -190,3 +190,14 @@ def test_rules_see_empty_partition_values_as_they_are_stored(spark: SparkSession
     with pytest.raises(InvalidArgumentError, match=r"the constraint 'c'.*p = NULL"):
         spark.range(2).selectExpr("id", "'' AS p").write.format("deltalog").mode("append").save(uri)
     assert spark.read.format("deltalog").load(uri).count() == 2
+
+
+def test_an_empty_string_is_null_in_a_required_partition_column(spark: SparkSession, tmp_path: Path) -> None:
+    fields = [field("id", "long"), {**field("p", "string"), "nullable": False}]
+    table = CraftedTable(tmp_path / "t", fields, partition_columns=["p"])
+    table.commit()
+    data = spark.range(1).selectExpr("id", "'' AS p")
+    with pytest.raises(SchemaMismatchError, match="partition column 'p' has NULL or an empty string"):
+        data.write.format("deltalog").mode("append").save(str(tmp_path / "t"))
+    assert DeltaTable(tmp_path / "t").version() == 0
+    assert not list(tmp_path.rglob("*.parquet"))

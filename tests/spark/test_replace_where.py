@@ -71,6 +71,14 @@ def test_every_row_must_meet_the_predicate(spark: SparkSession, table: str) -> N
     assert rows(table) == [(2, "y"), (3, None), (5, "y")]
 
 
+def test_rows_of_a_new_table_must_meet_the_predicate(spark: SparkSession, path: str) -> None:
+    with pytest.raises(InvalidArgumentError, match="replaceWhere"):
+        replace(spark.createDataFrame([(1, "y")], SCHEMA), path, "p = 'x'")
+    assert not list(Path(path).rglob("*.json"))
+    replace(spark.createDataFrame([(1, "x")], SCHEMA), path, "p = 'x'")
+    assert rows(path) == [(1, "x")]
+
+
 def test_times_are_those_of_the_session(spark: SparkSession, path: str) -> None:
     """The session is in New York, five hours behind UTC."""
     spark.sql(
@@ -120,3 +128,6 @@ def test_the_portable_source_replaces_the_same_rows(tmp_path: Path) -> None:
     assert rows(path) == [(2, "y"), (4, "x"), (5, None)]
     with pytest.raises(deltalog.InvalidArgumentError, match="replaceWhere"):
         write("p = 'x'", a=[4], p=["y"])
+    for zone, message in [("", "does not know that of the session"), ("+00:00", "no column t")]:
+        with pytest.raises(deltalog.InvalidArgumentError, match=message):
+            write(f"t > TIMESTAMP '2024-01-01 00:00:00{zone}'", a=[4], p=["x"])

@@ -109,9 +109,14 @@ impl Token {
         })?;
         if base.version() != version
             && let Some((protocol, metadata)) = &self.base_table
-            && let Some(reason) = changed_for_writers(protocol, metadata, &base)?
         {
-            return Err(conflict(reason));
+            // The write would undo changes of the metadata that were made since, however harmless.
+            if self.evolved.is_some() && base.metadata() != metadata {
+                return Err(conflict(ConflictReason::MetadataChanged));
+            }
+            if let Some(reason) = changed_for_writers(protocol, metadata, &base)? {
+                return Err(conflict(reason));
+            }
         }
         Ok(Some(base))
     }
@@ -203,6 +208,22 @@ fn operation(
     operation
 }
 
+/// Checks a predicate of replaced rows whose time zone is unknown (empty): it must not depend on it.
+fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bool)> {
+    let (predicate, time_zone, checks_rows) = replaced;
+    if !time_zone.is_empty() {
+        return Ok((predicate, time_zone, checks_rows));
+    }
+    if ReplaceWhere::new(&predicate).depends_on_time_zone()? {
+        return Err(Error::invalid_argument(format!(
+            "the predicate {predicate} has a time without a time zone, and a Python data source does not know that of \
+             the session"
+        ))
+        .with_hint("add an offset, as in TIMESTAMP '2024-01-01 00:00:00+00:00'"));
+    }
+    Ok((predicate, "UTC".to_owned(), checks_rows))
+}
+
 /// Returns names and expressions.
 fn pairs(rules: &[RuleText]) -> Vec<(String, String)> {
     rules.iter().map(|rule| (rule.name.clone(), rule.sql.clone())).collect()
@@ -256,7 +277,7 @@ impl SparkWrite {
                 partition_overwrite: partition_overwrite.to_owned(),
                 options: options.of_spark(),
                 app_transaction,
-                replace_where,
+                replace_where: replace_where.map(in_known_zone).transpose()?,
                 schema_mode,
                 evolved: None,
                 directory: environment.uuid().to_string(),

@@ -86,6 +86,7 @@ mod snapshot;
 mod stats;
 mod storage;
 mod transaction;
+mod unused_files;
 mod upkeep;
 mod verify;
 mod write;

@@ -24,6 +24,7 @@ use crate::transaction::{
     AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, NewTable, Operation, Outcome,
     PartitionOverwrite, SaveMode, TableDefinition, Transaction, check_distinct,
 };
+use crate::unused_files::unused;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
 use crate::write_request::{WriteRequest, check_existing, checking_replacement, evolved};
 
@@ -115,10 +116,12 @@ impl PendingWrite {
             let replaces_all =
                 request.partition_overwrite == PartitionOverwrite::Static && request.replace_where.is_none();
             if replaces_all && let Some(conflict) = Transaction::conflict_since(read, environment)? {
-                let newest = read.refresh()?;
                 // The commit that conflicts may be this same write.
-                if AlreadyApplied::in_snapshot(&newest, &request.app_transactions)?.is_some() {
-                    return Self::on(read.storage(), Some(newest), request, environment);
+                if !request.app_transactions.is_empty() && conflict.reason != ConflictReason::TableReplaced {
+                    let newest = read.refresh()?;
+                    if AlreadyApplied::in_snapshot(&newest, &request.app_transactions)?.is_some() {
+                        return Self::on(read.storage(), Some(newest), request, environment);
+                    }
                 }
                 return Err(conflict.into_error(ErrorKind::CommitConflict, read.storage().url()));
             }
@@ -327,11 +330,10 @@ impl PendingWrite {
     ///
     /// # Errors
     /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
-    /// `CommitStateUnknown` mean that nothing was committed.
+    /// `CommitStateUnknown` mean that this call has committed nothing.
     pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
-        let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+        let mut paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
         let storage = self.storage.clone();
-        let mut paths = paths;
         let outcome = self.try_commit(&files, operation, &mut paths);
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
@@ -339,7 +341,7 @@ impl PendingWrite {
             Err(error) => error.kind() != ErrorKind::CommitStateUnknown,
         };
         if is_unused {
-            for path in paths {
+            for path in unused(&storage, paths) {
                 // VACUUM removes files that cannot be deleted now: the error to report is that of the commit.
                 let _ = path::decode(&path).and_then(|path| storage.delete(&path));
             }

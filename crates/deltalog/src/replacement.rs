@@ -54,6 +54,16 @@ impl ReplaceWhere {
         Self { predicate: predicate.into(), time_zone: "UTC".to_owned(), checks_rows: true }
     }
 
+    /// Returns whether the predicate has times without a zone, so that the rows depend on `time_zone`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a predicate that is not understood.
+    #[doc(hidden)]
+    pub fn depends_on_time_zone(&self) -> Result<bool> {
+        let parsed = |zone| parse(&self.predicate, zone, ParseMode::Strict).map(|found| format!("{found:?}"));
+        Ok(parsed("Pacific/Kiritimati")? != parsed("Pacific/Pago_Pago")?)
+    }
+
     /// Checks that a write in this mode can replace rows by a predicate.
     ///
     /// # Errors
@@ -191,16 +201,18 @@ impl Remover<'_> {
     /// Removes rows of a file that keeps others. Returns whether the file is to be removed as well: because it has no
     /// other rows, or because they were copied.
     fn visit(&mut self, add: Add, file: DataFile, transaction: &mut Transaction) -> Result<bool> {
-        let (mut matching, rows) = self.matching_rows(&file)?;
         let deleted = match &add.deletion_vector {
             Some(descriptor) => {
                 let vectors = DeletionVectors::new(self.base.storage().clone(), self.base.resolver().clone());
-                let deleted = vectors.read(descriptor, Some(rows))?;
-                matching -= deleted.bitmap();
-                deleted.cardinality()
+                vectors.read(descriptor, None)?.bitmap().clone()
             }
-            None => 0,
+            None => RoaringTreemap::new(),
         };
+        let (matching, rows) = self.matching_rows(&file, &deleted)?;
+        if deleted.max().is_some_and(|last| last >= rows) {
+            return Err(Error::corrupt_data("the deletion vector has a row that the file does not have"));
+        }
+        let deleted = deleted.len();
         if matching.is_empty() {
             return Ok(false);
         }
@@ -215,9 +227,9 @@ impl Remover<'_> {
         Ok(true)
     }
 
-    /// Returns the positions of the rows of a data file for which the predicate is true, deleted ones included, and
-    /// the number of its rows.
-    fn matching_rows(&mut self, file: &DataFile) -> Result<(RoaringTreemap, u64)> {
+    /// Returns the positions of the rows of a data file for which the predicate is true, without the rows `deleted`,
+    /// and the number of all rows. A deleted row is not evaluated: the predicate may have no value for it.
+    fn matching_rows(&mut self, file: &DataFile, deleted: &RoaringTreemap) -> Result<(RoaringTreemap, u64)> {
         let scan = match &self.scan {
             Some(scan) => scan.clone(),
             None => {
@@ -236,11 +248,24 @@ impl Remover<'_> {
         let (mut matching, mut next) = (RoaringTreemap::new(), 0);
         for batch in scan.read(once(Ok(all))) {
             let batch = batch?;
-            let truth = self.truth(&batch)?;
-            for (start, end) in truth.values().set_slices() {
-                matching.insert_range(next + start as u64..next + end as u64);
+            let end = next + batch.num_rows() as u64;
+            if deleted.range_cardinality(next..end) == 0 {
+                for (start, end) in self.truth(&batch)?.values().set_slices() {
+                    matching.insert_range(next + start as u64..next + end as u64);
+                }
+            } else {
+                let live: BooleanArray =
+                    (next..end).map(|row| !deleted.contains(row)).collect::<Vec<_>>().into();
+                let rows = filter_record_batch(&batch, &live).map_err(|error| {
+                    Error::invalid_argument("the rows of the file cannot be selected").with_source(error)
+                })?;
+                let truth = self.truth(&rows)?;
+                let positions = (next..end).filter(|row| !deleted.contains(*row));
+                matching.extend(
+                    positions.zip(truth.values()).filter(|(_, is_true)| *is_true).map(|(row, _)| row),
+                );
             }
-            next += batch.num_rows() as u64;
+            next = end;
         }
         Ok((matching, next))
     }

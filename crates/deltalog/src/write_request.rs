@@ -73,7 +73,7 @@ impl WriteRequest {
 /// Returns the spec of a write whose rows must meet the predicate of the rows that they replace.
 pub(crate) fn checking_replacement(spec: TableWriteSpec, request: &WriteRequest) -> TableWriteSpec {
     match request.replace_where.as_ref().filter(|replaced| replaced.checks_rows) {
-        Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate),
+        Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate, &replaced.time_zone),
         None => spec,
     }
 }

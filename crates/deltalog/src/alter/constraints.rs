@@ -7,6 +7,7 @@
 use super::draft::Draft;
 use crate::constraints::{CHECK, Check};
 use crate::error::{Error, Result};
+use crate::protocol::TableFeature;
 use crate::scan::TableScan;
 use crate::transaction::Operation;
 
@@ -26,6 +27,8 @@ pub(super) fn add(draft: &mut Draft<'_>, name: &str, sql: &str) -> Result<Operat
     let check = Check::bind(name, sql, &draft.schema, "UTC")?;
     ensure_met(draft, &check)?;
     draft.depends_on_rows = true;
+    // Another constraint may be left over from a protocol that does not support the feature.
+    draft.features.push(TableFeature::CheckConstraints);
     draft.metadata.configuration.insert(format!("{CHECK}{}", name.to_lowercase()), sql.to_owned());
     Ok(Operation::new("ADD CONSTRAINT").parameter("name", name).parameter("expr", sql))
 }

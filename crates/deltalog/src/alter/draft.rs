@@ -3,6 +3,7 @@
 use crate::constraints::Constraints;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::log::InCommitTimestamps;
 use crate::protocol::{
     ColumnMappingMode, Metadata, Protocol, StructType, TableFeature, ensure_features, ensure_writable,
     required_features, writer_refusals,
@@ -64,8 +65,14 @@ impl<'a> Draft<'a> {
             self.metadata.schema_string = self.schema.to_json();
         }
         let protocol = self.protocol()?;
+        let has_timestamps = |protocol: &Protocol, metadata: &Metadata| {
+            Ok::<_, Error>(InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never)
+        };
+        // The metadata note where timestamps begin, also if only the protocol was missing.
+        let begins_timestamps =
+            has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
         let (sets_protocol, sets_metadata) =
-            (protocol != *base.protocol(), self.metadata != *base.metadata());
+            (protocol != *base.protocol(), self.metadata != *base.metadata() || begins_timestamps);
         if !sets_protocol && !sets_metadata && self.files.is_empty() {
             return Ok(None);
         }
@@ -120,9 +127,9 @@ impl<'a> Draft<'a> {
         ensure_writable(protocol, &self.metadata)?;
         match ensure_rules_apply(protocol, &self.metadata) {
             Ok(()) => Ok(()),
-            // An expression could not be evaluated before, and the change has nothing to do with it.
+            // An expression could not be evaluated before. What it may refer to is checked with each change of columns.
             Err(_)
-                if self.schema == *self.base.schema()
+                if TableWriteSpec::new(protocol, &self.metadata).is_ok()
                     && ensure_rules_apply(self.base.protocol(), self.base.metadata()).is_err() =>
             {
                 Ok(())

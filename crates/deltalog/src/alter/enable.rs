@@ -30,7 +30,13 @@ const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
 /// a file is unknown. `CorruptLog`, and errors of the store, while the files are read.
 pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
     map_columns(draft)?;
-    if draft.metadata.is_enabled(ROW_TRACKING) && !draft.base.metadata().is_enabled(ROW_TRACKING) {
+    // A property without its feature is not in force.
+    let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
+    let was_tracking = was_supported && draft.base.metadata().is_enabled(ROW_TRACKING);
+    let asks = was_supported
+        || draft.features.contains(&TableFeature::RowTracking)
+        || !draft.base.metadata().is_enabled(ROW_TRACKING);
+    if draft.metadata.is_enabled(ROW_TRACKING) && asks && !was_tracking {
         track_rows(draft)?;
     }
     if !draft.metadata.is_enabled(TIMESTAMPS) {
@@ -60,7 +66,9 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
         metadata.property(MODE).map_or_else(|| "none".to_owned(), |mode| mode.trim().to_ascii_lowercase())
     };
     let (before, after) = (draft.column_mapping(), mode(&draft.metadata));
-    if before.name() == after {
+    // A mode without the feature is not in force, and stays so unless the change asks for it.
+    let asks = after != mode(draft.base.metadata()) || draft.features.contains(&TableFeature::ColumnMapping);
+    if before.name() == after || !asks {
         return Ok(());
     }
     if before != ColumnMappingMode::None || after != ColumnMappingMode::Name.name() {

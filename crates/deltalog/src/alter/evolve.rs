@@ -17,7 +17,8 @@ use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::schema::is_widening;
 use crate::protocol::{
-    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, NewMapping, StructField, StructType,
+    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, NewMapping, PrimitiveType, StructField,
+    StructType,
 };
 use crate::snapshot::Snapshot;
 use crate::transaction::{NewTable, TableDefinition};
@@ -84,11 +85,22 @@ fn compare_types(
             compare_types(&table.key_type, &data.key_type, &part("key"), widens, changes);
             compare_types(&table.value_type, &data.value_type, &part("value"), widens, changes);
         }
-        (DataType::Primitive(from), DataType::Primitive(to)) if widens && is_widening(*from, *to) => {
+        (DataType::Primitive(from), DataType::Primitive(to)) if widens && merges_to(*from, *to) => {
             changes.push(TableChange::WidenColumn { column: ColumnPath::new(path), data_type: *to });
         }
         _ => {}
     }
+}
+
+/// Returns whether data of type `to` widen a column of type `from`. Whole numbers become no fractions by themselves, as
+/// in the JVM implementation: only a change of the table does that.
+fn merges_to(from: PrimitiveType, to: PrimitiveType) -> bool {
+    let is_whole = matches!(
+        from,
+        PrimitiveType::Byte | PrimitiveType::Short | PrimitiveType::Integer | PrimitiveType::Long
+    );
+    let is_fraction = matches!(to, PrimitiveType::Double | PrimitiveType::Decimal { .. });
+    is_widening(from, to) && !(is_whole && is_fraction)
 }
 
 /// Returns a field that may be NULL at every depth, with no metadata but comments.

@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::draft::Draft;
+use super::enable;
 use crate::error::{Error, Result};
 use crate::protocol::TableFeature;
 use crate::transaction::Operation;
@@ -10,11 +11,13 @@ use crate::transaction::Operation;
 /// Adds the features `names`, and those that they require.
 ///
 /// # Errors
-/// `InvalidArgument` for an unknown feature. The draft refuses those that cannot be written.
+/// `InvalidArgument` for an unknown feature. The draft refuses those that cannot be written. Also the errors of
+/// [`enable::follow_up`].
 pub(super) fn add(draft: &mut Draft<'_>, names: &[String]) -> Result<Operation> {
     for name in names {
         draft.features.push(named(name)?);
     }
+    enable::follow_up(draft)?;
     let mut features = draft.features.clone();
     features.extend(draft.features.iter().flat_map(TableFeature::requires).cloned());
     let protocol = draft.base.protocol().supporting(&features);

@@ -25,6 +25,7 @@ const KEPT_BY_THE_TABLE: [&str; 5] = [
 ];
 
 const FEATURE: &str = "delta.feature.";
+const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
 
 /// Sets `properties`.
 ///
@@ -117,9 +118,12 @@ fn ensure_implemented(name: &str, value: &str) -> Result<()> {
 /// Returns the features that these properties ask for, even if the table has the same properties already and its
 /// protocol does not support the feature.
 fn requested(properties: &BTreeMap<String, String>) -> Vec<TableFeature> {
-    let is_on =
-        |name: &str| properties.get(name).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
+    let is_on = |name: &str| {
+        let value = properties.get(name).map_or("", |value| value.trim());
+        value.eq_ignore_ascii_case("true") || (name == COLUMN_MAPPING && !matches!(value, "" | "none"))
+    };
     [
+        (COLUMN_MAPPING, TableFeature::ColumnMapping),
         ("delta.appendOnly", TableFeature::AppendOnly),
         ("delta.enableChangeDataFeed", TableFeature::ChangeDataFeed),
         ("delta.enableDeletionVectors", TableFeature::DeletionVectors),

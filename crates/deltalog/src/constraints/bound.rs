@@ -63,13 +63,12 @@ impl Constraints {
         Arc::new(Schema::new(fields.collect::<Vec<_>>()))
     }
 
-    /// Returns `rows`, which have all columns of `table`, with values in those columns that `given` does not have:
-    /// default values first, then identity columns, then generated columns. Values of type `char` are padded.
+    /// Returns `rows`, which have all columns of `table`, with default values and values of identity columns where
+    /// `given` does not have the column. Values of type `char` are padded.
     ///
     /// # Errors
-    /// As [`DefaultValue::array`] and [`Generated::fill`]. SchemaMismatch for values of an identity column whose values
-    /// are always generated. InvalidArgument if it has no further ones, for a NULL in a NOT NULL column, and for a
-    /// string that is too long for its column.
+    /// As [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose values are always generated,
+    /// and for a string that is too long for its column. InvalidArgument if an identity column has no further values.
     pub(crate) fn fill(&self, rows: &RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
         let mut rows = Cow::Borrowed(rows);
         for (index, field) in table.fields().iter().enumerate() {
@@ -87,22 +86,32 @@ impl Constraints {
                 rows = Cow::Owned(replaced(&rows, index, column)?);
             }
         }
+        self.padded(rows.into_owned())
+    }
+
+    /// Returns `rows`, which [`Constraints::fill`] has returned, with values in those generated columns that `given`
+    /// does not have. The columns that they read are as they will be stored.
+    ///
+    /// # Errors
+    /// As [`Generated::fill`]. SchemaMismatch for a NULL in a NOT NULL column that was computed, and for a string that
+    /// is too long for its column.
+    pub(crate) fn generate(
+        &self,
+        rows: RecordBatch,
+        table: &SchemaRef,
+        given: &Schema,
+    ) -> Result<RecordBatch> {
+        let mut rows = rows;
         for (index, field) in table.fields().iter().enumerate() {
             let generated = self.generated.iter().find(|generated| generated.column() == field.name());
             if let Some(generated) = generated
                 && !has(given, field.name())
             {
                 let column = generated.fill(&rows)?;
-                rows = Cow::Owned(replaced(&rows, index, column)?);
+                rows = replaced(&rows, index, column)?;
             }
         }
-        for length in &self.lengths {
-            let index = rows.schema_ref().index_of(length.column()).map_err(unfit)?;
-            if let Some(padded) = length.apply(rows.column(index))? {
-                rows = Cow::Owned(replaced(&rows, index, padded)?);
-            }
-        }
-        let (_, columns, count) = rows.into_owned().into_parts();
+        let (_, columns, count) = self.padded(rows)?.into_parts();
         for (field, column) in table.fields().iter().zip(&columns) {
             if !field.is_nullable() && column.null_count() > 0 && self.fills(field) {
                 return Err(Error::schema_mismatch(format!(
@@ -112,6 +121,17 @@ impl Constraints {
             }
         }
         RecordBatch::try_new_with_options(Arc::clone(table), columns, &sized(count)).map_err(unfit)
+    }
+
+    /// Returns `rows` with strings of the lengths that their columns demand.
+    fn padded(&self, mut rows: RecordBatch) -> Result<RecordBatch> {
+        for length in &self.lengths {
+            let index = rows.schema_ref().index_of(length.column()).map_err(unfit)?;
+            if let Some(padded) = length.apply(rows.column(index))? {
+                rows = replaced(&rows, index, padded)?;
+            }
+        }
+        Ok(rows)
     }
 
     /// Returns the first violation of a check, or of a generated column that `batch` has.

@@ -1,6 +1,6 @@
 //! Conditions that every row must meet. (PROTOCOL, "CHECK Constraints" and "Column Invariants".)
 //!
-//! A row meets a condition only if it is true. NULL is a violation, other than in SQL.
+//! A row meets a condition only if it is true. NULL is a violation, unlike in SQL.
 
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Expression, column_at};

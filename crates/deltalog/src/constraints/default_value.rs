@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::error::{Error, Result};
 use crate::predicate::Expression;
 
-/// The default value of a column. Other than constraints it is evaluated only if it is needed, so that a writer that
+/// The default value of a column. Unlike a constraint, it is evaluated only if it is needed, so that a writer that
 /// gives all columns can write to a table with any default expression.
 #[derive(Debug, Clone)]
 pub struct DefaultValue {

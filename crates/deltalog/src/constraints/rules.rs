@@ -25,6 +25,8 @@ pub struct RuleText {
     pub name: String,
     /// The expression in Spark's SQL.
     pub sql: String,
+    /// The time zone of times without one, if it is not that of the writer.
+    pub(crate) time_zone: Option<String>,
 }
 
 /// What a table demands of its rows, as text that was not bound to the schema yet.
@@ -92,12 +94,16 @@ impl RowRules {
         Ok(found)
     }
 
-    /// Binds the rules to the table's schema. `time_zone` is that of times without one, a name of the IANA database.
+    /// Binds the rules to the table's schema. `time_zone` is that of times without one, a name of the IANA database,
+    /// unless a rule has its own.
     ///
     /// # Errors
     /// As [`Check::bind`] and [`Generated::bind`].
     pub fn bind(&self, schema: &StructType, time_zone: &str) -> Result<Constraints> {
-        let checks = self.checks.iter().map(|rule| Check::bind(&rule.name, &rule.sql, schema, time_zone));
+        let checks = self.checks.iter().map(|rule| {
+            let time_zone = rule.time_zone.as_deref().unwrap_or(time_zone);
+            Check::bind(&rule.name, &rule.sql, schema, time_zone)
+        });
         let generated =
             self.generated.iter().map(|rule| Generated::bind(&rule.name, &rule.sql, schema, time_zone));
         let defaults = self.defaults.iter().map(|rule| DefaultValue::new(&rule.name, &rule.sql, time_zone));
@@ -160,7 +166,7 @@ impl RowRules {
 
 impl RuleText {
     pub(crate) fn new(name: &str, sql: &str) -> Self {
-        Self { name: name.to_owned(), sql: sql.to_owned() }
+        Self { name: name.to_owned(), sql: sql.to_owned(), time_zone: None }
     }
 }
 

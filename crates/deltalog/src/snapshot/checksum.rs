@@ -77,6 +77,10 @@ impl Snapshot {
         if let Some(checksum) = self.checksum()? {
             return Ok(Some(KnownChecksum { checksum: checksum.clone(), since: Vec::new() }));
         }
+        // The number was probably carried on from the checksum before.
+        if self.0.facts.is_checksum_wrong.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
         let Some((version, _)) = self.segment().older_checksum else { return Ok(None) };
         let state = &self.0.state;
         let mut since: Vec<_> =

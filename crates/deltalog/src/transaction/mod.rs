@@ -70,7 +70,8 @@ use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{
-    Add, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, ensure_writable, is_append_only,
+    Add, CLUSTERING_DOMAIN, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, TableFeature,
+    ensure_writable, is_append_only,
 };
 use crate::replay::adds_of;
 use crate::snapshot::Snapshot;
@@ -89,6 +90,10 @@ pub fn changed_for_writers(
 ) -> Result<Option<ConflictReason>> {
     if newest.protocol() != protocol {
         return Ok(Some(ConflictReason::ProtocolChanged));
+    }
+    // The files need statistics of the clustering columns, which may be others now.
+    if protocol.supports(&TableFeature::Clustering) {
+        return Ok(Some(ConflictReason::DomainChanged(CLUSTERING_DOMAIN.to_owned())));
     }
     let concerns = rules::concerns_writers(metadata, newest.metadata())?;
     Ok(concerns.then_some(ConflictReason::MetadataChanged))

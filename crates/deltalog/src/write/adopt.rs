@@ -113,11 +113,33 @@ pub fn adopt(storage: &Storage, directory: &str, spec: &TableWriteSpec) -> Resul
     let mut adopted = Adopted::default();
     for (file, add) in files.iter().zip(parallel::each(&files, THREADS, read)?) {
         match add {
-            Some(add) => adopted.adds.push(add),
+            Some(add) => {
+                ensure_required(&add, spec).map_err(|error| located(error.at_path(&add.path)))?;
+                adopted.adds.push(add);
+            }
             None => adopted.empty.push(path_of(file)),
         }
     }
     Ok(adopted)
+}
+
+/// Refuses NULL, which is also what is stored for an empty string, in a NOT NULL partition column.
+fn ensure_required(add: &Add, spec: &TableWriteSpec) -> Result<()> {
+    let columns = spec.partition_columns().iter().zip(spec.physical_partition_columns());
+    for (name, physical) in columns {
+        let is_required = spec.schema().field(name).is_some_and(|field| !field.nullable);
+        if is_required
+            && add
+                .partition_values
+                .get(physical)
+                .is_none_or(|value| value.as_deref().is_none_or(str::is_empty))
+        {
+            return Err(Error::schema_mismatch(format!(
+                "partition column '{name}' has NULL or an empty string, which is stored as NULL, but it is NOT NULL"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns whether engines would not read the file `name`: it or a directory above it starts with `_` or `.`. The

@@ -183,7 +183,10 @@ impl DataWriter {
         let given = batch.schema_ref();
         let fitted = fit(batch, &self.constraints.schema_before_filling(self.spec.arrow(), given))?;
         let filled = self.constraints.fill(&fitted, self.spec.arrow(), given)?;
+        // Generated columns and constraints see values as they are stored.
         let filled = self.splitter.as_stored(filled)?;
+        let filled =
+            self.splitter.as_stored(self.constraints.generate(filled, self.spec.arrow(), given)?)?;
         match self.constraints.violation(&filled)? {
             Some(violation) => Err(violation.into()),
             None => Ok(filled),

@@ -182,10 +182,11 @@ impl TableWriteSpec {
         &self.rules
     }
 
-    /// Returns the spec with one more condition that rows must meet.
+    /// Returns the spec with one more condition that rows must meet. `time_zone` is that of times without one.
     #[must_use]
-    pub(crate) fn with_check(mut self, name: &str, sql: &str) -> Self {
-        Arc::make_mut(&mut self.rules).checks.push(RuleText::new(name, sql));
+    pub(crate) fn with_check(mut self, name: &str, sql: &str, time_zone: &str) -> Self {
+        let check = RuleText { time_zone: Some(time_zone.to_owned()), ..RuleText::new(name, sql) };
+        Arc::make_mut(&mut self.rules).checks.push(check);
         self
     }
 

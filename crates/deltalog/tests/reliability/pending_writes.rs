@@ -277,3 +277,26 @@ fn statistics_of_checkpoints_are_kept_as_text_or_as_structs() {
         assert_eq!(stats.map(|batch| non_null(batch.unwrap())).sum::<usize>(), 3, "{as_json}");
     }
 }
+
+/// The state of the first commit may have been unknown to its writer, who repeats it with the same files.
+#[test]
+fn files_that_are_part_of_the_table_are_not_deleted_when_their_commit_is_repeated() {
+    let (_, storage) = empty();
+    creation(&storage, &environment()).commit_or_fail().unwrap();
+    let rows = || paths(&Snapshot::open(&storage, None).unwrap()).len();
+    let (first, again) = (begin_as(&storage, SaveMode::Append, 1), begin_as(&storage, SaveMode::Append, 1));
+    let appended = files(&first);
+    first.commit(appended.clone(), Operation::new("WRITE")).unwrap();
+    for repeated in [again, begin_as(&storage, SaveMode::Append, 1)] {
+        let outcome = repeated.commit(appended.clone(), Operation::new("WRITE")).unwrap();
+        assert!(matches!(outcome, WriteOutcome::AlreadyApplied(_)));
+        assert_eq!((data_files(&storage), rows()), (1, 1));
+    }
+    let (first, again) = (begin(&storage, SaveMode::Overwrite), begin(&storage, SaveMode::Overwrite));
+    let (shared, own) = (files(&first), files(&again));
+    first.commit(shared.clone(), Operation::new("WRITE")).unwrap();
+    let error = again.commit([shared, own].concat(), Operation::new("WRITE")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict);
+    // The file of the append remains until VACUUM, and the one that only the second overwrite had is gone.
+    assert_eq!((data_files(&storage), rows()), (2, 1));
+}

@@ -5,7 +5,9 @@
 | `mergeSchema` | `spark.databricks.delta.schema.autoMerge.enabled` | adds columns and nested fields of the data |
 | `overwriteSchema` | | gives the table the schema of the data, in the mode overwrite |
 
-Names and precedence are those of the JVM connector. A Python data source does not see the session's settings.
+Names and precedence are those of the JVM connector. Unlike there, `overwriteSchema` without `partitionBy` keeps the
+partition columns: an overwrite should not lose them unnoticed. A Python data source does not see the session's
+settings.
 """
 
 from typing import Any

@@ -142,6 +142,9 @@ def _write_files(
         table_schema = rules.optional(pending.table_schema_json, missing)
         data = fit.to_table(jvm, session, rules.without(jvm, data, missing), table_schema, uri)
         data = rules.enforced(jvm, data, pending, missing)
+    else:
+        # A new table has no rules yet, but an overwrite of some rows may have one.
+        data = rules.enforced(jvm, data, pending, set())
     partition_columns = list(pending.partition_columns)
     data = fit.partition_text(jvm, data, partition_columns)
     if pending.physical_schema_json is not None:

@@ -36,9 +36,9 @@ def replaced_rows(options: Options, session: Any) -> Replaced:
 
 
 def _evaluation(session: Any) -> tuple[str, bool]:
-    """Returns the time zone of times without one, and whether rows are checked."""
+    """Returns the time zone of times without one (empty if it is unknown), and whether rows are checked."""
     if session is None:
-        return "UTC", True
+        return "", True
     checks = session.conf().getOption(_CHECK)
     is_off = checks.isDefined() and str(checks.get()).strip().lower() == "false"
     return session.sessionState().conf().sessionLocalTimeZone(), not is_off

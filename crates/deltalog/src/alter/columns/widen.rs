@@ -10,7 +10,7 @@ use crate::alter::path::{edit_field, field_at};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::schema::is_widening;
-use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType};
+use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType, TableFeature};
 use crate::transaction::Operation;
 
 /// Changes the type of the column at `path` to `to`. The path may lead on into the elements of an array, and the keys
@@ -45,6 +45,10 @@ pub(in crate::alter) fn widen(
             false => Err(not_wider(path, &from.to_string(), to)),
         }
     })?;
+    // The property may have been set under a protocol that does not support the feature.
+    if !draft.base.protocol().supports(&TableFeature::TypeWideningPreview) {
+        draft.features.push(TableFeature::TypeWidening);
+    }
     // The history shows the new type, with the metadata of before.
     let new = field_at(&draft.schema, &field_path)?;
     let metadata = field_at(draft.base.schema(), &field_path)?.metadata;

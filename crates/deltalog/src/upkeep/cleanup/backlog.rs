@@ -3,18 +3,26 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// Expired files of a log, in the order in which they are deleted. The snapshots of a table in one process share it.
+/// Expired files of a log, in the order in which they are deleted. A snapshot shares it with those that are refreshed
+/// from it.
 #[derive(Debug, Default)]
-pub(crate) struct Backlog(Mutex<Vec<String>>);
+pub(crate) struct Backlog(Mutex<Remaining>);
+
+/// Files, and the retention by which they have expired.
+#[derive(Debug, Default)]
+pub(super) struct Remaining {
+    pub(super) files: Vec<String>,
+    pub(super) retention_ms: i64,
+}
 
 impl Backlog {
     /// Takes the files, so that of several commits only one deletes them.
-    pub(super) fn take(&self) -> Vec<String> {
+    pub(super) fn take(&self) -> Remaining {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Replaces the files.
-    pub(super) fn put(&self, files: Vec<String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = files;
+    pub(super) fn put(&self, remaining: Remaining) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = remaining;
     }
 }

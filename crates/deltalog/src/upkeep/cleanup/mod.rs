@@ -12,8 +12,8 @@
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - A commit deletes for two seconds at most. What remains follows after the next commits of the process
-//!   ([`Backlog`]), or after the first checkpoint of a later hour.
+//! - A commit deletes for two seconds at most. What remains follows after the next commits on the same snapshot and on
+//!   those that are refreshed from it ([`Backlog`]), or after the first checkpoint of a later hour.
 //! - Checkpoints that their writers did not complete are deleted after a day.
 //! - The table must be writable by this crate, whatever its properties say.
 
@@ -23,6 +23,7 @@ mod sidecars;
 mod temporary;
 
 pub(crate) use backlog::Backlog;
+use backlog::Remaining;
 
 use super::CommittedVersion;
 use crate::environment::Environment;
@@ -102,10 +103,7 @@ pub(super) fn after_checkpoint(committed: &CommittedVersion<'_>, base: &Snapshot
     if newest.version() < committed.version {
         return Ok(());
     }
-    let is_off = |value: &str| value.trim().eq_ignore_ascii_case("false");
-    if newest.metadata().property("delta.enableExpiredLogCleanup").is_some_and(is_off)
-        || ensure_cleanable(&newest).is_err()
-    {
+    if !is_wanted(&newest) {
         return Ok(());
     }
     // One clock that is ahead must not delete the history of all: the commit has the time of the store.
@@ -115,20 +113,31 @@ pub(super) fn after_checkpoint(committed: &CommittedVersion<'_>, base: &Snapshot
     // A writer that has lost a version and pauses must not find the next one deleted, and free again.
     let (_, found) = find(&newest, now_ms, DAY_MS, false)?;
     let Some(plan) = found else { return Ok(()) };
-    delete_some(committed, base, plan.files)
+    let retention_ms = retention_ms(newest.metadata())?;
+    delete_some(committed, base, Remaining { files: plan.files, retention_ms })
+}
+
+/// Returns whether a commit may clean up the log of this table.
+fn is_wanted(snapshot: &Snapshot) -> bool {
+    let is_off = |value: &str| value.trim().eq_ignore_ascii_case("false");
+    !snapshot.metadata().property("delta.enableExpiredLogCleanup").is_some_and(is_off)
+        && ensure_cleanable(snapshot).is_ok()
 }
 
 /// Goes on with what a clean-up after an earlier commit has left.
 pub(super) fn go_on(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
-    match base.backlog().take() {
-        files if files.is_empty() => Ok(()),
-        files => delete_some(committed, base, files),
+    let Remaining { files, retention_ms } = base.backlog().take();
+    // The properties may have changed, so that the files are to be kept.
+    if files.is_empty() || !is_wanted(base) || self::retention_ms(base.metadata())? > retention_ms {
+        return Ok(());
     }
+    delete_some(committed, base, Remaining { files, retention_ms })
 }
 
 /// Deletes the first of `files`, and leaves the others to later commits. If one cannot be deleted, none is left: the
 /// next clean-up finds them again.
-fn delete_some(committed: &CommittedVersion<'_>, base: &Snapshot, mut files: Vec<String>) -> Result<()> {
+fn delete_some(committed: &CommittedVersion<'_>, base: &Snapshot, expired: Remaining) -> Result<()> {
+    let Remaining { mut files, retention_ms } = expired;
     let now_ms = || committed.environment.now_ms();
     let (began_ms, mut deleted) = (now_ms(), 0);
     for path in files.iter().take(MOST_FILES_AFTER_COMMIT) {
@@ -141,7 +150,7 @@ fn delete_some(committed: &CommittedVersion<'_>, base: &Snapshot, mut files: Vec
     let mut rest = files.split_off(deleted);
     // Whether a sidecar is referred to must be found out just before it is deleted.
     rest.retain(|path| !path.starts_with(&path_of("_sidecars/")));
-    base.backlog().put(rest);
+    base.backlog().put(Remaining { files: rest, retention_ms });
     Ok(())
 }
 

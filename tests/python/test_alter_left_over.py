@@ -1,0 +1,83 @@
+"""Changes of tables with properties whose features the protocol does not support, as other clients have left them.
+
+PROTOCOL, "Table Features": a property without its feature is not in force.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pytest
+
+from deltalog import DeltaTable, write_deltalake
+from deltalog.errors import InvalidArgumentError
+from tests.python.alter_support import action
+
+ROWS = pa.table({"id": pa.array([1, 2], pa.int32())})
+
+
+def table(path: Path, **properties: str) -> DeltaTable:
+    """Creates a table with rows, then sets the properties as a client does that knows none of them."""
+    write_deltalake(path, ROWS)
+    log = path / "_delta_log"
+    lines = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    (metadata,) = (line["metaData"] for line in lines if "metaData" in line)
+    metadata["configuration"].update({name.replace("_", "."): value for name, value in properties.items()})
+    (log / f"{1:020}.json").write_text(json.dumps({"metaData": metadata}) + "\n")
+    opened = DeltaTable(path)
+    assert opened.protocol().min_writer_version == 2
+    return opened
+
+
+def features(path: Path) -> set[str]:
+    protocol: Any = DeltaTable(path).protocol()
+    return set(protocol.writer_features or ())
+
+
+def test_a_widened_column_has_its_feature(tmp_path: Path) -> None:
+    opened = table(tmp_path, delta_enableTypeWidening="true")
+    opened.alter.widen_column("id", "long")
+    assert "typeWidening" in features(tmp_path)
+    assert pa.table(DeltaTable(tmp_path).to_arrow())["id"].to_pylist() == [1, 2]
+
+
+def test_a_new_constraint_is_in_force(tmp_path: Path) -> None:
+    opened = table(tmp_path, delta_constraints_old="id < 100")
+    opened.alter.add_constraint({"new": "id > 0"})
+    assert deltalake.DeltaTable(tmp_path).protocol().min_writer_version >= 3
+    with pytest.raises(InvalidArgumentError, match="'new'"):
+        write_deltalake(tmp_path, pa.table({"id": pa.array([0], pa.int32())}), mode="append")
+
+
+@pytest.mark.parametrize("by_feature", [False, True])
+def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, by_feature: bool) -> None:
+    opened = table(tmp_path, delta_enableRowTracking="true")
+    opened.alter.set_table_properties({"mine": "1"})
+    assert "rowTracking" not in features(tmp_path)
+    if by_feature:
+        opened.alter.add_feature("rowTracking")
+    else:
+        opened.alter.set_table_properties({"delta.enableRowTracking": "true"})
+    ids = pa.table(DeltaTable(tmp_path).to_arrow(row_ids=True))["_row_id"].to_pylist()
+    assert sorted(ids) == [0, 1]
+
+
+def test_in_commit_timestamps_that_begin_are_noted(tmp_path: Path) -> None:
+    opened = table(tmp_path, delta_enableInCommitTimestamps="true")
+    version = opened.alter.set_table_properties({"delta.enableInCommitTimestamps": "true"})
+    configuration = action(tmp_path, version, "metaData")["configuration"]
+    assert configuration["delta.inCommitTimestampEnablementVersion"] == str(version)
+    assert len(DeltaTable(tmp_path).history()) == version + 1
+
+
+def test_columns_are_mapped_only_if_that_is_asked_for(tmp_path: Path) -> None:
+    opened = table(tmp_path, delta_columnMapping_mode="name")
+    opened.alter.set_table_properties({"mine": "1"})
+    assert DeltaTable(tmp_path).protocol().min_reader_version == 1
+    opened.alter.set_table_properties({"delta.columnMapping.mode": "name"})
+    opened.alter.rename_column("id", "key")
+    assert pa.table(DeltaTable(tmp_path).to_arrow())["key"].to_pylist() == [1, 2]
