@@ -47,6 +47,11 @@ def filter_argument(filters: Filter | None, schema: Schema) -> str | None:
     return " OR ".join(f"({_all_of(group, kinds)})" for group in groups)
 
 
+def quoted(name: str) -> str:
+    """Returns the name of a column as an identifier of SQL."""
+    return "`" + name.replace("`", "``") + "`"
+
+
 def _all_of(conditions: Sequence[Any], kinds: _Kinds) -> str:
     return " AND ".join(_condition(condition, kinds) for condition in conditions) or "true"
 
@@ -57,7 +62,7 @@ def _condition(condition: Any, kinds: _Kinds) -> str:
             f"a filter is a tuple of column, operator and value, such as ('month', '=', 7), not {condition!r}"
         )
     name, operator, value = condition
-    column = "`" + name.replace("`", "``") + "`"
+    column = quoted(name)
     kind = kinds.get(name.lower(), "string")
     if operator in _COMPARISONS:
         return f"{column} {_COMPARISONS[operator]} {_literal(value, kind, condition)}"

@@ -13,6 +13,7 @@ import pytest
 
 import deltalog
 from deltalog import DeltaTable, write_deltalake
+from tests.python.interfering import Interfering
 from tests.python.place import actions, data_files
 
 VECTORS = {"delta.enableDeletionVectors": "true"}
@@ -171,22 +172,6 @@ def test_rows_are_not_copied_if_more_would_have_to_be_recorded(tmp_path: Path, t
         changes = pa.table(DeltaTable(vectors).load_cdf(starting_version=1)).to_pylist()
         found = sorted((row["id"], row["_change_type"]) for row in changes)
         assert found == [(1, "delete"), (4, "insert")]
-
-
-class Interfering:
-    """Rows whose source lets another writer commit while they are read."""
-
-    def __init__(self, rows: pa.Table, other: Any) -> None:
-        self._rows, self._other = rows, other
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        def batches() -> Any:
-            self._other()
-            yield from self._rows.to_batches()
-
-        return pa.RecordBatchReader.from_batches(self._rows.schema, batches()).__arrow_c_stream__(
-            requested_schema
-        )
 
 
 @pytest.mark.parametrize("configuration", [None, VECTORS])

@@ -13,6 +13,7 @@ import pytest
 
 import deltalog
 from deltalog import DeltaTable, write_deltalake
+from tests.python.interfering import Interfering
 from tests.python.place import actions, data_files
 
 MAPPED = {"delta.columnMapping.mode": "name"}
@@ -198,22 +199,6 @@ def test_constraints_must_apply_to_the_new_schema(tmp_path: Path) -> None:
     assert rows(tmp_path) == [{"a": 2, "b": 1}]
     with pytest.raises(deltalog.InvalidArgumentError, match="'positive'"):
         write_deltalake(tmp_path, pa.table({"a": [0], "c": [1]}), mode="append", schema_mode="merge")
-
-
-class Interfering:
-    """Rows whose source lets another writer commit while they are read."""
-
-    def __init__(self, rows: pa.Table, other: Any) -> None:
-        self._rows, self._other = rows, other
-
-    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        def batches() -> Any:
-            self._other()
-            yield from self._rows.to_batches()
-
-        return pa.RecordBatchReader.from_batches(self._rows.schema, batches()).__arrow_c_stream__(
-            requested_schema
-        )
 
 
 def test_two_changes_of_the_schema_conflict(tmp_path: Path) -> None:

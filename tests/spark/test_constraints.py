@@ -201,3 +201,21 @@ def test_an_empty_string_is_null_in_a_required_partition_column(spark: SparkSess
         data.write.format("deltalog").mode("append").save(str(tmp_path / "t"))
     assert DeltaTable(tmp_path / "t").version() == 0
     assert not list(tmp_path.rglob("*.parquet"))
+
+
+def test_generated_columns_are_computed_from_values_as_they_are_stored(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    fields = [
+        field("id", "long"),
+        field("p", "string"),
+        field("absent", "boolean", {"delta.generationExpression": "p IS NULL"}),
+    ]
+    table = CraftedTable(
+        tmp_path / "t", fields, partition_columns=["p"], writer_features=["generatedColumns"]
+    )
+    table.commit()
+    data = spark.range(1).selectExpr("id", "'' AS p")
+    data.write.format("deltalog").mode("append").save(str(tmp_path / "t"))
+    (row,) = rows(spark, str(tmp_path / "t"))
+    assert (row.p, row.absent) == (None, True)

@@ -21,6 +21,7 @@ from deltalog._internal import (
 )
 from deltalog.errors import AfterCommitError
 from deltalog.spark.exceptions import as_pyspark_error
+from deltalog.spark.jvm.causes import causes
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.read import file_errors
 from deltalog.spark.write import rules
@@ -38,7 +39,6 @@ __all__ = [
 
 # The number of kept exceptions is limited, because those of abandoned queries are never fetched.
 _KEPT = 64
-_DEEPEST_CAUSE = 20
 # The catalog name that TableDefinition.java gives to the target of a write.
 WRITE_CATALOG = "`SPARK_CATALOG`."
 
@@ -84,14 +84,11 @@ def _copied(error: BaseException) -> BaseException:
 
 def original(java_exception: Any) -> BaseException | None:
     """Returns the Python exception that caused a Java one; None if there is none."""
-    for _ in range(_DEEPEST_CAUSE):
-        if java_exception is None:
-            return None
-        if java_exception.getClass().getName() == f"{PACKAGE}.DeltalogException":
+    for cause in causes(java_exception):
+        if cause.getClass().getName() == f"{PACKAGE}.DeltalogException":
             with _lock:
-                kept = _pending.get(java_exception.token())
+                kept = _pending.get(cause.token())
             return None if kept is None else _copied(kept)
-        java_exception = java_exception.getCause()
     return None
 
 

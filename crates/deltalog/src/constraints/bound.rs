@@ -1,6 +1,5 @@
 //! The rules of a table, bound to its schema, and their application to rows.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
@@ -69,24 +68,28 @@ impl Constraints {
     /// # Errors
     /// As [`DefaultValue::array`]. SchemaMismatch for values of an identity column whose values are always generated,
     /// and for a string that is too long for its column. InvalidArgument if an identity column has no further values.
-    pub(crate) fn fill(&self, rows: &RecordBatch, table: &SchemaRef, given: &Schema) -> Result<RecordBatch> {
-        let mut rows = Cow::Borrowed(rows);
+    pub(crate) fn fill(
+        &self,
+        mut rows: RecordBatch,
+        table: &SchemaRef,
+        given: &Schema,
+    ) -> Result<RecordBatch> {
         for (index, field) in table.fields().iter().enumerate() {
             let default = self.defaults.iter().find(|default| default.column() == field.name());
             if let Some(default) = default
                 && !has(given, field.name())
             {
                 let column = default.array(field.data_type(), rows.num_rows())?;
-                rows = Cow::Owned(replaced(&rows, index, column)?);
+                rows = replaced(rows, index, column)?;
             }
         }
         for (index, field) in table.fields().iter().enumerate() {
             if self.identities.generates(field.name(), has(given, field.name()))? {
                 let column = self.identities.take(field.name(), rows.num_rows())?;
-                rows = Cow::Owned(replaced(&rows, index, column)?);
+                rows = replaced(rows, index, column)?;
             }
         }
-        self.padded(rows.into_owned())
+        self.padded(rows)
     }
 
     /// Returns `rows`, which [`Constraints::fill`] has returned, with values in those generated columns that `given`
@@ -97,18 +100,17 @@ impl Constraints {
     /// is too long for its column.
     pub(crate) fn generate(
         &self,
-        rows: RecordBatch,
+        mut rows: RecordBatch,
         table: &SchemaRef,
         given: &Schema,
     ) -> Result<RecordBatch> {
-        let mut rows = rows;
         for (index, field) in table.fields().iter().enumerate() {
             let generated = self.generated.iter().find(|generated| generated.column() == field.name());
             if let Some(generated) = generated
                 && !has(given, field.name())
             {
                 let column = generated.fill(&rows)?;
-                rows = replaced(&rows, index, column)?;
+                rows = replaced(rows, index, column)?;
             }
         }
         let (_, columns, count) = self.padded(rows)?.into_parts();
@@ -128,7 +130,7 @@ impl Constraints {
         for length in &self.lengths {
             let index = rows.schema_ref().index_of(length.column()).map_err(unfit)?;
             if let Some(padded) = length.apply(rows.column(index))? {
-                rows = replaced(&rows, index, padded)?;
+                rows = replaced(rows, index, padded)?;
             }
         }
         Ok(rows)
@@ -165,8 +167,9 @@ fn has(given: &Schema, column: &str) -> bool {
     given.fields().iter().any(|field| field.name().to_lowercase() == column)
 }
 
-fn replaced(rows: &RecordBatch, index: usize, column: ArrayRef) -> Result<RecordBatch> {
-    let (schema, mut columns, count) = rows.clone().into_parts();
+/// Returns `rows` with another column at `index`.
+fn replaced(rows: RecordBatch, index: usize, column: ArrayRef) -> Result<RecordBatch> {
+    let (schema, mut columns, count) = rows.into_parts();
     if let Some(place) = columns.get_mut(index) {
         *place = column;
     }

@@ -205,7 +205,7 @@ mod filling {
         .unwrap();
         let before = constraints.schema_before_filling(&table, given.schema_ref());
         let fitted = crate::write::fit(&given, &before)?;
-        let filled = constraints.fill(&fitted, &table, given.schema_ref())?;
+        let filled = constraints.fill(fitted, &table, given.schema_ref())?;
         constraints.generate(filled, &table, given.schema_ref())
     }
 

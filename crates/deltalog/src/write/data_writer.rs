@@ -182,7 +182,7 @@ impl DataWriter {
         }
         let given = batch.schema_ref();
         let fitted = fit(batch, &self.constraints.schema_before_filling(self.spec.arrow(), given))?;
-        let filled = self.constraints.fill(&fitted, self.spec.arrow(), given)?;
+        let filled = self.constraints.fill(fitted, self.spec.arrow(), given)?;
         // Generated columns and constraints see values as they are stored.
         let filled = self.splitter.as_stored(filled)?;
         let filled =

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from deltalog import errors
 from deltalog._internal import DeltaError, MissingFileError
+from deltalog.spark.jvm.causes import causes
 from deltalog.spark.jvm.compile import PACKAGE
 from deltalog.spark.location import unescaped
 from deltalog.spark.read.table_version import TableVersion
@@ -19,7 +20,6 @@ from deltalog.spark.read.table_version import TableVersion
 # The error condition in every release of Spark 4. The file is its only parameter.
 _CONDITION = "FAILED_READ_FILE.FILE_NOT_EXIST"
 _FAULT = f"{PACKAGE}.FileFault"
-_DEEPEST_CAUSE = 20
 # The same text as in Rust (`MISSING_FILE_HINT`) and in `VectorPlace.java`.
 _HINT = (
     "the log refers to this file, but it was vacuumed (if this is an old version) or deleted by hand: "
@@ -50,18 +50,15 @@ def error_of(java_exception: Any) -> DeltaError | None:
     from py4j.java_gateway import is_instance_of
     from pyspark import SparkContext
 
-    for _ in range(_DEEPEST_CAUSE):
-        if java_exception is None:
-            return None
-        if java_exception.getClass().getName() == _FAULT:
-            return _fault(java_exception)
+    for cause in causes(java_exception):
+        if cause.getClass().getName() == _FAULT:
+            return _fault(cause)
         # The enclosing exceptions repeat its text, but lack its parameter.
-        named = f"[{_CONDITION}]" in (java_exception.getMessage() or "")
-        if named and is_instance_of(SparkContext._gateway, java_exception, "org.apache.spark.SparkThrowable"):
-            path = java_exception.getMessageParameters().get("path")
+        named = f"[{_CONDITION}]" in (cause.getMessage() or "")
+        if named and is_instance_of(SparkContext._gateway, cause, "org.apache.spark.SparkThrowable"):
+            path = cause.getMessageParameters().get("path")
             if path is not None:
                 return _missing(str(path))
-        java_exception = java_exception.getCause()
     return None
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from pyspark.sql import datasource
 
+from deltalog.filters import quoted
+
 _COMPARISONS = {
     "EqualTo": "=",
     "GreaterThan": ">",
@@ -27,7 +29,7 @@ def _text(filter_: Any) -> str | None:
     kind = type(filter_).__name__
     if not hasattr(datasource, kind) or not hasattr(filter_, "attribute"):
         return None
-    column = ".".join("`" + part.replace("`", "``") + "`" for part in filter_.attribute)
+    column = ".".join(quoted(part) for part in filter_.attribute)
     if kind == "IsNull":
         return f"{column} IS NULL"
     if kind == "IsNotNull":

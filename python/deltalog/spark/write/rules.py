@@ -14,11 +14,12 @@ import re
 from typing import Any
 
 from deltalog._internal import InvalidArgumentError, SparkWrite
+from deltalog.filters import quoted
 from deltalog.spark.jvm import Jvm
+from deltalog.spark.jvm.causes import causes
 
 _REFUSAL = "the table refuses a row: "
 _MESSAGE = re.compile(re.escape(_REFUSAL) + r"(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
-_DEEPEST_CAUSE = 20
 
 
 def missing_columns(jvm: Jvm, data: Any, pending: SparkWrite) -> set[str]:
@@ -62,7 +63,10 @@ def optional(table_schema_json: str, missing: set[str]) -> str:
 
 def enforced(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any:
     """Returns `data`, which has the table's columns, with the missing columns computed and all rows checked."""
-    data = _as_stored(jvm, _computed(jvm, data, pending, missing), pending)
+    # Generated columns are computed from values as they are stored, and may be partition columns themselves.
+    data = _as_stored(jvm, data, pending)
+    if missing:
+        data = _as_stored(jvm, _computed(jvm, data, pending, missing), pending)
     functions = jvm.root.org.apache.spark.sql.functions
     rules = [
         (f"the constraint '{name}' ({sql}) is not met", functions.expr(sql)) for name, sql in pending.checks
@@ -72,28 +76,26 @@ def enforced(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any
         if column.lower() not in missing:
             expected = functions.expr(sql).cast(types[column.lower()])
             rule = f"the generated column '{column}' is not the value of its expression ({sql})"
-            rules.append((rule, functions.col(_quoted(column)).eqNullSafe(expected)))
+            rules.append((rule, functions.col(quoted(column)).eqNullSafe(expected)))
     if not rules:
         return data
     # A column loses its NOT NULL through the check, which matters only to the schema of the Parquet files.
     fields = list(data.schema().fields())
     carrier = next((field for field in fields if field.nullable()), fields[0])
-    checked = functions.col(_quoted(carrier.name()))
+    checked = functions.col(quoted(carrier.name()))
     for rule, condition in rules:
         # NULL does not meet a constraint.
         met = functions.coalesce(jvm.seq([condition, functions.lit(False)]))
         refusal = functions.raise_error(_refusal(jvm, data, rule, condition)).cast(carrier.dataType())
         checked = functions.when(met, checked).otherwise(refusal)
     columns = [
-        checked.alias(name) if name == carrier.name() else functions.col(_quoted(name))
+        checked.alias(name) if name == carrier.name() else functions.col(quoted(name))
         for name in (field.name() for field in fields)
     ]
     return data.select(jvm.seq(columns))
 
 
 def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> Any:
-    if not missing:
-        return data
     functions = jvm.root.org.apache.spark.sql.functions
     types = _types(data)
     expressions = {column.lower(): sql for column, sql in pending.generated_columns}
@@ -102,7 +104,7 @@ def _computed(jvm: Jvm, data: Any, pending: SparkWrite, missing: set[str]) -> An
     for name in data.columns():
         key = name.lower()
         if key not in missing:
-            columns.append(functions.col(_quoted(name)))
+            columns.append(functions.col(quoted(name)))
             continue
         value = functions.expr(expressions[key]).cast(types[key])
         if key in not_null:
@@ -123,7 +125,7 @@ def _as_stored(jvm: Jvm, data: Any, pending: SparkWrite) -> Any:
     functions = jvm.root.org.apache.spark.sql.functions
     columns = []
     for field in data.schema().fields():
-        column = functions.col(_quoted(field.name()))
+        column = functions.col(quoted(field.name()))
         if field.name().lower() in partitions and field.dataType().typeName() in ("string", "binary"):
             is_empty = functions.length(column).equalTo(0)
             column = functions.when(is_empty, functions.lit(None)).otherwise(column).alias(field.name())
@@ -147,23 +149,16 @@ def _refusal(jvm: Jvm, data: Any, rule: str, condition: Any) -> Any:
     read = {attribute.name() for attribute in jvm.sequence(plan.references().toSeq())}
     parts = [functions.lit(_REFUSAL + rule)]
     for position, name in enumerate(name for name in data.columns() if name in read):
-        text = functions.col(_quoted(name)).cast("string")
+        text = functions.col(quoted(name)).cast("string")
         parts.append(functions.lit(f"{', ' if position else ': '}{name} = "))
         parts.append(functions.coalesce(jvm.seq([text, functions.lit("NULL")])))
     return functions.concat(jvm.seq(parts))
 
 
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
-
-
 def error_of(java_exception: Any) -> InvalidArgumentError | None:
     """Returns the error for a job that failed because a row broke a rule; None for other exceptions."""
-    for _ in range(_DEEPEST_CAUSE):
-        if java_exception is None:
-            return None
-        found = _MESSAGE.search(java_exception.getMessage() or "")
+    for cause in causes(java_exception):
+        found = _MESSAGE.search(cause.getMessage() or "")
         if found:
             return InvalidArgumentError(f"{_REFUSAL}{found[1]}; nothing was committed")
-        java_exception = java_exception.getCause()
     return None

@@ -1,0 +1,23 @@
+"""Rows whose reading is the moment at which another writer commits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+
+class Interfering:
+    """Rows whose source lets another writer commit while they are read."""
+
+    def __init__(self, rows: pa.Table, other: Any) -> None:
+        self._rows, self._other = rows, other
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        def batches() -> Any:
+            self._other()
+            yield from self._rows.to_batches()
+
+        return pa.RecordBatchReader.from_batches(self._rows.schema, batches()).__arrow_c_stream__(
+            requested_schema
+        )
