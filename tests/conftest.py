@@ -14,6 +14,9 @@ import pytest
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
+# A test's driver lives for minutes and runs most of its code once, so that optimizing it costs more than it gains.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 ROOT = Path(__file__).parent.parent
 OUTCOMES = pytest.StashKey[Counter[str]]()
 
