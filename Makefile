@@ -7,7 +7,6 @@ SHELL := /bin/bash
 PYTHON ?= python3
 PYTEST_ARGS ?=
 SPARKS := 4.0 4.1 4.2 4.3
-ENDS := $(firstword $(SPARKS)) $(lastword $(SPARKS))
 # The Spark minor that the JVM connector of scripts/jvm_connector.py is built for.
 JVM_SPARK := 4.2
 
@@ -81,7 +80,7 @@ develop: .venv/.deps ## make a quick debug build in .venv; the Python files are 
 	VIRTUAL_ENV=$(CURDIR)/.venv PATH=$(CURDIR)/$(bin):$$PATH maturin develop --quiet --uv
 	rm -f .venv/.wheel
 
-TESTS := test-rust test-planted test-python test-matrix
+TESTS := test-rust test-planted test-wheel
 
 .PHONY: test
 test: ## run all tests: Rust, Python, every Spark; ends with what ran and how long it took
@@ -126,19 +125,19 @@ test-python: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## tes
 test-spark: .venv/.wheel ## test the Spark layer on the newest Spark
 	$(bin)/python -m pytest tests/spark $(PYTEST_ARGS)
 
-# How many Sparks are tested at the same time: a driver mostly waits, and rarely keeps two cores busy.
-MATRIX_JOBS ?= 2
+# How many of these tests run at the same time: each keeps about one core busy. The longest begin.
+WHEEL_JOBS ?= 2
+wheel_tests := test-spark-$(lastword $(SPARKS)) test-python $(filter-out %-$(lastword $(SPARKS)),$(SPARKS:%=test-spark-%))
 
-.PHONY: test-matrix
-test-matrix: spark-environments ## test the Spark layer on the newest patch of every minor
-	$(MAKE) --no-print-directory -j$(MATRIX_JOBS) --output-sync=target \
-		$(patsubst %,test-spark-%,$(ENDS) $(filter-out $(ENDS),$(SPARKS)))
+.PHONY: test-wheel
+test-wheel: .venv/.wheel spark-environments ## test-python, and the Spark layer on the newest patch of every minor
+	$(MAKE) --no-print-directory -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
 .PHONY: spark-environments
 spark-environments: $(SPARKS:%=.venvs/%/.wheel)
 
-# The oldest and the newest Spark run everything, those between only what depends on Spark's internals.
-SPARK_TESTS = $(if $(filter $*,$(ENDS)),,-m every_spark)
+# Those between the oldest and the newest Spark run only what depends on Spark's internals.
+SPARK_TESTS = $(if $(filter $*,$(lastword $(SPARKS))),,-m $(if $(filter $*,$(firstword $(SPARKS))),'not newest',every_spark))
 
 .PHONY: $(SPARKS:%=test-spark-%)
 $(SPARKS:%=test-spark-%): test-spark-%: .venvs/%/.wheel

@@ -11,8 +11,9 @@ import deltalog.spark
 EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 ANSWERS_FROM_LOG = "io.deltalog.spark.AnswersFromLog"
 
-# The modules that depend on the internals of a Spark release. The oldest and the newest Spark run all modules, and
-# those between run only these (`make test-matrix`), without the tests that are marked as slow.
+# The modules that depend on the internals of a Spark release. The newest Spark runs all tests, the oldest all that
+# are not marked as `newest`, and those between run only these modules (`make test-wheel`), without tests marked as
+# slow.
 EVERY_SPARK = {
     "test_deleted_rows",
     "test_job_output",
@@ -28,7 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     if missing:
         raise pytest.UsageError(f"EVERY_SPARK names modules that do not exist: {', '.join(sorted(missing))}")
     for item in items:
-        if item.path.stem in EVERY_SPARK and item.get_closest_marker("slow") is None:
+        if item.path.stem in EVERY_SPARK and not any(map(item.get_closest_marker, ("newest", "slow"))):
             item.add_marker(pytest.mark.every_spark)
 
 

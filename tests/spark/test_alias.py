@@ -107,7 +107,7 @@ def test_the_catalog_of_the_connector_is_replaced(aliased: SparkSession, path: s
     assert ids(session.sql(f"SELECT * FROM delta.`{path}`")) == [0, 1]
 
 
-@pytest.mark.slow
+@pytest.mark.newest
 def test_the_alias_is_refused_if_the_name_is_taken(tmp_path: Path) -> None:
     """Runs in a separate process, with a class that registers the name as the JVM connector does."""
     code = f"""

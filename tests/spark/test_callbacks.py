@@ -80,6 +80,7 @@ TABLES, VERSIONS = 13, 11  # More versions than planners are kept.
 ROUNDS = int(os.environ.get("DELTALOG_LEAK_ROUNDS", "1"))
 
 
+@pytest.mark.newest
 @pytest.mark.timeout(900)
 def test_planning_leaks_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Most plans are made by one thread, after a warm-up that reaches all limits."""

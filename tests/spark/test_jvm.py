@@ -93,6 +93,7 @@ def test_classes_of_another_version_are_refused(spark: SparkSession, monkeypatch
         deltalog.spark.enable(spark.newSession())
 
 
+@pytest.mark.newest
 def test_unpinned_threads_are_refused() -> None:
     done = run_python(
         """
@@ -110,6 +111,7 @@ def test_unpinned_threads_are_refused() -> None:
     assert done.stdout.splitlines() == ["UnsupportedFeatureError True"], done.stderr
 
 
+@pytest.mark.newest
 def test_the_portable_source_is_used_if_the_sources_do_not_compile(path: str) -> None:
     """A Spark release may change the classes that the sources use in a way that the probe does not detect."""
     done = run_python(

@@ -48,6 +48,7 @@ def read(golden: Golden, **options: Any) -> pa.Table:
     return pa.Table.from_batches(batches, _arrow_schema(schema))
 
 
+@pytest.mark.newest
 def test_every_table_is_read_as_expected() -> None:
     if not TABLES:
         missing(f"no golden tables at {ROOT}; DELTALOG_GOLDEN names another folder")

@@ -114,7 +114,7 @@ def test_invalid_options_are_refused(spark: SparkSession, path: str) -> None:
         spark.read.schema("z int").format("deltalog").load(path)
 
 
-@pytest.mark.slow
+@pytest.mark.newest
 def test_the_portable_source_is_used_if_spark_lacks_a_class(path: str) -> None:
     done = run_python(
         f"""

@@ -136,6 +136,7 @@ def readers(spark: SparkSession, tmp_path: Path) -> Readers:
     return Readers(spark, tmp_path / "t")
 
 
+@pytest.mark.newest
 @pytest.mark.parametrize("shape", SHAPES)
 def test_java_and_rust_agree_on_every_form_and_damage(readers: Readers, shape: str) -> None:
     random = np.random.default_rng(len(shape))
