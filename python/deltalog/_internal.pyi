@@ -420,7 +420,17 @@ class SparkWrite:
     def directory(self) -> str:
         """The new, empty directory inside the table that Spark's Parquet writer must write into, as a URL."""
     def ensure_evaluable(self) -> None:
-        """Refuses a table with expressions that the core cannot evaluate, before tasks write rows with the core."""
+        """Refuses a table with rules that tasks cannot keep that write rows with the core.
+
+        These are expressions that the core cannot evaluate, and identity columns.
+        """
+
+    def identity_values(self, given: Sequence[str]) -> list[tuple[str, int, int]]:
+        """Returns name, first value and step of the identity columns that rows with the columns `given` lack.
+
+        The engine gives each row the value `first + k * step` for a `k` of its own, from 0. The commit reads the high
+        water mark from the files. Raises `SchemaMismatchError` if a column is given that is always generated.
+        """
 
     @property
     def checks(self) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from deltalog import DeltaTable
-from deltalog.errors import InvalidArgumentError, SchemaMismatchError, UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, SchemaMismatchError
 from tests.crafted import CraftedTable, field
 
 INVARIANT = {"delta.invariants": '{"expression": {"expression": "length(name) > 1"}}'}
@@ -152,27 +152,6 @@ def test_conditions_on_nested_fields_and_quoted_names(spark: SparkSession, tmp_p
     bad = good.withColumn("s", F.struct(F.col("s.y"), F.lit(None).cast("int").alias("z w")))
     with pytest.raises(InvalidArgumentError, match="the constraint 'c'"):
         bad.write.format("deltalog").mode("append").save(uri)
-
-
-def test_identity_columns_are_refused_before_spark_writes(spark: SparkSession, tmp_path: Path) -> None:
-    """PROTOCOL, "Identity Columns": only one process can count."""
-    metadata = {
-        "delta.identity.start": 1,
-        "delta.identity.step": 1,
-        "delta.identity.allowExplicitInsert": False,
-    }
-    table = CraftedTable(
-        tmp_path / "t",
-        [field("id", "long", metadata), field("name", "string")],
-        writer_features=["identityColumns"],
-    )
-    table.commit()
-    rows = spark.range(3).selectExpr("'a' AS name")
-    for mode in ["append", "overwrite"]:
-        with pytest.raises(UnsupportedFeatureError, match=r"identity columns.*id"):
-            rows.write.format("deltalog").mode(mode).save(str(tmp_path / "t"))
-    assert DeltaTable(tmp_path / "t").version() == 0
-    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_rules_see_empty_partition_values_as_they_are_stored(spark: SparkSession, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from deltalog.spark import portable
 from deltalog.spark.portable import DeltalogDataSource, DeltalogWriter
 from deltalog.spark.read import commands
 from tests.conftest import missing
+from tests.crafted import CraftedTable, field
 from tests.golden import canonical
 from tests.golden.expected import ROOT, Golden, load
 
@@ -227,6 +228,21 @@ def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
     assert table.history()[0]["userMetadata"] == "mine"
     with pytest.raises(deltalog.InvalidArgumentError, match="txnAppId is set without txnVersion"):
         writer(path, txnAppId="job")
+
+
+def test_identity_columns_are_refused_before_workers_write(tmp_path: Path) -> None:
+    """PROTOCOL, "Identity Columns": workers that do not know of each other cannot count."""
+    metadata = {
+        "delta.identity.start": 1,
+        "delta.identity.step": 1,
+        "delta.identity.allowExplicitInsert": False,
+    }
+    fields = [field("id", "long"), field("p", "string"), field("number", "long", metadata)]
+    path = CraftedTable(tmp_path / "t", fields, writer_features=["identityColumns"]).commit()
+    for overwrite, options in [(False, {}), (True, {"partitionOverwriteMode": "static", "baseVersion": 0})]:
+        with pytest.raises(deltalog.UnsupportedFeatureError, match=r"identity columns.*number"):
+            writer(str(path), overwrite, **options)
+    assert not data_files(str(path))
 
 
 def data_files(path: str) -> set[Path]:

@@ -288,11 +288,6 @@ impl SparkWrite {
             if let Some(applied) = pending.already_applied() {
                 return Ok(Some(Begun::AlreadyApplied(AlreadyApplied::new(applied))));
             }
-            pending
-                .spec()
-                .rules()
-                .ensure_no_identities()
-                .map_err(|error| error.in_table(token.uri.clone()))?;
             token.new_table = pending.new_table().cloned();
             token.evolved = pending.evolved().cloned();
             if let Some(base) = pending.base() {
@@ -307,9 +302,11 @@ impl SparkWrite {
         &self.directory
     }
 
-    /// Refuses a table with expressions that this crate cannot evaluate, before its writers are started.
+    /// Refuses a table with rules that separate processes cannot keep, before its writers are started: expressions that
+    /// this crate cannot evaluate, and columns that are counted.
     fn ensure_evaluable(&self) -> PyResult<()> {
-        let bound = self.spec.rules().bind(self.spec.schema(), "UTC");
+        let rules = self.spec.rules();
+        let bound = rules.ensure_no_identities().and_then(|()| rules.bind(self.spec.schema(), "UTC"));
         bound.map(drop).map_err(|error| error.in_table(self.storage.url())).into_python()
     }
 
@@ -321,6 +318,13 @@ impl SparkWrite {
     #[getter]
     fn generated_columns(&self) -> Vec<(String, String)> {
         pairs(&self.spec.rules().generated)
+    }
+
+    /// Returns name, first value and step of the identity columns that the rows lack, for the engine to generate.
+    fn identity_values(&self, given: Vec<String>) -> PyResult<Vec<(String, i64, i64)>> {
+        let values = self.spec.rules().identity_values(&given);
+        let values = values.map_err(|error| error.in_table(self.storage.url())).into_python()?;
+        Ok(values.into_iter().map(|values| (values.column, values.first, values.step)).collect())
     }
 
     #[getter]

@@ -96,7 +96,9 @@ pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table};
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
 pub use commit_actions::CommitActions;
-pub use constraints::{Check, Constraints, DefaultValue, Generated, RowRules, RuleText, Violation};
+pub use constraints::{
+    Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
+};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;

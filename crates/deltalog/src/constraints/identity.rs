@@ -4,7 +4,10 @@
 //! - The mark is part of the metadata. It moves in the commit that adds the rows, and two commits that move it
 //!   conflict. So no value exists twice, and a write that fails leaves at most a gap.
 //! - Values that a user provides move no mark, as in the JVM connector.
+//! - An engine counts in its own tasks: it asks for the first value and the step, and gives each row the value of its
+//!   own number of steps. The mark is then the farthest value in its files.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{ArrayRef, Int64Array};
@@ -88,18 +91,38 @@ impl IdentityColumn {
     }
 }
 
+/// The values of an identity column that a write may give to rows: `first + k * step` for `k` from 0.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IdentityValues {
+    /// The name of the column.
+    pub column: String,
+    /// The first value beyond the mark.
+    pub first: i64,
+    /// The difference of two values, never 0.
+    pub step: i64,
+}
+
 /// The identity columns of a table and the values that one write has used, shared by all of its writers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Identities {
     columns: Arc<[IdentityColumn]>,
-    /// For each column the last value that was used.
-    used: Arc<Mutex<Vec<Option<i64>>>>,
+    used: Arc<Mutex<Used>>,
+}
+
+/// The values that a write has used.
+#[derive(Debug, Default)]
+struct Used {
+    /// For each column the last value.
+    last: Vec<Option<i64>>,
+    /// The columns whose values an engine generates.
+    by_engine: BTreeSet<String>,
 }
 
 impl Identities {
     pub(crate) fn new(columns: Vec<IdentityColumn>) -> Self {
-        let used = Arc::new(Mutex::new(vec![None; columns.len()]));
-        Self { columns: columns.into(), used }
+        let used = Used { last: vec![None; columns.len()], by_engine: BTreeSet::new() };
+        Self { columns: columns.into(), used: Arc::new(Mutex::new(used)) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -132,7 +155,7 @@ impl Identities {
     pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
         let mut values = Vec::with_capacity(rows);
         let mut used = self.lock();
-        for (identity, used) in self.columns.iter().zip(used.iter_mut()) {
+        for (identity, used) in self.columns.iter().zip(used.last.iter_mut()) {
             if identity.column != column {
                 continue;
             }
@@ -148,15 +171,66 @@ impl Identities {
         Ok(Arc::new(Int64Array::from(values)))
     }
 
+    /// Returns the values of the columns that rows of an engine lack, for the engine to generate. `given` are the
+    /// columns that the rows have, compared as Spark compares names.
+    ///
+    /// # Errors
+    /// As [`Identities::generates`]; InvalidArgument if a column has no further value.
+    pub(crate) fn for_engine(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
+        let given: BTreeSet<String> = given.iter().map(|name| name.to_lowercase()).collect();
+        let mut values = Vec::new();
+        for identity in self.columns.iter() {
+            if self.generates(&identity.column, given.contains(&identity.column.to_lowercase()))? {
+                let first = i64::try_from(identity.next()).map_err(|_| identity.exhausted())?;
+                values.push(IdentityValues { column: identity.column.clone(), first, step: identity.step });
+            }
+        }
+        self.lock().by_engine = values.iter().map(|values| values.column.clone()).collect();
+        Ok(values)
+    }
+
+    /// Returns the columns whose values an engine has generated.
+    pub(crate) fn by_engine(&self) -> BTreeSet<String> {
+        self.lock().by_engine.clone()
+    }
+
+    /// Notes that an engine has generated values of `column` from `least` to `greatest`.
+    ///
+    /// # Errors
+    /// CorruptData if one of them is not beyond the mark, or not a number of steps from the start.
+    pub(crate) fn note(&self, column: &str, least: i64, greatest: i64) -> Result<()> {
+        let mut used = self.lock();
+        for (identity, used) in self.columns.iter().zip(used.last.iter_mut()) {
+            if identity.column != column {
+                continue;
+            }
+            let (nearest, farthest) = if identity.step > 0 { (least, greatest) } else { (greatest, least) };
+            let (next, step) = (identity.next(), i128::from(identity.step));
+            let is_value = |value: i64| {
+                let distance = i128::from(value) - next;
+                distance % step == 0 && distance / step >= 0
+            };
+            if !is_value(nearest) || !is_value(farthest) {
+                return Err(Error::corrupt_data(format!(
+                    "the engine has written values from {least} to {greatest} to the identity column '{column}', \
+                     which are not all of the form {next} + k * {step}; nothing was committed"
+                )));
+            }
+            let is_farther = |value: i64| (i128::from(value) - i128::from(farthest)) * step > 0;
+            *used = used.filter(|value| is_farther(*value)).or(Some(farthest));
+        }
+        Ok(())
+    }
+
     /// Returns `schema` with the high water marks of the values that were used; `None` if none was.
     pub(crate) fn marked(&self, schema: &StructType) -> Result<Option<StructType>> {
         let used = self.lock();
-        if used.iter().all(Option::is_none) {
+        if used.last.iter().all(Option::is_none) {
             return Ok(None);
         }
         let mark = |field: &StructField| {
             let place = self.columns.iter().position(|identity| identity.column == field.name);
-            match place.and_then(|place| used.get(place).copied().flatten()) {
+            match place.and_then(|place| used.last.get(place).copied().flatten()) {
                 None => field.clone(),
                 Some(value) => {
                     StructField { metadata: field.metadata.with(MARK, Some(value.into())), ..field.clone() }
@@ -166,7 +240,7 @@ impl Identities {
         StructType::try_new(schema.fields().iter().map(mark).collect()).map(Some)
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Option<i64>>> {
+    fn lock(&self) -> MutexGuard<'_, Used> {
         self.used.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -228,6 +302,35 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_engine_counts_from_the_first_value_and_its_files_tell_the_mark() {
+        for (start, step, mark, first, written, expected) in [
+            (1, 1, Some(7), 8, (9, 30), 30),
+            (5, 10, None, 5, (5, 105), 105),
+            (0, -2, Some(-5), -6, (-20, -6), -20),
+        ] {
+            let identities = Identities::new(vec![identity(start, step, mark)]);
+            let values = identities.for_engine(&["name".to_owned()]).unwrap();
+            assert_eq!(values, [IdentityValues { column: "id".to_owned(), first, step }]);
+            assert_eq!(identities.by_engine(), BTreeSet::from(["id".to_owned()]));
+            let schema = schema(&format!(r#"{{"{START}":{start},"{STEP}":{step}}}"#));
+            assert_eq!(identities.marked(&schema).unwrap(), None);
+            identities.note("id", written.0, written.1).unwrap();
+            // Another file whose values are not as far.
+            identities.note("id", first, first).unwrap();
+            let marked = identities.marked(&schema).unwrap().unwrap();
+            assert_eq!(marked.fields()[0].metadata.get(MARK), Some(expected.into()));
+            for (least, greatest) in [(first - step, first + step), (first, first + 1000 * step + 1)] {
+                let error = identities.note("id", least.min(greatest), least.max(greatest)).unwrap_err();
+                assert_eq!(error.kind(), crate::ErrorKind::CorruptData, "{least} {greatest}");
+            }
+        }
+        let given = Identities::new(vec![identity(1, 1, None)]).for_engine(&["ID".to_owned()]).unwrap_err();
+        assert!(given.to_string().contains("always generated"), "{given}");
+        let full = Identities::new(vec![identity(1, 1, Some(i64::MAX))]).for_engine(&[]).unwrap_err();
+        assert!(full.to_string().contains("no further values"), "{full}");
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub use bound::Constraints;
 pub use check::{Check, Violation};
 pub use default_value::DefaultValue;
 pub use generated::Generated;
+pub use identity::IdentityValues;
 pub(crate) use identity::MARK as IDENTITY_MARK;
 pub(crate) use rules::CHECK;
 pub use rules::{RowRules, RuleText};

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use super::identity::{Identities, IdentityColumn};
+use super::identity::{Identities, IdentityColumn, IdentityValues};
 use super::length::Length;
 use super::{Check, Constraints, DefaultValue, Generated};
 use crate::error::{Error, Result};
@@ -116,7 +116,18 @@ impl RowRules {
         })
     }
 
-    /// Refuses a table with identity columns, for writes whose rows come from several processes: only one can count.
+    /// Returns the values of the identity columns that rows of an engine lack, for the engine to generate. `given` are
+    /// the columns that the rows have. (PROTOCOL, "Identity Columns".)
+    ///
+    /// # Errors
+    /// SchemaMismatch if a column is given whose values are always generated. InvalidArgument if a column has no
+    /// further value.
+    pub fn identity_values(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
+        self.identities.for_engine(given)
+    }
+
+    /// Refuses a table with identity columns, for writes whose files come from several processes that do not know of
+    /// each other: only one can count.
     ///
     /// # Errors
     /// Unsupported, naming the columns.
@@ -128,7 +139,7 @@ impl RowRules {
             "the table has identity columns, whose values only one process can count: {}",
             self.identities.names().join(", ")
         ))
-        .with_hint("write with write_deltalake in Python, or with the JVM connector"))
+        .with_hint("write with write_deltalake in Python, or with a classic session of Spark"))
     }
 
     /// Returns whether there are none.

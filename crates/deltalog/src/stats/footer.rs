@@ -152,6 +152,19 @@ impl<'a> FooterColumn<'a> {
     }
 }
 
+/// Returns the least and the greatest value of a top-level column of 64-bit integers without NULL.
+pub(crate) fn whole_bounds(metadata: &ParquetMetaData, column: &str) -> Option<(i64, i64)> {
+    let column = FooterColumn::find(metadata, &[column.to_owned()])?;
+    if column.null_count()? != 0 {
+        return None;
+    }
+    let bound = |side| match column.extreme(&DataType::Int64, side)? {
+        Extreme::Integer(value) => Some(value),
+        _ => None,
+    };
+    Some((bound(Side::Min)?, bound(Side::Max)?))
+}
+
 /// Returns the lesser of two values for `Side::Min`, the greater for `Side::Max`.
 fn more_extreme(a: Extreme, b: Extreme, side: Side) -> Option<Extreme> {
     let order = match (&a, &b) {

@@ -15,6 +15,7 @@ use arrow::datatypes::Schema;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
+use super::counted;
 use super::hive;
 use super::spec::TableWriteSpec;
 use crate::error::{Error, ErrorKind, Result};
@@ -91,8 +92,8 @@ fn rows_of(add: &Add) -> Result<u64> {
 /// Returns the data files below `directory`, a decoded path relative to the table's root.
 ///
 /// # Errors
-/// `CorruptData` for a file whose directories do not name each partition column, and for a file that is not
-/// Parquet; also errors of the store.
+/// `CorruptData` for a file whose directories do not name each partition column, for a file that is not Parquet, and
+/// as [`counted::note`]; also errors of the store.
 pub fn adopt(storage: &Storage, directory: &str, spec: &TableWriteSpec) -> Result<Adopted> {
     let located = |error: Error| error.in_table(storage.url());
     let partition_columns = spec.physical_partition_columns();
@@ -107,7 +108,7 @@ pub fn adopt(storage: &Storage, directory: &str, spec: &TableWriteSpec) -> Resul
     };
     let read = |file: &FileMeta| {
         let path = path_of(file);
-        read_file(storage, &path, file, &file_schema, &stats, partition_columns)
+        read_file(storage, &path, file, &file_schema, &stats, spec)
             .map_err(|error| located(error.at_path(&path)))
     };
     let mut adopted = Adopted::default();
@@ -162,9 +163,9 @@ fn read_file(
     file: &FileMeta,
     schema: &Schema,
     stats: &CollectOptions,
-    partition_columns: &[String],
+    spec: &TableWriteSpec,
 ) -> Result<Option<Add>> {
-    let partition_values = partition_values(&file.name, partition_columns)?;
+    let partition_values = partition_values(&file.name, spec.physical_partition_columns())?;
     let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
     let metadata = reader.parse_and_finish(&storage.open_file(path)?).map_err(|error| match error {
         ParquetError::External(_) => {
@@ -176,7 +177,7 @@ fn read_file(
         return Ok(None);
     }
     let size = i64::try_from(file.size).map_err(|_| Error::corrupt_data("the file is too large"))?;
-    Ok(Some(Add {
+    let add = Add {
         path: path::encode(path),
         partition_values,
         size,
@@ -184,7 +185,9 @@ fn read_file(
         data_change: true,
         stats: Some(collect_stats(&metadata, schema, stats)?),
         ..Add::default()
-    }))
+    };
+    counted::note(&metadata, &add, spec)?;
+    Ok(Some(add))
 }
 
 /// Returns the value of each partition column, from the names of the directories above a file.

@@ -8,6 +8,7 @@
 //! | `data_file` | writes one Parquet file |
 //! | `data_writer` | writes all files of one write within a memory budget |
 //! | `adopt` | turns the files that an engine wrote to a directory into `add` actions |
+//! | `counted` | notes the values that an engine has given to identity columns |
 //! | `indexed` | reads from the table's properties which columns have statistics |
 //! | `spec` | what all of them keep to, by the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names of a table with column mapping |
@@ -17,6 +18,7 @@
 //! - Files of a failed or aborted write are deleted.
 
 mod adopt;
+mod counted;
 mod data_file;
 mod data_writer;
 mod fit;

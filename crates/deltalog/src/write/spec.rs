@@ -135,6 +135,11 @@ impl TableWriteSpec {
         &self.arrow
     }
 
+    /// Returns the schema with physical names, including the partition columns, with Arrow types.
+    pub(super) fn physical_arrow(&self) -> &SchemaRef {
+        &self.physical_arrow
+    }
+
     /// Returns the partition columns, by their logical names.
     pub fn partition_columns(&self) -> &[String] {
         &self.partition_columns

@@ -20,6 +20,7 @@ from deltalog.spark.options import Options
 from deltalog.spark.write import fit, rules
 from deltalog.spark.write.base import base_of, requested_base
 from deltalog.spark.write.evolution import schema_mode
+from deltalog.spark.write.identity import counted_columns, with_numbers
 from deltalog.spark.write.interrupts import RunningWrite, running_write
 from deltalog.spark.write.overwrite import replaced_rows
 from deltalog.spark.write.record import Record, log_applied, started
@@ -138,10 +139,13 @@ def _write_files(
 ) -> tuple[int, int]:
     """Runs the job; returns the numbers of rows and partitions that Spark reports to have written."""
     if pending.table_schema_json is not None:
-        missing = rules.missing_columns(jvm, data, pending)
-        table_schema = rules.optional(pending.table_schema_json, missing)
-        data = fit.to_table(jvm, session, rules.without(jvm, data, missing), table_schema, uri)
-        data = rules.enforced(jvm, data, pending, missing)
+        given = rules.given_columns(jvm, data)
+        missing = rules.missing_columns(pending, given)
+        counted = counted_columns(pending, given)
+        computed = missing | counted.keys()
+        table_schema = rules.optional(pending.table_schema_json, computed)
+        data = fit.to_table(jvm, session, rules.without(jvm, data, computed), table_schema, uri)
+        data = rules.enforced(jvm, with_numbers(jvm, data, counted), pending, missing)
     else:
         # A new table has no rules yet, but an overwrite of some rows may have one.
         data = rules.enforced(jvm, data, pending, set())

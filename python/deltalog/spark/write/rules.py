@@ -22,21 +22,23 @@ _REFUSAL = "the table refuses a row: "
 _MESSAGE = re.compile(re.escape(_REFUSAL) + r"(.*?)(?: SQLSTATE: \w+)?$", re.MULTILINE)
 
 
-def missing_columns(jvm: Jvm, data: Any, pending: SparkWrite) -> set[str]:
-    """Returns the generated columns, in lower case, that `data` leaves out.
+def given_columns(jvm: Jvm, data: Any) -> set[str]:
+    """Returns the names of the columns, in lower case, that `data` gives.
 
-    In INSERT statements, Spark has filled these columns with a constant NULL.
+    A constant NULL counts as not given: in INSERT statements, Spark has filled the columns so that are left out.
     """
-    generated = {column.lower() for column, _ in pending.generated_columns}
-    if not generated:
-        return generated
     plan = data.queryExecution().analyzed()
     given = {attribute.name().lower() for attribute in jvm.sequence(plan.output())}
     if plan.getClass().getSimpleName() == "Project":
         for expression in jvm.sequence(plan.projectList()):
             if _is_null(jvm, expression):
                 given.discard(expression.name().lower())
-    return generated - given
+    return given
+
+
+def missing_columns(pending: SparkWrite, given: set[str]) -> set[str]:
+    """Returns the generated columns, in lower case, that data with the columns `given` leaves out."""
+    return {column.lower() for column, _ in pending.generated_columns} - given
 
 
 def _is_null(jvm: Jvm, expression: Any) -> bool:

@@ -1,0 +1,35 @@
+//! The values that an engine has given to identity columns, as its files tell them. (PROTOCOL, "Identity Columns".)
+//!
+//! Only files that are committed count, so values of attempts that were repeated move no mark.
+
+use parquet::file::metadata::ParquetMetaData;
+
+use super::spec::TableWriteSpec;
+use crate::error::{Error, Result};
+use crate::protocol::Add;
+use crate::stats::whole_bounds;
+
+/// Notes the values of one file, whose footer is `metadata`, for the high water marks of the write.
+///
+/// # Errors
+/// CorruptData if the file does not tell its values, or has values that are not to be generated.
+pub(super) fn note(metadata: &ParquetMetaData, add: &Add, spec: &TableWriteSpec) -> Result<()> {
+    let identities = &spec.rules().identities;
+    for column in identities.by_engine() {
+        let place = spec.arrow().index_of(&column).ok();
+        let physical = place.and_then(|index| spec.physical_arrow().fields().get(index));
+        let bounds = physical.and_then(|field| match add.partition_values.get(field.name()) {
+            Some(value) => value.as_deref()?.parse().ok().map(|value: i64| (value, value)),
+            None => whole_bounds(metadata, field.name()),
+        });
+        let (least, greatest) = bounds.ok_or_else(|| {
+            Error::corrupt_data(format!(
+                "the file does not tell the least and the greatest value of the identity column '{column}'; nothing \
+                 was committed"
+            ))
+            .with_hint("let the engine's Parquet writer write the statistics of the column")
+        })?;
+        identities.note(&column, least, greatest)?;
+    }
+    Ok(())
+}
