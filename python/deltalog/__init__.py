@@ -13,6 +13,7 @@ know. None of them is required. For PySpark see `deltalog.spark`.
 from deltalog._internal import AlreadyApplied, __version__
 from deltalog.alter import TableAlterer
 from deltalog.commit import CommitProperties, Transaction
+from deltalog.distributed import DistributedWrite, Fragment, WriteTask, begin_write
 from deltalog.errors import (
     AccessDeniedError,
     AfterCommitError,
@@ -49,7 +50,9 @@ __all__ = [
     "DeltaError",
     "DeltaTable",
     "Difference",
+    "DistributedWrite",
     "Field",
+    "Fragment",
     "InvalidArgumentError",
     "MapType",
     "Metadata",
@@ -68,6 +71,8 @@ __all__ = [
     "UnsupportedFeatureError",
     "Verification",
     "VersionNotFoundError",
+    "WriteTask",
     "__version__",
+    "begin_write",
     "write_deltalake",
 ]

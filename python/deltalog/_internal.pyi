@@ -1,10 +1,10 @@
 """The binary under the package: a thin layer over the Rust crate. Use `deltalog`, not this."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, final
 
 from deltalog.arguments import ChangeRange, TableOptions
-from deltalog.commit import CommitArguments
+from deltalog.commit import CommitArguments, WriteArguments
 
 __all__ = [
     "AccessDeniedError",
@@ -15,6 +15,8 @@ __all__ = [
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
+    "DistributedWrite",
+    "Fragment",
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
@@ -29,15 +31,16 @@ __all__ = [
     "UnavailableError",
     "UnsupportedFeatureError",
     "VersionNotFoundError",
+    "WriteTask",
     "__version__",
     "alter_table",
+    "begin_write",
     "create_table",
     "evaluate",
     "forget_snapshots",
     "read_fragment",
     "schema_from_arrow",
     "schema_to_arrow",
-    "write_fragment",
     "write_stream",
 ]
 
@@ -285,16 +288,20 @@ class Snapshot:
 def write_stream(
     uri: str,
     stream: Any,
-    mode: str,
-    options: TableOptions,
-    commit: CommitArguments,
+    arguments: WriteArguments,
     storage_options: Mapping[str, str] | None = None,
     base: Snapshot | None = None,
-    partition_overwrite: str = "static",
-    predicate: str | None = None,
-    schema_mode: str | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes an Arrow stream and commits it; see `write_deltalake`. `base` as in `SparkWrite.begin`."""
+
+def begin_write(
+    uri: str,
+    schema_json: str | None,
+    arguments: WriteArguments,
+    storage_options: Mapping[str, str] | None = None,
+    base: Snapshot | None = None,
+) -> DistributedWrite | AlreadyApplied | None:
+    """Checks a write before any file is written; see `deltalog.begin_write`."""
 
 def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments) -> int:
     """Changes a table, based on `snapshot`. Returns the version that it has then."""
@@ -333,12 +340,107 @@ def read_fragment(fragment: bytes) -> ArrowStream:
     The columns are those of the table, in its order.
     """
 
-def write_fragment(token: bytes, stream: Any) -> bytes:
-    """Writes an Arrow stream as data files of the write with this token; for Spark's workers.
+@final
+class WriteTask:
+    """What a worker needs to write files of a distributed write: the table's location, schema and rules.
 
-    Columns are matched by name and converted to the table's schema, as for an append. Returns a description of the
-    files for `SparkWrite.commit_fragments`. Nothing is committed.
+    It can be pickled, and holds no credentials.
     """
+
+    def __new__(cls, json: str) -> WriteTask:
+        """Reads what `to_json` has returned.
+
+        Raises:
+            InvalidArgumentError: the text is anything else, or comes from another version of deltalog.
+        """
+    @property
+    def table_uri(self) -> str:
+        """The location of the table, as a URL."""
+    @property
+    def write_id(self) -> str:
+        """The id of the write, which is the directory of its files in the table."""
+    def write(self, data: Any, storage_options: Mapping[str, str] | None = None) -> Fragment:
+        """Writes `data` as files of the table, and returns the fragment that names them.
+
+        The table's log is not read, and nothing is committed. Columns are matched by name, values are converted or
+        refused, and constraints are enforced as by `write_deltalake`. If anything fails, the files are deleted.
+
+        Args:
+            data: anything with `__arrow_c_stream__`; memory stays bounded.
+            storage_options: options of the store, because a task does not carry credentials.
+
+        Raises:
+            SchemaMismatchError: the data do not fit the table.
+            InvalidArgumentError: a row violates a constraint, or the data stream failed.
+            UnavailableError: the store failed.
+        """
+    def to_json(self) -> str:
+        """Returns the task as text, from which `WriteTask(text)` makes it again."""
+    def __getnewargs__(self) -> tuple[str]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+
+@final
+class Fragment:
+    """The files that one worker has written for a distributed write, as plain data. It can be pickled."""
+
+    def __new__(cls, json: str) -> Fragment:
+        """Reads what `to_json` has returned.
+
+        Raises:
+            InvalidArgumentError: the text is anything else, or comes from another version of deltalog.
+        """
+    @property
+    def write_id(self) -> str:
+        """The id of the write that the files belong to."""
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files relative to the table, as in the log."""
+    @property
+    def num_rows(self) -> int: ...
+    @property
+    def size_in_bytes(self) -> int: ...
+    def to_json(self) -> str:
+        """Returns the fragment as text, from which `Fragment(text)` makes it again."""
+    def __getnewargs__(self) -> tuple[str]: ...
+    def __eq__(self, value: object, /) -> bool: ...
+
+@final
+class DistributedWrite:
+    """A write whose files come from several processes; see `deltalog.begin_write`.
+
+    It stays in the process that began it. As a context manager it aborts itself if it was not committed.
+    """
+
+    @property
+    def task(self) -> WriteTask:
+        """What each worker needs."""
+    def commit(self, fragments: Iterable[Fragment]) -> int | AlreadyApplied:
+        """Commits the files of all fragments as one version, and deletes the files of the write that none names.
+
+        The fragments are checked first: each must come from a task of this write; its paths, partition values and
+        numbers must be those that a worker writes; its files must exist and have the right size; no file may be named
+        twice. If a check fails, nothing has changed, and other fragments may be committed.
+
+        Returns:
+            The version that was committed; an `AlreadyApplied` if the table has recorded this write of an application
+            meanwhile. The files are deleted then.
+
+        Raises:
+            InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
+            MissingFileError: a file of a fragment does not exist.
+            CorruptDataError: a file does not have the size that its fragment says.
+            CommitConflictError: another writer was faster and the two exclude each other. The files are deleted.
+            CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells. The
+                files are kept, and `abort` refuses to delete them.
+        """
+    def abort(self) -> None:
+        """Deletes all files of the write, also those of workers that died.
+
+        Raises:
+            InvalidArgumentError: the write has ended already, or it is not known whether it was committed.
+        """
+    def __enter__(self) -> DistributedWrite: ...
+    def __exit__(self, exception_type: object, exception: object, traceback: object) -> Literal[False]: ...
 
 @final
 class SparkChanges:
@@ -474,25 +576,24 @@ class SparkWrite:
     def abort(self) -> None:
         """Deletes what was written. Never called after `commit` was."""
     def token(self) -> bytes:
-        """Returns this write in a form for other processes, for `write_fragment` and `resume`.
-
-        It holds no credentials.
-        """
+        """Returns this write in a form for other processes, for `resume` and `delete`. It holds no credentials."""
+    def task(self) -> WriteTask:
+        """Returns what tasks need to write files of this write."""
     @staticmethod
     def resume(token: bytes) -> SparkWrite:
         """Returns the write that `token` stands for, to be committed or aborted in another process."""
     def commit_fragments(
         self,
-        fragments: Sequence[bytes],
+        fragments: Iterable[Fragment],
         operation: str,
         parameters: Mapping[str, str],
         engine_info: str,
         user_metadata: str | None = None,
     ) -> int | AlreadyApplied:
-        """Commits what `write_fragment` returned, as `commit` does.
+        """Commits what the tasks have written, as `DistributedWrite.commit` does.
 
-        On any error but `CommitStateUnknownError`, the files are deleted.
+        On any error but `CommitStateUnknownError`, all files of the write are deleted.
         """
     @staticmethod
-    def delete_fragments(token: bytes, fragments: Sequence[bytes]) -> None:
-        """Deletes the files of what `write_fragment` returned, for a write that is not committed."""
+    def delete(token: bytes) -> None:
+        """Deletes all files of a write that is not committed."""

@@ -18,6 +18,7 @@ __all__ = [
     "milliseconds",
     "options_argument",
     "roots_argument",
+    "size_argument",
     "staged_argument",
     "table_options",
     "timestamp_argument",
@@ -84,6 +85,15 @@ def limit_argument(limit: int | None) -> int | None:
 
 def _is_count(number: object) -> bool:
     return isinstance(number, int) and not isinstance(number, bool) and 0 <= number <= _LARGEST
+
+
+def size_argument(target_file_size: int | None) -> int | None:
+    """The size of a file in bytes."""
+    if target_file_size is not None and not (_is_count(target_file_size) and target_file_size > 0):
+        raise InvalidArgumentError(
+            f"a target file size is a whole number of bytes from 1, not {target_file_size!r}"
+        )
+    return target_file_size
 
 
 def columns_argument(columns: Sequence[str] | None) -> list[str] | None:

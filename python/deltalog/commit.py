@@ -5,9 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from deltalog.arguments import TableOptions
 from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 
-__all__ = ["CommitArguments", "CommitProperties", "Transaction", "commit_arguments"]
+__all__ = ["CommitArguments", "CommitProperties", "Transaction", "WriteArguments", "commit_arguments"]
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,18 @@ class CommitArguments(NamedTuple):
     custom_metadata: str | None = None
     """A JSON object."""
     app_transactions: Sequence[tuple[str, int, int | None]] = ()
+
+
+class WriteArguments(NamedTuple):
+    """What the binary takes of the arguments of `write_deltalake` beside its data and its place."""
+
+    mode: str
+    options: TableOptions
+    commit: CommitArguments
+    partition_overwrite: str = "static"
+    predicate: str | None = None
+    schema_mode: str | None = None
+    target_file_size: int | None = None
 
 
 def commit_arguments(

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
-from deltalog.arguments import location_argument, options_argument, table_options
-from deltalog.commit import CommitProperties, commit_arguments
+from deltalog.arguments import location_argument, options_argument, size_argument, table_options
+from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.table import DeltaTable
 
@@ -29,6 +29,7 @@ def write_deltalake(
     partition_overwrite: Literal["static", "dynamic"] = "static",
     predicate: str | None = None,
     schema_mode: Literal["merge", "overwrite"] | None = None,
+    target_file_size: int | None = None,
 ) -> int | AlreadyApplied | None:
     """Writes `data` as one commit, and makes the table if there is none.
 
@@ -55,6 +56,8 @@ def write_deltalake(
             makes types wider if the table allows it (`delta.enableTypeWidening`). `overwrite`, with the mode
             `overwrite` of all rows, gives the table the schema of `data`, and the partitioning `partition_by` if it is
             given. Schema and rows are one commit.
+        target_file_size: the size in bytes at which a file is closed and the next one is begun; by default that of the
+            table (`delta.targetFileSize`), or 128 MiB.
         storage_options: options of the store; local files have none. A table brings its own.
         commit_properties: what to record with the commit beside its data.
 
@@ -83,23 +86,28 @@ def write_deltalake(
             "a polars or pandas 3 frame, or similar data"
         )
         raise InvalidArgumentError(message)
-    if isinstance(table_or_uri, DeltaTable):
-        uri, base = table_or_uri.table_uri, table_or_uri._snapshot
-    else:
-        uri, base = location_argument(table_or_uri), None
-    if base is not None and storage_options:
-        raise InvalidArgumentError(
-            "storage_options cannot be passed with a table, which has its own; pass them where the table is opened"
-        )
-    return _internal.write_stream(
-        uri,
-        data,
+    arguments = WriteArguments(
         mode,
         table_options(partition_by, configuration, name, description),
         commit_arguments(commit_properties, user_metadata),
-        storage_options=options_argument(storage_options, "a storage option"),
-        base=base,
-        partition_overwrite=partition_overwrite,
-        predicate=predicate,
-        schema_mode=schema_mode,
+        partition_overwrite,
+        predicate,
+        schema_mode,
+        size_argument(target_file_size),
     )
+    uri, options, base = target_argument(table_or_uri, storage_options)
+    return _internal.write_stream(uri, data, arguments, storage_options=options, base=base)
+
+
+def target_argument(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable", storage_options: Mapping[str, str] | None
+) -> tuple[str, dict[str, str], _internal.Snapshot | None]:
+    """Returns where to write, the options of its store, and the version that a table is at."""
+    options = options_argument(storage_options, "a storage option")
+    if not isinstance(table_or_uri, DeltaTable):
+        return location_argument(table_or_uri), options, None
+    if options:
+        raise InvalidArgumentError(
+            "storage_options cannot be passed with a table, which has its own; pass them where the table is opened"
+        )
+    return table_or_uri.table_uri, options, table_or_uri._snapshot

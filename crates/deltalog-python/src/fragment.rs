@@ -1,4 +1,4 @@
-//! Fragments of scans and writes, serialized for other processes such as Spark's Python workers.
+//! Fragments of scans, serialized for other processes such as Spark's Python workers.
 //!
 //! A fragment of a scan has the table's location, the schema of its version, and some of its files. It contains
 //! no credentials.
@@ -19,15 +19,11 @@ use deltalog::engine::scan::{
 use deltalog::engine::storage::parse_location;
 use deltalog::{Error, Result, Snapshot};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use pyo3_arrow::PyRecordBatchReader;
 use serde::{Deserialize, Serialize};
 
 use crate::call::call;
 use crate::snapshot::open_storage;
-use crate::spark_write::Token;
 use crate::stream::ArrowStream;
-use crate::write::write_batches;
 
 #[derive(Serialize, Deserialize)]
 struct Fragment {
@@ -199,22 +195,4 @@ fn data_files(fragment: &Fragment, schema: &MappedSchema, resolver: &PathResolve
         })
     };
     fragment.files.iter().enumerate().map(file).collect()
-}
-
-/// Writes an Arrow stream as data files of the write identified by `token`. Returns bytes for
-/// `SparkWrite.commit_fragments`.
-#[pyfunction]
-pub(crate) fn write_fragment<'py>(
-    py: Python<'py>,
-    token: &[u8],
-    stream: PyRecordBatchReader,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let reader = stream.into_reader()?;
-    let packed = call(py, || {
-        let pending = Token::read(token)?.open()?;
-        let files = write_batches(&pending, reader)?;
-        serde_json::to_vec(&files)
-            .map_err(|error| Error::invalid_argument("the files cannot be serialized").with_source(error))
-    })?;
-    Ok(PyBytes::new(py, &packed))
 }

@@ -20,7 +20,9 @@
 //! | `spark_plan` | `SparkPlan`: the packed file list for the Java side of `deltalog.spark` |
 //! | `spark_changes` | `SparkChanges` |
 //! | `spark_write` | `SparkWrite` |
-//! | `fragment` | fragments of scans and writes for other processes |
+//! | `distributed` | `DistributedWrite`, `WriteTask`, `Fragment`: writes by several processes |
+//! | `write_arguments` | what a writer asks for beside its data |
+//! | `fragment` | fragments of scans for other processes |
 
 // The functions that Python sees are documented in `_internal.pyi`.
 #![allow(missing_docs)]
@@ -29,6 +31,7 @@ mod alter;
 mod answers;
 mod call;
 mod commit_arguments;
+mod distributed;
 mod error;
 mod expression;
 mod fragment;
@@ -41,6 +44,7 @@ mod spark_write;
 mod stream;
 mod table_options;
 mod write;
+mod write_arguments;
 mod write_target;
 
 use pyo3::prelude::*;
@@ -52,6 +56,9 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::add_classes(module)?;
     module.add_class::<commit_arguments::AlreadyApplied>()?;
     module.add_class::<snapshot::Snapshot>()?;
+    module.add_class::<distributed::DistributedWrite>()?;
+    module.add_class::<distributed::Fragment>()?;
+    module.add_class::<distributed::WriteTask>()?;
     module.add_class::<spark_changes::SparkChanges>()?;
     module.add_class::<spark_plan::SparkPlan>()?;
     module.add_class::<spark_write::SparkWrite>()?;
@@ -60,11 +67,11 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(expression::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
+    module.add_function(wrap_pyfunction!(distributed::begin_write, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
     module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
-    module.add_function(wrap_pyfunction!(fragment::write_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
     Ok(())
 }

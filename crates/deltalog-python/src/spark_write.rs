@@ -4,16 +4,15 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use deltalog::engine::protocol::{
-    Add, ColumnMappingMode, Metadata, Protocol, SetTransaction, StructType, path,
-};
+use deltalog::engine::distributed::delete_files;
+use deltalog::engine::protocol::{ColumnMappingMode, Metadata, Protocol, SetTransaction, StructType};
 use deltalog::engine::transaction::{
     Conflict, ConflictReason, NewTable, Operation, PartitionOverwrite, SaveMode, changed_for_writers,
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
-    Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText, SchemaMode, Snapshot,
-    SnapshotBuilder, Storage, WriteRequest,
+    DistributedWrite, Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText,
+    SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -21,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::{AlreadyApplied, Answer};
+use crate::distributed::{WriteTask, fragments_of};
 use crate::error::IntoPython;
 use crate::snapshot::{Snapshot as PySnapshot, open_storage};
 use crate::table_options::TableOptions;
@@ -166,17 +166,16 @@ impl SparkWrite {
 
     /// Deletes the files that the engine wrote.
     fn delete_files(&self) -> Result<()> {
-        for file in self.storage.list_after(&self.token.directory, "")? {
-            self.storage.delete(&format!("{}/{}", self.token.directory, file.name))?;
-        }
-        self.storage.delete_empty_directories(&self.token.directory)
+        delete_files(&self.storage, &self.token.directory)
     }
 
     fn take(&self) -> Result<PendingWrite> {
         let taken = self.pending.lock().unwrap_or_else(PoisonError::into_inner).take();
-        taken.ok_or_else(|| {
-            Error::invalid_argument("the write was already committed or aborted").in_table(self.storage.url())
-        })
+        taken.ok_or_else(|| self.is_closed())
+    }
+
+    fn is_closed(&self) -> Error {
+        Error::invalid_argument("the write was already committed or aborted").in_table(self.storage.url())
     }
 }
 
@@ -227,18 +226,6 @@ fn in_known_zone(replaced: (String, String, bool)) -> Result<(String, String, bo
 /// Returns names and expressions.
 fn pairs(rules: &[RuleText]) -> Vec<(String, String)> {
     rules.iter().map(|rule| (rule.name.clone(), rule.sql.clone())).collect()
-}
-
-/// Reads what `write_fragment` returned.
-fn files_of(fragments: &[Vec<u8>]) -> Result<Vec<Add>> {
-    let mut files = Vec::new();
-    for fragment in fragments {
-        let adds: Vec<Add> = serde_json::from_slice(fragment).map_err(|error| {
-            Error::invalid_argument("the bytes are not a fragment of a write").with_source(error)
-        })?;
-        files.extend(adds);
-    }
-    Ok(files)
 }
 
 #[pymethods]
@@ -397,32 +384,42 @@ impl SparkWrite {
         })
     }
 
+    /// Returns what tasks need to write files of this write.
+    fn task(&self) -> PyResult<WriteTask> {
+        let pending = self.pending.lock().unwrap_or_else(PoisonError::into_inner);
+        let pending = pending.as_ref().ok_or_else(|| self.is_closed()).into_python()?;
+        Ok(WriteTask(deltalog::WriteTask::of(pending, self.token.directory.clone())))
+    }
+
     #[pyo3(signature = (fragments, operation, parameters, engine_info, user_metadata = None))]
     fn commit_fragments(
         &self,
         py: Python<'_>,
-        fragments: Vec<Vec<u8>>,
+        fragments: &Bound<'_, PyAny>,
         operation: &str,
         parameters: BTreeMap<String, String>,
         engine_info: &str,
         user_metadata: Option<String>,
     ) -> PyResult<Answer> {
+        let fragments = fragments_of(fragments)?;
         call_that_commits(py, || {
-            let files = files_of(&fragments)?;
+            let write = DistributedWrite::resume(self.take()?, self.token.directory.clone());
+            let checked = write.check(&fragments).inspect_err(|_| {
+                // Return the error that made the fragments unusable. Files that could not be deleted are left for
+                // clean-up.
+                let _ = self.delete_files();
+            })?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);
-            Ok(self.take()?.commit(files, operation)?.into())
+            Ok(write.commit(checked, operation)?.into())
         })
     }
 
     #[staticmethod]
-    fn delete_fragments(py: Python<'_>, token: &[u8], fragments: Vec<Vec<u8>>) -> PyResult<()> {
+    fn delete(py: Python<'_>, token: &[u8]) -> PyResult<()> {
         call(py, || {
             // The table may have been replaced, so its log is not read.
-            let storage = open_storage(&Token::read(token)?.uri, None)?;
-            let files = files_of(&fragments)?;
-            let deleted: Vec<Result<()>> =
-                files.iter().map(|file| storage.delete(&path::decode(&file.path)?)).collect();
-            deleted.into_iter().collect()
+            let token = Token::read(token)?;
+            delete_files(&open_storage(&token.uri, None)?, &token.directory)
         })
     }
 }

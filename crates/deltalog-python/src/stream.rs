@@ -1,21 +1,21 @@
-//! Arrow streams for Python, through the Arrow PyCapsule interface.
+//! Arrow streams for Python and from Python, through the Arrow PyCapsule interface.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use arrow::array::{ArrayRef, RecordBatch, StructArray};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchReader, StructArray};
 use arrow::datatypes::{Field, SchemaRef};
 use arrow::error::ArrowError;
-use deltalog::ErrorKind;
 use deltalog::engine::protocol::StructType;
+use deltalog::{Error, ErrorKind};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use pyo3_arrow::PySchema;
 use pyo3_arrow::ffi::{ArrayIterator, to_schema_pycapsule, to_stream_pycapsule};
+use pyo3_arrow::{PyRecordBatchReader, PySchema};
 
 use crate::call::call;
-use crate::error::IntoPython;
+use crate::error::{IntoPython, is_ours, to_python};
 
 type Batches = Box<dyn Iterator<Item = deltalog::Result<RecordBatch>> + Send>;
 
@@ -39,6 +39,18 @@ impl ArrowStream {
         let batches: Batches = Box::new(first.map(Ok).into_iter().chain(batches));
         Ok(Self { schema, batches: Mutex::new(Some(batches)) })
     }
+}
+
+/// Opens an object with `__arrow_c_stream__`. Our own errors, which a table as the source may raise, are returned
+/// unchanged.
+pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
+    let reader = stream.extract::<PyRecordBatchReader>().and_then(PyRecordBatchReader::into_reader);
+    reader.map_err(|failure| {
+        if is_ours(stream.py(), &failure) {
+            return failure;
+        }
+        to_python(&Error::invalid_argument("the data is not an Arrow stream of rows").with_source(failure))
+    })
 }
 
 /// Converts an error for the C interface, which transports a number and a text. The consumer raises an exception

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use deltalog::{Environment, Error, PendingWrite, Result, Snapshot, Storage, WriteRequest};
+use deltalog::engine::protocol::StructType;
+use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
 
 use crate::snapshot::open_storage;
 
@@ -36,6 +37,37 @@ impl WriteTarget {
 
     pub(crate) fn storage(&self) -> &Storage {
         &self.storage
+    }
+
+    /// Begins a write of data with the schema `schema_json`, or with that of the table. `request` makes the request for a
+    /// schema.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is neither a schema nor a table, and those of [`WriteTarget::begin`].
+    pub(crate) fn begin_with_schema(
+        &self,
+        schema_json: Option<&str>,
+        request: impl FnOnce(StructType) -> Result<WriteRequest>,
+        environment: &Environment,
+    ) -> Result<Option<PendingWrite>> {
+        if let Some(json) = schema_json {
+            return self.begin(request(StructType::from_json(json)?)?, environment);
+        }
+        if let Some(base) = &self.base {
+            return self.begin(request(base.metadata().schema()?)?, environment);
+        }
+        let newest = Snapshot::open(&self.storage, None).map_err(|error| match error.kind() {
+            ErrorKind::NotATable => Error::new(
+                ErrorKind::NotATable,
+                "there is no Delta table here, and no schema to create one with",
+            )
+            .in_table(self.storage.url())
+            .with_hint("check the path, or pass the schema of the data")
+            .with_source(error),
+            _ => error,
+        })?;
+        let schema = newest.metadata().schema()?;
+        PendingWrite::on(&self.storage, Some(newest), request(schema)?, environment)
     }
 
     /// Begins a write, see [`PendingWrite::begin`] and [`PendingWrite::begin_on`].

@@ -10,6 +10,7 @@
 //! | compute values of SQL expressions | [`Expression`] |
 //! | enforce a table's constraints | [`Constraints`], [`Check`], [`Generated`] |
 //! | write | [`WriteRequest`], [`PendingWrite`] |
+//! | write from several processes | [`DistributedWrite`], [`WriteTask`], [`Fragment`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
@@ -67,6 +68,7 @@ mod commit_actions;
 mod constraints;
 mod conversion;
 mod deletion_vector;
+mod distributed;
 #[doc(hidden)]
 pub mod engine;
 mod environment;
@@ -99,6 +101,7 @@ pub use commit_actions::CommitActions;
 pub use constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
 };
+pub use distributed::{CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};
 pub use history::HistoryEntry;

@@ -22,6 +22,7 @@ use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, not, prep_null_mask_filter};
 use arrow::datatypes::SchemaRef;
 use roaring::RoaringTreemap;
+use serde::{Deserialize, Serialize};
 
 use crate::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::environment::Environment;
@@ -36,7 +37,7 @@ use crate::transaction::{PartitionOverwrite, SaveMode, Transaction};
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
 /// The rows that an overwrite replaces: those for which a predicate is true.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct ReplaceWhere {
     /// The predicate, in Spark's SQL.

@@ -8,14 +8,25 @@ use std::collections::HashSet;
 use arrow::array::AsArray;
 
 use crate::error::{ErrorKind, Result};
-use crate::protocol::{LogPath, PathResolver};
+use crate::protocol::{LogPath, PathResolver, path};
 use crate::replay::{FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
+/// Deletes those of `paths`, as actions have them, that no file of the newest version has. Files that cannot be deleted
+/// now are left for VACUUM: what the caller reports is what became of the commit.
+pub(crate) fn delete_unused(storage: &Storage, paths: Vec<String>) {
+    for path in unused(storage, paths) {
+        let deleted = path::decode(&path).and_then(|path| storage.delete(&path));
+        if let Err(error) = deleted {
+            tracing::warn!(table = storage.url(), path, %error, "a file of a write could not be deleted");
+        }
+    }
+}
+
 /// Returns those of `paths`, as actions have them, that no file of the newest version has. Returns none if that cannot
 /// be found out.
-pub(crate) fn unused(storage: &Storage, paths: Vec<String>) -> Vec<String> {
+fn unused(storage: &Storage, paths: Vec<String>) -> Vec<String> {
     if paths.is_empty() {
         return paths;
     }

@@ -46,6 +46,9 @@ pub struct WriteRequest {
     pub replace_where: Option<ReplaceWhere>,
     /// How the schema of the table changes.
     pub schema_mode: SchemaMode,
+    /// The size in bytes at which a file is closed and the next one is begun; `None` for that of the table
+    /// (`delta.targetFileSize`).
+    pub target_file_size: Option<u64>,
     /// The table as the schema mode makes it, if another process has resolved that.
     #[doc(hidden)]
     pub evolved: Option<NewTable>,
@@ -65,14 +68,30 @@ impl WriteRequest {
             app_transactions: Vec::new(),
             replace_where: None,
             schema_mode: SchemaMode::default(),
+            target_file_size: None,
             evolved: None,
         }
     }
 }
 
-/// Returns the spec of a write whose rows must meet the predicate of the rows that they replace.
-pub(crate) fn checking_replacement(spec: TableWriteSpec, request: &WriteRequest) -> TableWriteSpec {
-    match request.replace_where.as_ref().filter(|replaced| replaced.checks_rows) {
+/// Returns the spec of a write as `request` wants it: its rows meet the predicate of the rows that they replace, and its
+/// files have the size that it asks for.
+///
+/// # Errors
+/// `InvalidArgument` for files of no size.
+pub(crate) fn requested(spec: TableWriteSpec, request: &WriteRequest) -> Result<TableWriteSpec> {
+    let spec = checking(spec, request.replace_where.as_ref());
+    match request.target_file_size {
+        Some(0) => Err(Error::invalid_argument("files cannot have a target size of 0 bytes")
+            .with_hint("pass a size such as 134217728, or leave it out")),
+        Some(bytes) => Ok(spec.with_target_file_size(bytes)),
+        None => Ok(spec),
+    }
+}
+
+/// Returns the spec of a write whose rows replace those of `replaced`, and must meet its predicate if it says so.
+pub(crate) fn checking(spec: TableWriteSpec, replaced: Option<&ReplaceWhere>) -> TableWriteSpec {
+    match replaced.filter(|replaced| replaced.checks_rows) {
         Some(replaced) => spec.with_check("replaceWhere", &replaced.predicate, &replaced.time_zone),
         None => spec,
     }

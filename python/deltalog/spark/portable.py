@@ -2,10 +2,10 @@
 
     driver                         workers                      driver
     Snapshot.scan_partitions  →    read_fragment (Arrow)
-    SparkWrite.begin, token   →    write_fragment (Arrow)  →    SparkWrite.resume, commit_fragments
+    SparkWrite.begin, task    →    WriteTask.write (Arrow) →    SparkWrite.resume, commit_fragments
 
 Rust and Arrow process the data in Spark's Python workers, where `deltalog` must also be installed. The processes
-exchange tokens and fragments: bytes in a form private to the core, without credentials. All columns are read,
+exchange tasks, tokens and fragments, without credentials. All columns are read,
 because Spark does not tell the source which ones are needed.
 """
 
@@ -29,12 +29,13 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from deltalog._internal import (
     AlreadyApplied,
+    Fragment,
     Snapshot,
     SparkChanges,
     SparkWrite,
+    WriteTask,
     __version__,
     read_fragment,
-    write_fragment,
 )
 from deltalog.arguments import ChangeRange, TableOptions, iso_time, timestamp_argument
 from deltalog.spark import schema as schemas
@@ -180,7 +181,7 @@ class DeltalogDataSource(DataSource):
         parameters = {"mode": mode.capitalize(), "partitionBy": json.dumps(partition_by or [])}
         if self._options.replace_where is not None:
             parameters["predicate"] = self._options.replace_where
-        return DeltalogWriter(uri, pending.token(), parameters, record.user_metadata)
+        return DeltalogWriter(uri, pending.token(), pending.task(), parameters, record.user_metadata)
 
     def _newest(self) -> Snapshot:
         return Snapshot.open(connect_uri(self._options.path))
@@ -340,20 +341,26 @@ class PruningAlias(Alias, PruningDataSource):
 
 
 class FragmentMessage(WriterCommitMessage):
-    """The files that a task wrote, packed by the core."""
+    """The files that a task wrote."""
 
-    def __init__(self, fragment: bytes) -> None:
+    def __init__(self, fragment: Fragment) -> None:
         self.fragment = fragment
 
 
 class DeltalogWriter(DataSourceArrowWriter):
-    """A writer whose workers receive a token and write Arrow batches. The driver commits their files."""
+    """A writer whose workers receive a task and write Arrow batches. The driver commits their files."""
 
     def __init__(
-        self, uri: str, token: bytes, parameters: dict[str, str], user_metadata: str | None = None
+        self,
+        uri: str,
+        token: bytes,
+        task: WriteTask,
+        parameters: dict[str, str],
+        user_metadata: str | None = None,
     ) -> None:
         self._uri = uri
         self._token = token
+        self._task = task
         self._parameters = parameters
         self._user_metadata = user_metadata
 
@@ -365,13 +372,13 @@ class DeltalogWriter(DataSourceArrowWriter):
             return WriterCommitMessage()
         batches = (batch for part in ([first], iterator) for batch in part)
         reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
-        return FragmentMessage(write_fragment(self._token, reader))
+        return FragmentMessage(self._task.write(reader))
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         try:
             write = SparkWrite.resume(self._token)
         except DeltaError:
-            self._delete(messages)
+            self._delete()
             raise
         outcome = write.commit_fragments(
             _fragments(messages),
@@ -390,11 +397,11 @@ class DeltalogWriter(DataSourceArrowWriter):
         files then, unless it is unknown whether it was made.
         """
         if None in messages:
-            self._delete(messages)
+            self._delete()
 
-    def _delete(self, messages: list[WriterCommitMessage | None]) -> None:
+    def _delete(self) -> None:
         with contextlib.suppress(DeltaError):  # The first error is the one to raise.
-            SparkWrite.delete_fragments(self._token, _fragments(messages))
+            SparkWrite.delete(self._token)
 
 
 class NothingToWrite(DataSourceArrowWriter):
@@ -404,7 +411,7 @@ class NothingToWrite(DataSourceArrowWriter):
         return WriterCommitMessage()
 
 
-def _fragments(messages: list[WriterCommitMessage | None]) -> list[bytes]:
+def _fragments(messages: list[WriterCommitMessage | None]) -> list[Fragment]:
     return [message.fragment for message in messages if isinstance(message, FragmentMessage)]
 
 

@@ -125,7 +125,7 @@ pub fn adopt(storage: &Storage, directory: &str, spec: &TableWriteSpec) -> Resul
 }
 
 /// Refuses NULL, which is also what is stored for an empty string, in a NOT NULL partition column.
-fn ensure_required(add: &Add, spec: &TableWriteSpec) -> Result<()> {
+pub(crate) fn ensure_required(add: &Add, spec: &TableWriteSpec) -> Result<()> {
     let columns = spec.partition_columns().iter().zip(spec.physical_partition_columns());
     for (name, physical) in columns {
         let is_required = spec.schema().field(name).is_some_and(|field| !field.nullable);

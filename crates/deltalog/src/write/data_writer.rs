@@ -36,6 +36,8 @@ pub struct WriteOptions {
     /// The size in bytes at which a file is closed and the next one is begun, if it is not to be that of the table.
     /// Files become slightly larger, because encoded rows are not split.
     pub target_file_size: Option<u64>,
+    /// The directory of the files, relative to the table's root, if it is not the root itself.
+    pub directory: Option<String>,
     /// The memory for the rows and encoders of all files together, in bytes.
     pub memory_budget: usize,
     /// The maximum number of open files; at least one.
@@ -47,7 +49,13 @@ pub struct WriteOptions {
 impl WriteOptions {
     /// Creates options with the defaults: 256 MiB of memory, 100 open files.
     pub fn new(environment: Environment) -> Self {
-        Self { target_file_size: None, memory_budget: 256 << 20, max_open_files: 100, environment }
+        Self {
+            target_file_size: None,
+            directory: None,
+            memory_budget: 256 << 20,
+            max_open_files: 100,
+            environment,
+        }
     }
 }
 
@@ -324,8 +332,9 @@ impl DataWriter {
     fn new_path(&self, key: &PartitionKey) -> String {
         let columns = self.spec.physical_partition_columns().iter();
         let values = columns.zip(key).map(|(column, value)| (column.as_str(), value.as_deref()));
+        let root = self.options.directory.as_ref().map_or(String::new(), |directory| format!("{directory}/"));
         format!(
-            "{}part-00000-{}.c000.snappy.parquet",
+            "{root}{}part-00000-{}.c000.snappy.parquet",
             hive::directory(values),
             self.options.environment.uuid()
         )

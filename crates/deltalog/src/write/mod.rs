@@ -29,6 +29,7 @@ mod rename;
 mod spec;
 mod split;
 
+pub(crate) use adopt::ensure_required;
 pub use adopt::{Adopted, Written, adopt};
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;

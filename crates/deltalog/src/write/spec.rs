@@ -34,6 +34,7 @@ pub struct TableWriteSpec {
     physical_arrow: SchemaRef,
     partition_columns: Vec<String>,
     physical_partition_columns: Vec<String>,
+    clustering: Vec<Vec<String>>,
     indexed: IndexedColumns,
     target_file_size: u64,
     configuration: BTreeMap<String, String>,
@@ -69,7 +70,15 @@ impl TableWriteSpec {
         Self::clustered(protocol, metadata, &columns)
     }
 
-    fn clustered(protocol: &Protocol, metadata: &Metadata, columns: &[Vec<String>]) -> Result<Self> {
+    /// Creates the spec of a table that is clustered by `columns`.
+    ///
+    /// # Errors
+    /// As [`TableWriteSpec::new`].
+    pub(crate) fn clustered(
+        protocol: &Protocol,
+        metadata: &Metadata,
+        columns: &[Vec<String>],
+    ) -> Result<Self> {
         let mode = ColumnMappingMode::of(protocol, metadata)?;
         // Files have field ids in both modes, although in one of them readers find columns by name.
         let written = match mode {
@@ -89,6 +98,7 @@ impl TableWriteSpec {
         let target_file_size = metadata.property("delta.targetFileSize").and_then(byte_size);
         Ok(Self {
             mode,
+            clustering: columns.to_vec(),
             indexed: indexed_columns(&metadata.configuration, &schema, columns)?,
             arrow: Arc::clone(schema.arrow()),
             physical_arrow: Arc::clone(schema.physical_arrow()),
@@ -113,6 +123,7 @@ impl TableWriteSpec {
             physical_arrow: Arc::clone(arrow),
             partition_columns: partition_columns.to_vec(),
             physical_partition_columns: partition_columns.to_vec(),
+            clustering: Vec::new(),
             indexed,
             target_file_size: TARGET_FILE_SIZE,
             configuration: BTreeMap::new(),
@@ -172,6 +183,11 @@ impl TableWriteSpec {
         Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
     }
 
+    /// Returns the paths of the columns that the table is clustered by.
+    pub(crate) fn clustering(&self) -> &[Vec<String>] {
+        &self.clustering
+    }
+
     /// Returns the columns with statistics, by their physical names.
     pub(crate) fn indexed(&self) -> &IndexedColumns {
         &self.indexed
@@ -192,6 +208,13 @@ impl TableWriteSpec {
     pub(crate) fn with_check(mut self, name: &str, sql: &str, time_zone: &str) -> Self {
         let check = RuleText { time_zone: Some(time_zone.to_owned()), ..RuleText::new(name, sql) };
         Arc::make_mut(&mut self.rules).checks.push(check);
+        self
+    }
+
+    /// Returns the spec with another size of files.
+    #[must_use]
+    pub(crate) fn with_target_file_size(mut self, bytes: u64) -> Self {
+        self.target_file_size = bytes;
         self
     }
 

@@ -1,13 +1,15 @@
 //! Commits of every kind.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::protocol::{Add, PartitionValues, SetTransaction};
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
-    Environment, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot, Storage, TableChange,
-    WriteRequest, alter_table,
+    DistributedWrite, Environment, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot,
+    Storage, TableChange, WriteRequest, alter_table,
 };
 use serde_json::json;
 
@@ -237,4 +239,25 @@ fn a_change_of_properties_is_atomic() {
     let begun = newest.metadata().configuration.get("delta.inCommitTimestampEnablementVersion");
     assert_eq!((newest.version(), begun.map(String::as_str)), (3, Some("3")));
     assert_eq!(newest.protocol().min_writer_version, 7);
+}
+
+/// Two workers write files, one of them twice. A worker that dies leaves files that no version has.
+#[test]
+fn a_distributed_write_is_atomic() {
+    let distributed = |storage: &Storage| {
+        let request = WriteRequest::new(schema(), SaveMode::Append);
+        let pending = PendingWrite::begin(storage, request, &hasty())?.unwrap();
+        let write = DistributedWrite::new(pending)?;
+        let work = |id: i64| {
+            let mut writer = write.task().writer(storage, &other_ids())?;
+            let ids: ArrayRef = Arc::new(Int64Array::from(vec![id]));
+            writer.write(&RecordBatch::try_from_iter([("id", ids)]).unwrap())?;
+            write.task().fragment(writer.finish()?)
+        };
+        let fragments = [work(1)?, work(2)?];
+        work(2)?;
+        let checked = write.check(&fragments)?;
+        write.commit(checked, Operation::new("WRITE")).map(drop)
+    };
+    fail_at_each_request(|| written_table(&["a"]), distributed, true);
 }

@@ -5,8 +5,18 @@
 //!   begin ──► files: DataWriter, or an engine below `directory` ──► commit
 //! ```
 //!
+//! | file | what it does |
+//! | --- | --- |
+//! | `commit` | turns the files of a write into a transaction, and commits it |
+//! | `outcome` | what became of a write |
+//!
 //! - Everything that can be refused before files are written is refused in `begin`.
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
+
+mod commit;
+mod outcome;
+
+pub use outcome::WriteOutcome;
 
 use std::collections::BTreeMap;
 
@@ -15,18 +25,16 @@ use arrow::datatypes::SchemaRef;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
-use crate::protocol::{Add, Metadata, SetTransaction, StructType, path};
-use crate::replacement::{check_predicate, remove_matching};
+use crate::protocol::{Add, Metadata, Protocol, SetTransaction, StructType, path};
+use crate::replacement::{ReplaceWhere, check_predicate};
 use crate::snapshot::Snapshot;
-use crate::stats::num_records;
 use crate::storage::Storage;
 use crate::transaction::{
-    AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, NewTable, Operation, Outcome,
-    PartitionOverwrite, SaveMode, TableDefinition, Transaction, check_distinct,
+    AlreadyApplied, ConflictReason, NewTable, PartitionOverwrite, SaveMode, TableDefinition, Transaction,
+    check_distinct,
 };
-use crate::unused_files::unused;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
-use crate::write_request::{WriteRequest, check_existing, checking_replacement, evolved};
+use crate::write_request::{WriteRequest, check_existing, evolved, requested};
 
 /// The table that a write goes to.
 #[derive(Debug, Clone)]
@@ -46,31 +54,14 @@ pub struct PendingWrite {
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
+    /// The same as it was asked for, by which new rows are checked.
+    replace_where: Option<ReplaceWhere>,
     /// The table with the schema that the write gives it, if it changes the schema.
     evolved: Option<NewTable>,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
     environment: Environment,
-}
-
-/// What became of a write.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum WriteOutcome {
-    /// The write was committed.
-    Committed(Committed),
-    /// There was nothing to do: the table has recorded this write of an application, or a later one.
-    AlreadyApplied(AlreadyApplied),
-}
-
-impl WriteOutcome {
-    /// Returns the version that was committed, if there is one.
-    pub fn version(&self) -> Option<u64> {
-        match self {
-            Self::Committed(committed) => Some(committed.version),
-            Self::AlreadyApplied(_) => None,
-        }
-    }
 }
 
 impl PendingWrite {
@@ -187,13 +178,14 @@ impl PendingWrite {
             None => TableWriteSpec::of(&snapshot),
         };
         let spec = spec.map_err(at_version)?;
-        let spec = checking_replacement(spec, &request);
+        let spec = requested(spec, &request).map_err(located)?;
         Ok(Some(Self {
             storage: storage.clone(),
             target: Target::Existing(snapshot),
             mode,
             partition_overwrite: request.partition_overwrite,
             replaced,
+            replace_where: request.replace_where,
             evolved,
             spec,
             progress: request.app_transactions,
@@ -221,13 +213,14 @@ impl PendingWrite {
             replaced.check_mode(request.mode, request.partition_overwrite).map_err(located)?;
             check_predicate(replaced, spec.arrow()).map_err(located)?;
         }
-        let spec = checking_replacement(spec, &request);
+        let spec = requested(spec, &request).map_err(located)?;
         Ok(Self {
             storage: storage.clone(),
             target: Target::New(Box::new(table)),
             mode: request.mode,
             partition_overwrite: PartitionOverwrite::Static,
             replaced: None,
+            replace_where: request.replace_where,
             evolved: None,
             spec,
             progress: request.app_transactions,
@@ -291,6 +284,30 @@ impl PendingWrite {
         }
     }
 
+    /// Returns protocol and metadata of the table as the write leaves it.
+    pub(crate) fn table(&self) -> (&Protocol, &Metadata) {
+        match (&self.target, &self.evolved) {
+            (Target::New(table), _) => (&table.protocol, &table.metadata),
+            (Target::Existing(_), Some(table)) => (&table.protocol, &table.metadata),
+            (Target::Existing(base), None) => (base.protocol(), base.metadata()),
+        }
+    }
+
+    /// Returns the rows that an overwrite replaces, if it does not replace all.
+    pub(crate) fn replace_where(&self) -> Option<&ReplaceWhere> {
+        self.replace_where.as_ref()
+    }
+
+    /// Returns the table that is written to.
+    pub(crate) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    /// Returns the clock and the ids of the write.
+    pub(crate) fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
     /// Returns a writer for the data files of this write.
     ///
     /// # Errors
@@ -323,140 +340,5 @@ impl PendingWrite {
         let paths = adopted.adds.iter().map(|add| path::decode(&add.path)).collect::<Result<Vec<_>>>()?;
         self.storage.sync(paths.iter().map(AsRef::as_ref))?;
         Ok(adopted.adds)
-    }
-
-    /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its state is unknown, they are
-    /// kept.
-    ///
-    /// # Errors
-    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
-    /// `CommitStateUnknown` mean that this call has committed nothing.
-    pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
-        let mut paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
-        let storage = self.storage.clone();
-        let outcome = self.try_commit(&files, operation, &mut paths);
-        let is_unused = match &outcome {
-            Ok(WriteOutcome::Committed(_)) => false,
-            Ok(WriteOutcome::AlreadyApplied(_)) => true,
-            Err(error) => error.kind() != ErrorKind::CommitStateUnknown,
-        };
-        if is_unused {
-            for path in unused(&storage, paths) {
-                // VACUUM removes files that cannot be deleted now: the error to report is that of the commit.
-                let _ = path::decode(&path).and_then(|path| storage.delete(&path));
-            }
-        }
-        outcome
-    }
-
-    /// Commits `files` like [`PendingWrite::commit`], but returns an error if there was nothing to do.
-    ///
-    /// # Errors
-    /// `CommitConflict` with the reason `app_transaction` for a write that was done before; also the errors of
-    /// [`PendingWrite::commit`].
-    pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
-        let table = self.storage.url();
-        match self.commit(files, operation)? {
-            WriteOutcome::Committed(committed) => Ok(committed),
-            WriteOutcome::AlreadyApplied(applied) => Err(applied.into_error(table)),
-        }
-    }
-
-    /// Commits `files`. Further files that are written for the commit are added to `written`.
-    fn try_commit(
-        self,
-        files: &[Add],
-        operation: Operation,
-        written: &mut Vec<String>,
-    ) -> Result<WriteOutcome> {
-        if let Some(applied) = self.already_applied {
-            return Ok(WriteOutcome::AlreadyApplied(applied));
-        }
-        let operation = with_metrics(operation, files);
-        let replaces_partitions = self.partition_overwrite == PartitionOverwrite::Dynamic
-            && !self.spec.partition_columns().is_empty();
-        let environment = &self.environment;
-        let mut transaction = match (&self.target, self.mode) {
-            (Target::Existing(base), _) if let Some(replaced) = &self.replaced => {
-                let mut transaction = Transaction::new(base, operation, environment)?
-                    .with_isolation(IsolationLevel::Serializable);
-                let copied = remove_matching(&mut transaction, base, replaced, environment)?;
-                written.extend(copied.into_iter().map(|file| file.path));
-                transaction.add_files(files)?;
-                transaction
-            }
-            (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {
-                Transaction::overwrite_partitions(base, files, operation, environment)?
-            }
-            (target, mode) => {
-                let mut transaction = match target {
-                    Target::New(table) => {
-                        Transaction::create(&self.storage, NewTable::clone(table), operation, environment)
-                    }
-                    Target::Existing(base) if mode == SaveMode::Overwrite => {
-                        Transaction::overwrite(base, operation, environment)
-                    }
-                    Target::Existing(base) => Transaction::new(base, operation, environment),
-                }?;
-                transaction.add_files(files)?;
-                transaction
-            }
-        };
-        for progress in self.progress.iter().cloned() {
-            transaction.record(progress);
-        }
-        if let Target::Existing(base) = &self.target {
-            let metadata = self.evolved.as_ref().map_or(base.metadata(), |table| &table.metadata);
-            match self.spec.rules().identities.marked(self.spec.schema())? {
-                Some(schema) => {
-                    transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..metadata.clone() })
-                }
-                None if self.evolved.is_some() => transaction.set_metadata(metadata.clone()),
-                None => {}
-            }
-            if let Some(table) = self.evolved.as_ref().filter(|table| table.protocol != *base.protocol()) {
-                transaction.set_protocol(table.protocol.clone());
-            }
-        }
-        match transaction.commit()? {
-            Outcome::Committed(committed) => Ok(WriteOutcome::Committed(committed)),
-            Outcome::AlreadyApplied(applied) => Ok(WriteOutcome::AlreadyApplied(applied)),
-            Outcome::Conflict { conflict, transaction }
-                if conflict.reason == ConflictReason::TableCreated && self.mode == SaveMode::Append =>
-            {
-                self.append_to_created(conflict, *transaction)
-            }
-            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
-        }
-    }
-
-    /// Appends to a table that another writer has created meanwhile, if it is as this write would have created it.
-    fn append_to_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
-        let created = Snapshot::open(&self.storage, None)?;
-        // What the creation recorded is only known now: this may be the same write again.
-        if let Some(applied) = AlreadyApplied::in_snapshot(&created, &self.progress)? {
-            return Ok(WriteOutcome::AlreadyApplied(applied));
-        }
-        let failed = transaction.failed(conflict);
-        let transaction = match transaction.onto(&created) {
-            Err(error) if error.kind() == ErrorKind::SchemaMismatch => return Err(failed),
-            transaction => transaction?,
-        };
-        match transaction.commit()? {
-            Outcome::Committed(committed) => Ok(WriteOutcome::Committed(committed)),
-            Outcome::AlreadyApplied(applied) => Ok(WriteOutcome::AlreadyApplied(applied)),
-            Outcome::Conflict { conflict, transaction } => Err(transaction.failed(conflict)),
-        }
-    }
-}
-
-/// The figures that every writer of tables notes.
-fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
-    let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
-    let rows: Option<u64> = files.iter().map(|file| num_records(file.stats.as_deref()?)).sum();
-    let operation = operation.metric("numFiles", files.len() as u64).metric("numOutputBytes", bytes);
-    match rows {
-        Some(rows) => operation.metric("numOutputRows", rows),
-        None => operation,
     }
 }

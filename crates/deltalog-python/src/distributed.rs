@@ -1,0 +1,303 @@
+//! `DistributedWrite`, `WriteTask` and `Fragment`: a write whose files come from several processes.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use deltalog::engine::transaction::Operation;
+use deltalog::{Environment, Error, ErrorKind, Result};
+use pyo3::prelude::*;
+
+use crate::call::{call, call_that_commits};
+use crate::commit_arguments::{AlreadyApplied, Answer};
+use crate::error::{IntoPython, to_python};
+use crate::snapshot::{Snapshot, open_storage};
+use crate::stream::reader_of;
+use crate::write::write_batches;
+use crate::write_arguments::WriteArguments;
+use crate::write_target::WriteTarget;
+
+/// What a worker needs to write files of a distributed write: the table's location, schema and rules. It can be
+/// pickled, and holds no credentials.
+#[pyclass(frozen, eq, module = "deltalog._internal")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct WriteTask(pub(crate) deltalog::WriteTask);
+
+#[pymethods]
+impl WriteTask {
+    #[new]
+    fn new(json: &str) -> PyResult<Self> {
+        deltalog::WriteTask::from_json(json).map(Self).into_python()
+    }
+
+    /// Returns the task as text, from which `WriteTask(text)` makes it again.
+    fn to_json(&self) -> PyResult<String> {
+        self.0.to_json().into_python()
+    }
+
+    fn __getnewargs__(&self) -> PyResult<(String,)> {
+        Ok((self.to_json()?,))
+    }
+
+    #[getter]
+    fn table_uri(&self) -> &str {
+        self.0.table_url()
+    }
+
+    #[getter]
+    fn write_id(&self) -> &str {
+        self.0.directory()
+    }
+
+    /// Writes `data` as files of the table and returns the fragment that names them.
+    ///
+    /// The log is not read, and nothing is committed. If it fails, the files are deleted.
+    #[pyo3(signature = (data, storage_options = None))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        data: &Bound<'_, PyAny>,
+        storage_options: Option<HashMap<String, String>>,
+    ) -> PyResult<Fragment> {
+        let reader = reader_of(data)?;
+        call(py, || {
+            let storage = open_storage(self.0.table_url(), storage_options)?;
+            let writer = self.0.writer(&storage, &Environment::system())?;
+            self.0.fragment(write_batches(writer, reader)?).map(Fragment)
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        format!("WriteTask(table_uri={:?}, write_id={:?})", self.0.table_url(), self.0.directory())
+    }
+}
+
+/// The files that one worker has written for a distributed write, as plain data. It can be pickled.
+#[pyclass(frozen, eq, from_py_object, module = "deltalog._internal")]
+#[derive(Clone, PartialEq)]
+pub(crate) struct Fragment(pub(crate) deltalog::Fragment);
+
+#[pymethods]
+impl Fragment {
+    #[new]
+    fn new(json: &str) -> PyResult<Self> {
+        deltalog::Fragment::from_json(json).map(Self).into_python()
+    }
+
+    /// Returns the fragment as text, from which `Fragment(text)` makes it again.
+    fn to_json(&self) -> PyResult<String> {
+        self.0.to_json().into_python()
+    }
+
+    fn __getnewargs__(&self) -> PyResult<(String,)> {
+        Ok((self.to_json()?,))
+    }
+
+    #[getter]
+    fn write_id(&self) -> &str {
+        self.0.write_id()
+    }
+
+    #[getter]
+    fn paths(&self) -> Vec<&str> {
+        self.0.files().iter().map(|file| file.path.as_str()).collect()
+    }
+
+    #[getter]
+    fn num_rows(&self) -> u64 {
+        self.0.num_rows()
+    }
+
+    #[getter]
+    fn size_in_bytes(&self) -> u64 {
+        self.0.size_in_bytes()
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "Fragment(write_id={:?}, files={}, num_rows={}, size_in_bytes={})",
+            self.0.write_id(),
+            self.0.files().len(),
+            self.0.num_rows(),
+            self.0.size_in_bytes()
+        )
+    }
+}
+
+/// A write whose files come from several processes: begun and committed here, written by workers.
+#[pyclass(frozen, module = "deltalog._internal")]
+pub(crate) struct DistributedWrite {
+    task: deltalog::WriteTask,
+    state: Mutex<State>,
+}
+
+enum State {
+    Open(Box<(deltalog::DistributedWrite, Operation)>),
+    Closed(Closed),
+}
+
+/// What became of a write.
+#[derive(Clone, Copy, PartialEq)]
+enum Closed {
+    /// It was committed, or its commit has failed for certain.
+    Ended,
+    Aborted,
+    Unknown,
+}
+
+impl DistributedWrite {
+    fn new(write: deltalog::DistributedWrite, operation: Operation) -> Self {
+        let task = write.task().clone();
+        Self { task, state: Mutex::new(State::Open(Box::new((write, operation)))) }
+    }
+
+    /// Applies `work`, which says how the write goes on, to the open write.
+    fn change<T>(
+        &self,
+        work: impl FnOnce(deltalog::DistributedWrite, Operation) -> (State, Result<T>),
+    ) -> Result<T> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        // A panic in `work` leaves a write whose fate is unknown.
+        match std::mem::replace(&mut *state, State::Closed(Closed::Unknown)) {
+            State::Open(open) => {
+                let (write, operation) = *open;
+                let (next, result) = work(write, operation);
+                *state = next;
+                result
+            }
+            State::Closed(how) => {
+                *state = State::Closed(how);
+                Err(how.refusal().in_table(self.task.table_url()))
+            }
+        }
+    }
+}
+
+impl Closed {
+    fn refusal(self) -> Error {
+        match self {
+            Self::Ended => {
+                Error::invalid_argument("the write was already committed, or its commit has failed")
+            }
+            Self::Aborted => Error::invalid_argument("the write was already aborted"),
+            Self::Unknown => Error::invalid_argument(
+                "it is not known whether the write was committed, so its files must stay",
+            )
+            .with_hint("look for the commit with DeltaTable.find_commit"),
+        }
+    }
+}
+
+#[pymethods]
+impl DistributedWrite {
+    #[getter]
+    fn task(&self) -> WriteTask {
+        WriteTask(self.task.clone())
+    }
+
+    /// Commits fragments as one version.
+    fn commit(&self, py: Python<'_>, fragments: &Bound<'_, PyAny>) -> PyResult<Answer> {
+        let fragments = fragments_of(fragments)?;
+        call_that_commits(py, || {
+            self.change(|write, operation| match write.check(&fragments) {
+                Err(error) => (State::Open(Box::new((write, operation))), Err(error)),
+                Ok(checked) => {
+                    let outcome = write.commit(checked, operation);
+                    let is_unknown = matches!(
+                        &outcome,
+                        Err(error) if error.kind() == ErrorKind::CommitStateUnknown
+                    );
+                    let closed = if is_unknown { Closed::Unknown } else { Closed::Ended };
+                    (State::Closed(closed), outcome.map(Answer::from))
+                }
+            })
+        })
+    }
+
+    /// Deletes all files of the write.
+    fn abort(&self, py: Python<'_>) -> PyResult<()> {
+        call(py, || self.change(|write, _| (State::Closed(Closed::Aborted), write.abort())))
+    }
+
+    fn __enter__(this: Py<Self>) -> Py<Self> {
+        this
+    }
+
+    /// Aborts the write if it was neither committed nor aborted. An exception that ended the block is raised even if
+    /// files cannot be deleted.
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        exception_type: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<bool> {
+        let _ = (exception, traceback);
+        let is_open = matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Open(_));
+        if is_open {
+            let aborted = self.abort(py);
+            if exception_type.is_none() {
+                aborted?;
+            }
+        }
+        Ok(false)
+    }
+
+    fn __repr__(&self) -> String {
+        format!(
+            "DistributedWrite(table_uri={:?}, write_id={:?})",
+            self.task.table_url(),
+            self.task.directory()
+        )
+    }
+}
+
+/// Takes the fragments out of anything that can be iterated.
+pub(crate) fn fragments_of(fragments: &Bound<'_, PyAny>) -> PyResult<Vec<deltalog::Fragment>> {
+    let refuse = |what: &Bound<'_, PyAny>| {
+        let what = what.get_type().name().map_or("unknown".to_owned(), |name| name.to_string());
+        to_python(
+            &Error::invalid_argument(format!("an object of the type {what} is not a fragment of a write"))
+                .with_hint("pass a list of what WriteTask.write has returned"),
+        )
+    };
+    let one = |item: PyResult<Bound<'_, PyAny>>| {
+        let item = item?;
+        item.extract::<Fragment>().map(|fragment| fragment.0).map_err(|_| refuse(&item))
+    };
+    fragments.try_iter().map_err(|_| refuse(fragments))?.map(one).collect()
+}
+
+/// What a distributed write begins with.
+#[derive(IntoPyObject)]
+#[allow(clippy::large_enum_variant, reason = "moved into a Python object at once")]
+pub(crate) enum Begun {
+    Write(DistributedWrite),
+    AlreadyApplied(AlreadyApplied),
+}
+
+/// Checks a write and returns it, to be given to workers. Without a schema, the data have that of the table.
+#[pyfunction]
+#[pyo3(signature = (uri, schema_json, arguments, storage_options = None, base = None))]
+pub(crate) fn begin_write(
+    py: Python<'_>,
+    uri: &str,
+    schema_json: Option<&str>,
+    arguments: WriteArguments,
+    storage_options: Option<HashMap<String, String>>,
+    base: Option<Bound<'_, Snapshot>>,
+) -> PyResult<Option<Begun>> {
+    let base = base.map(|base| base.get().0.clone());
+    call(py, || {
+        let target = WriteTarget::new(uri, storage_options, base)?;
+        let environment = Environment::system();
+        let pending =
+            target.begin_with_schema(schema_json, |schema| arguments.request(schema), &environment)?;
+        let Some(pending) = pending else { return Ok(None) };
+        if let Some(applied) = pending.already_applied() {
+            return Ok(Some(Begun::AlreadyApplied(AlreadyApplied::new(applied))));
+        }
+        let operation = arguments.operation(&pending)?;
+        let write = deltalog::DistributedWrite::new(pending)?;
+        Ok(Some(Begun::Write(DistributedWrite::new(write, operation))))
+    })
+}

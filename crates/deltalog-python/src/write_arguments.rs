@@ -1,0 +1,53 @@
+//! What a writer asks for beside its data.
+
+use deltalog::engine::protocol::StructType;
+use deltalog::engine::transaction::{Operation, PartitionOverwrite, SaveMode};
+use deltalog::{PendingWrite, ReplaceWhere, Result, SchemaMode, WriteRequest};
+use pyo3::prelude::*;
+
+use crate::commit_arguments::CommitArguments;
+use crate::table_options::TableOptions;
+
+/// The arguments of a write, as `deltalog.arguments.WriteArguments` has them.
+#[derive(FromPyObject)]
+pub(crate) struct WriteArguments {
+    mode: String,
+    options: TableOptions,
+    commit: CommitArguments,
+    partition_overwrite: String,
+    predicate: Option<String>,
+    schema_mode: Option<String>,
+    target_file_size: Option<u64>,
+}
+
+impl WriteArguments {
+    /// Returns a request to write data of `schema`.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for an unknown word.
+    pub(crate) fn request(&self, schema: StructType) -> Result<WriteRequest> {
+        let mut request = self.options.clone().request(schema, SaveMode::parse(&self.mode)?);
+        request.partition_overwrite = PartitionOverwrite::parse(&self.partition_overwrite)?;
+        request.app_transactions = self.commit.progress();
+        request.replace_where = self.predicate.as_deref().map(ReplaceWhere::new);
+        request.schema_mode =
+            self.schema_mode.as_deref().map(SchemaMode::parse).transpose()?.unwrap_or_default();
+        request.target_file_size = self.target_file_size;
+        Ok(request)
+    }
+
+    /// Returns what the commit of `pending` says about itself.
+    ///
+    /// # Errors
+    /// Those of [`CommitArguments::describe`].
+    pub(crate) fn operation(&self, pending: &PendingWrite) -> Result<Operation> {
+        let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
+        let operation = Operation::new("WRITE")
+            .parameter("mode", SaveMode::parse(&self.mode)?.name())
+            .parameter("partitionBy", partition_by);
+        let predicate = self.predicate.as_deref();
+        self.commit.describe(
+            predicate.into_iter().fold(operation, |operation, sql| operation.parameter("predicate", sql)),
+        )
+    }
+}

@@ -1,0 +1,223 @@
+//! Fragments come from a worker of the write, or they are refused; a write deletes its own files and no others.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{DistributedWrite, Fragment, WriteTask};
+use crate::{
+    Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, SaveMode, Snapshot, Storage, StructField,
+    StructType, TableScan, WriteRequest,
+};
+
+fn table() -> (TempDir, Storage) {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    (directory, storage)
+}
+
+fn request() -> WriteRequest {
+    let schema = StructType::try_new(vec![
+        StructField::new("id", PrimitiveType::Long, true),
+        StructField::new("p", PrimitiveType::String, true),
+        StructField::new("day", PrimitiveType::Date, true),
+    ]);
+    let mut request = WriteRequest::new(schema.unwrap(), SaveMode::Append);
+    request.partition_by = Some(vec!["p".to_owned(), "day".to_owned()]);
+    request
+}
+
+fn begin(storage: &Storage) -> DistributedWrite {
+    let pending = PendingWrite::begin(storage, request(), &Environment::system()).unwrap().unwrap();
+    DistributedWrite::new(pending).unwrap()
+}
+
+/// Does the work of a worker in another process, which gets and returns text.
+fn work(task: &str, ids: &[i64]) -> String {
+    let task = WriteTask::from_json(task).unwrap();
+    let storage = Storage::open(task.table_url(), []).unwrap();
+    let mut writer = task.writer(&storage, &Environment::system()).unwrap();
+    let partitions: ArrayRef =
+        Arc::new(ids.iter().map(|id| Some(format!("ä/{}", id % 2))).collect::<StringArray>());
+    let columns = [("id", Arc::new(Int64Array::from(ids.to_vec())) as ArrayRef), ("P", partitions)];
+    writer.write(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
+    task.fragment(writer.finish().unwrap()).unwrap().to_json().unwrap()
+}
+
+fn fragment(write: &DistributedWrite, ids: &[i64]) -> Fragment {
+    Fragment::from_json(&work(&write.task().to_json().unwrap(), ids)).unwrap()
+}
+
+fn commit(write: DistributedWrite, fragments: &[Fragment]) -> Option<u64> {
+    let checked = write.check(fragments).unwrap();
+    write.commit(checked, Operation::new("WRITE")).unwrap().version()
+}
+
+fn ids(storage: &Storage) -> Vec<i64> {
+    let mut ids = Vec::new();
+    for batch in TableScan::new(&Snapshot::open(storage, None).unwrap()).read().unwrap() {
+        ids.extend(batch.unwrap().column(0).as_primitive::<Int64Type>().values());
+    }
+    ids.sort_unstable();
+    ids
+}
+
+fn files(storage: &Storage) -> BTreeSet<String> {
+    let all = storage.list_after("", "").unwrap().into_iter().map(|file| file.name);
+    all.filter(|name| !name.starts_with("_delta_log")).collect()
+}
+
+#[test]
+fn fragments_of_workers_are_one_version() {
+    let (_directory, storage) = table();
+    for version in 0..2 {
+        let write = begin(&storage);
+        let fragments = [fragment(&write, &[1, 2, 3]), fragment(&write, &[4]), fragment(&write, &[])];
+        assert_eq!((fragments[0].num_rows(), fragments[0].files().len(), fragments[2].num_rows()), (3, 2, 0));
+        assert_eq!(commit(write, &fragments), Some(version));
+    }
+    assert_eq!(ids(&storage), [1, 1, 2, 2, 3, 3, 4, 4]);
+    let totals = Snapshot::open(&storage, None).unwrap().totals().unwrap();
+    assert_eq!(totals.files, files(&storage).len() as u64);
+}
+
+/// The fragment of a second run is not passed on: its files go, and those of others stay.
+#[test]
+fn files_that_no_fragment_names_are_deleted_with_the_commit() {
+    let (_directory, storage) = table();
+    commit(begin(&storage), &[]);
+    let (write, other) = (begin(&storage), begin(&storage));
+    let first = fragment(&write, &[1]);
+    let before = files(&storage);
+    fragment(&write, &[1]);
+    let others = fragment(&other, &[2]);
+    assert_eq!(files(&storage).len(), 3);
+    assert_eq!(commit(write, &[first]), Some(1));
+    assert_eq!(files(&storage).len(), 2);
+    assert!(files(&storage).is_superset(&before));
+    assert_eq!(commit(other, &[others]), Some(2));
+    assert_eq!(ids(&storage), [1, 2]);
+}
+
+#[test]
+fn an_abort_deletes_exactly_the_files_of_the_write() {
+    let (directory, storage) = table();
+    let (write, other) = (begin(&storage), begin(&storage));
+    let others = fragment(&other, &[1]);
+    let before = files(&storage);
+    fragment(&write, &[2, 3]);
+    let root = write.task().directory().to_owned();
+    // The file of a worker that died.
+    std::fs::write(directory.path().join(&root).join("part-torn.parquet"), "PAR1").unwrap();
+    write.abort().unwrap();
+    assert_eq!(files(&storage), before);
+    assert!(!directory.path().join(root).exists());
+    assert_eq!(commit(other, &[others]), Some(0));
+}
+
+#[test]
+fn a_commit_that_fails_deletes_the_files_of_the_write() {
+    let (_directory, storage) = table();
+    commit(begin(&storage), &[]);
+    let mut overwrite = request();
+    overwrite.mode = SaveMode::Overwrite;
+    let pending = PendingWrite::begin(&storage, overwrite, &Environment::system()).unwrap().unwrap();
+    let write = DistributedWrite::new(pending).unwrap();
+    let append = begin(&storage);
+    let winner = fragment(&append, &[1]);
+    commit(append, &[winner]);
+    let before = files(&storage);
+    let fragments = [fragment(&write, &[2])];
+    fragment(&write, &[2]);
+    let checked = write.check(&fragments).unwrap();
+    let error = write.commit(checked, Operation::new("WRITE")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict);
+    assert_eq!(files(&storage), before);
+}
+
+/// Each change of a fragment's text is refused, the write stays open, and nothing is deleted.
+#[test]
+fn a_fragment_that_was_changed_is_refused() {
+    let (_directory, storage) = table();
+    let (write, other) = (begin(&storage), begin(&storage));
+    let text = work(&write.task().to_json().unwrap(), &[1]);
+    let foreign = fragment(&other, &[2]);
+    let before = files(&storage);
+    let path = |path: &str| path.to_owned();
+    let directory = write.task().directory().to_owned();
+    let changes: Vec<(&str, Value, ErrorKind, &str)> = vec![
+        ("/write", json!("x"), ErrorKind::InvalidArgument, "belongs to the write x"),
+        (
+            "/files/0/path",
+            json!(foreign.files()[0].path),
+            ErrorKind::InvalidArgument,
+            "not in the write's directory",
+        ),
+        ("/files/0/path", json!("/etc/passwd"), ErrorKind::InvalidArgument, "not in the write's directory"),
+        ("/files/0/path", json!("s3://b/x"), ErrorKind::InvalidArgument, "not in the write's directory"),
+        (
+            "/files/0/path",
+            json!(format!("{directory}/../x")),
+            ErrorKind::InvalidArgument,
+            "not in the write's",
+        ),
+        ("/files/0/path", json!(format!("{directory}//x")), ErrorKind::InvalidArgument, "not in the write's"),
+        ("/files/0/path", json!(format!("{directory}x/y")), ErrorKind::InvalidArgument, "not in the write's"),
+        ("/files/0/path", json!(directory), ErrorKind::InvalidArgument, "not in the write's directory"),
+        ("/files/0/path", json!(format!("{directory}/none")), ErrorKind::FileNotFound, "does not exist"),
+        ("/files/0/size", json!(7), ErrorKind::CorruptData, "but its fragment says 7"),
+        ("/files/0/size", json!(u64::MAX), ErrorKind::InvalidArgument, "too large"),
+        ("/files/0/rows", json!(2), ErrorKind::InvalidArgument, "has 2 rows"),
+        ("/files/0/stats", json!("{\"numRecords\":2}"), ErrorKind::InvalidArgument, "statistics have 2"),
+        ("/files/0/stats", json!("[]"), ErrorKind::InvalidArgument, "not a JSON object"),
+        ("/files/0/stats", json!("{}"), ErrorKind::InvalidArgument, "statistics have none"),
+        ("/files/0/partitionValues", json!({"p": "x"}), ErrorKind::InvalidArgument, "the table has [p, day]"),
+        ("/files/0/partitionValues", json!({"p": "x", "q": "y"}), ErrorKind::InvalidArgument, "[p, q]"),
+        (
+            "/files/0/partitionValues",
+            json!({"p": "x", "day": "soon"}),
+            ErrorKind::InvalidArgument,
+            "invalid value of the partition column 'day'",
+        ),
+    ];
+    for (pointer, value, kind, message) in changes {
+        let mut changed: Value = serde_json::from_str(&text).unwrap();
+        *changed.pointer_mut(pointer).unwrap() = value.clone();
+        let changed = Fragment::from_json(&changed.to_string()).unwrap();
+        let error = write.check(&[changed]).unwrap_err();
+        assert_eq!(error.kind(), kind, "{pointer} {value}: {error}");
+        assert!(error.to_string().contains(message), "{pointer} {value}: {error}");
+        assert_eq!(error.table().map(path), Some(storage.url()));
+    }
+    let good = Fragment::from_json(&text).unwrap();
+    let twice = write.check(&[good.clone(), good.clone()]).unwrap_err();
+    assert!(twice.to_string().contains("in the fragments twice"), "{twice}");
+    assert_eq!(files(&storage), before);
+    assert_eq!(commit(write, &[good]), Some(0));
+}
+
+#[test]
+fn other_texts_are_no_tasks_and_no_fragments() {
+    let (_directory, storage) = table();
+    let write = begin(&storage);
+    let task: Value = serde_json::from_str(&write.task().to_json().unwrap()).unwrap();
+    let fragment: Value = serde_json::from_str(&work(&task.to_string(), &[1])).unwrap();
+    let read_task = |value: &Value| WriteTask::from_json(&value.to_string()).map(drop);
+    let read_fragment = |value: &Value| Fragment::from_json(&value.to_string()).map(drop);
+    read_task(&task).unwrap();
+    read_fragment(&fragment).unwrap();
+    let refused =
+        [read_task(&fragment), read_fragment(&task), read_task(&json!(1)), read_fragment(&json!({}))];
+    for error in refused.map(Result::unwrap_err) {
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+    }
+    for mut other in [task, fragment] {
+        other["format"] = json!(2);
+        let error = if other.get("table").is_some() { read_task(&other) } else { read_fragment(&other) };
+        assert!(error.unwrap_err().to_string().contains("has the form 2"));
+    }
+}

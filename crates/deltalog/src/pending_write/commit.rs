@@ -1,0 +1,143 @@
+//! The commit of a write: its files become a transaction.
+//!
+//! - Files of a commit that failed for certain are deleted. While its fate is unknown, they are kept.
+
+use super::{PendingWrite, Target, WriteOutcome};
+use crate::error::{ErrorKind, Result};
+use crate::protocol::{Add, Metadata};
+use crate::replacement::remove_matching;
+use crate::snapshot::Snapshot;
+use crate::stats::num_records;
+use crate::transaction::{
+    AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, NewTable, Operation, Outcome,
+    PartitionOverwrite, SaveMode, Transaction,
+};
+use crate::unused_files::delete_unused;
+
+impl PendingWrite {
+    /// Commits `files`. If the commit fails or has no effect, the files are deleted; if its state is unknown, they are
+    /// kept.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `TableAlreadyExists`, `CommitStateUnknown`, and errors of the store. All but
+    /// `CommitStateUnknown` mean that this call has committed nothing.
+    pub fn commit(self, files: Vec<Add>, operation: Operation) -> Result<WriteOutcome> {
+        let mut paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+        let storage = self.storage.clone();
+        let outcome = self.try_commit(&files, operation, &mut paths);
+        let is_unused = match &outcome {
+            Ok(WriteOutcome::Committed(_)) => false,
+            Ok(WriteOutcome::AlreadyApplied(_)) => true,
+            Err(error) => error.kind() != ErrorKind::CommitStateUnknown,
+        };
+        if is_unused {
+            delete_unused(&storage, paths);
+        }
+        outcome
+    }
+
+    /// Commits `files` like [`PendingWrite::commit`], but returns an error if there was nothing to do.
+    ///
+    /// # Errors
+    /// `CommitConflict` with the reason `app_transaction` for a write that was done before; also the errors of
+    /// [`PendingWrite::commit`].
+    pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
+        let table = self.storage.url();
+        match self.commit(files, operation)? {
+            WriteOutcome::Committed(committed) => Ok(committed),
+            WriteOutcome::AlreadyApplied(applied) => Err(applied.into_error(table)),
+        }
+    }
+
+    /// Commits `files`. Further files that are written for the commit are added to `written`.
+    fn try_commit(
+        self,
+        files: &[Add],
+        operation: Operation,
+        written: &mut Vec<String>,
+    ) -> Result<WriteOutcome> {
+        if let Some(applied) = self.already_applied {
+            return Ok(WriteOutcome::AlreadyApplied(applied));
+        }
+        let operation = with_metrics(operation, files);
+        let replaces_partitions = self.partition_overwrite == PartitionOverwrite::Dynamic
+            && !self.spec.partition_columns().is_empty();
+        let environment = &self.environment;
+        let mut transaction = match (&self.target, self.mode) {
+            (Target::Existing(base), _) if let Some(replaced) = &self.replaced => {
+                let mut transaction = Transaction::new(base, operation, environment)?
+                    .with_isolation(IsolationLevel::Serializable);
+                let copied = remove_matching(&mut transaction, base, replaced, environment)?;
+                written.extend(copied.into_iter().map(|file| file.path));
+                transaction.add_files(files)?;
+                transaction
+            }
+            (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {
+                Transaction::overwrite_partitions(base, files, operation, environment)?
+            }
+            (target, mode) => {
+                let mut transaction = match target {
+                    Target::New(table) => {
+                        Transaction::create(&self.storage, NewTable::clone(table), operation, environment)
+                    }
+                    Target::Existing(base) if mode == SaveMode::Overwrite => {
+                        Transaction::overwrite(base, operation, environment)
+                    }
+                    Target::Existing(base) => Transaction::new(base, operation, environment),
+                }?;
+                transaction.add_files(files)?;
+                transaction
+            }
+        };
+        for progress in self.progress.iter().cloned() {
+            transaction.record(progress);
+        }
+        if let Target::Existing(base) = &self.target {
+            let metadata = self.evolved.as_ref().map_or(base.metadata(), |table| &table.metadata);
+            match self.spec.rules().identities.marked(self.spec.schema())? {
+                Some(schema) => {
+                    transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..metadata.clone() })
+                }
+                None if self.evolved.is_some() => transaction.set_metadata(metadata.clone()),
+                None => {}
+            }
+            if let Some(table) = self.evolved.as_ref().filter(|table| table.protocol != *base.protocol()) {
+                transaction.set_protocol(table.protocol.clone());
+            }
+        }
+        match transaction.commit()? {
+            Outcome::Conflict { conflict, transaction }
+                if conflict.reason == ConflictReason::TableCreated && self.mode == SaveMode::Append =>
+            {
+                self.append_to_created(conflict, *transaction)
+            }
+            outcome => WriteOutcome::of(outcome),
+        }
+    }
+
+    /// Appends to a table that another writer has created meanwhile, if it is as this write would have created it.
+    fn append_to_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
+        let created = Snapshot::open(&self.storage, None)?;
+        // What the creation recorded is only known now: this may be the same write again.
+        if let Some(applied) = AlreadyApplied::in_snapshot(&created, &self.progress)? {
+            return Ok(WriteOutcome::AlreadyApplied(applied));
+        }
+        let failed = transaction.failed(conflict);
+        let transaction = match transaction.onto(&created) {
+            Err(error) if error.kind() == ErrorKind::SchemaMismatch => return Err(failed),
+            transaction => transaction?,
+        };
+        WriteOutcome::of(transaction.commit()?)
+    }
+}
+
+/// The figures that every writer of tables notes.
+fn with_metrics(operation: Operation, files: &[Add]) -> Operation {
+    let bytes: u64 = files.iter().filter_map(|file| u64::try_from(file.size).ok()).sum();
+    let rows: Option<u64> = files.iter().map(|file| num_records(file.stats.as_deref()?)).sum();
+    let operation = operation.metric("numFiles", files.len() as u64).metric("numOutputBytes", bytes);
+    match rows {
+        Some(rows) => operation.metric("numOutputRows", rows),
+        None => operation,
+    }
+}

@@ -1,0 +1,87 @@
+"""Writes whose files come from several processes: `multiprocessing`, Ray, Dask, or jobs on other machines.
+
+    coordinator                                    workers
+    write = begin_write("trips", mode="append")
+      write.task  (pickled)            ─────────►  fragment = task.write(data)
+      write.commit(fragments)          ◄─────────  fragment  (pickled)
+
+A worker needs the task and access to the files of the table. It does not read the table's log, and it commits
+nothing. Tasks and fragments are plain data, as bytes by `pickle` or as text by `to_json()`, and hold no credentials.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from deltalog import _internal
+from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment, WriteTask
+from deltalog.arguments import size_argument, table_options
+from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
+from deltalog.schema import Schema
+from deltalog.table import DeltaTable
+from deltalog.writer import target_argument
+
+__all__ = ["DistributedWrite", "Fragment", "WriteTask", "begin_write"]
+
+
+def begin_write(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable",
+    schema: Any = None,
+    *,
+    mode: Literal["error", "append", "overwrite", "ignore"] = "error",
+    partition_by: Sequence[str] | str | None = None,
+    name: str | None = None,
+    description: str | None = None,
+    configuration: Mapping[str, str] | None = None,
+    user_metadata: str | None = None,
+    storage_options: Mapping[str, str] | None = None,
+    commit_properties: CommitProperties | None = None,
+    partition_overwrite: Literal["static", "dynamic"] = "static",
+    predicate: str | None = None,
+    schema_mode: Literal["merge", "overwrite"] | None = None,
+    target_file_size: int | None = None,
+) -> DistributedWrite | AlreadyApplied | None:
+    """Begins a write whose files come from several processes, and which is committed as one version.
+
+        with begin_write("trips", mode="append") as write:
+            with ProcessPoolExecutor() as pool:
+                fragments = pool.map(write.task.write, batches)
+                version = write.commit(fragments)
+
+    - Everything that `write_deltalake` checks before it writes is checked here, against the version that the table is
+      at now. Workers enforce constraints, fill generated and default columns, and convert values as it does.
+    - All files of the write are in one new directory of the table. The commit deletes those that no fragment names: a
+      worker that ran twice leaves nothing behind if one of its fragments is passed on.
+    - At the end of the `with` block the write is aborted if it was not committed, and its files are deleted. Without
+      `with`, call `abort()`. End all workers first: files that are written later belong to no version.
+
+    Args:
+        table_or_uri: as for `write_deltalake`.
+        schema: the schema of the data: a `Schema`, or anything with `__arrow_c_schema__`. A new table gets it. By
+            default it is that of the table.
+        mode, partition_by, name, description, configuration, user_metadata, storage_options, commit_properties,
+            partition_overwrite, predicate, schema_mode, target_file_size: as for `write_deltalake`.
+
+    Returns:
+        The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded this
+        write of an application.
+
+    Raises:
+        NotATableError: there is no table, and no schema to create one with.
+        UnsupportedFeatureError: the table has identity columns, whose values only one process can count, or something
+            else that cannot be written.
+        DeltaError: as `write_deltalake`.
+    """
+    arguments = WriteArguments(
+        mode,
+        table_options(partition_by, configuration, name, description),
+        commit_arguments(commit_properties, user_metadata),
+        partition_overwrite,
+        predicate,
+        schema_mode,
+        size_argument(target_file_size),
+    )
+    uri, options, base = target_argument(table_or_uri, storage_options)
+    wanted = schema if schema is None or isinstance(schema, Schema) else Schema.from_arrow(schema)
+    json = None if wanted is None else wanted.to_json()
+    return _internal.begin_write(uri, json, arguments, storage_options=options, base=base)
