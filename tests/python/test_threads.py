@@ -151,6 +151,7 @@ def test_all_lists_every_public_name() -> None:
         "alter",
         "arguments",
         "commit",
+        "distributed",
         "errors",
         "filters",
         "schema",

@@ -39,8 +39,8 @@ impl WriteTarget {
         &self.storage
     }
 
-    /// Begins a write of data with the schema `schema_json`, or with that of the table. `request` makes the request for a
-    /// schema.
+    /// Begins a write of data with the schema `schema_json`, or with that of the table. `request` makes the request for
+    /// a schema.
     ///
     /// # Errors
     /// `InvalidArgument` if there is neither a schema nor a table, and those of [`WriteTarget::begin`].

@@ -74,8 +74,8 @@ impl WriteRequest {
     }
 }
 
-/// Returns the spec of a write as `request` wants it: its rows meet the predicate of the rows that they replace, and its
-/// files have the size that it asks for.
+/// Returns the spec of a write as `request` wants it: its rows meet the predicate of the rows that they replace, and
+/// its files have the size that it asks for.
 ///
 /// # Errors
 /// `InvalidArgument` for files of no size.
