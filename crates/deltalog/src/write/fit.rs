@@ -21,7 +21,9 @@ use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 
 use super::fit_leaf::{fit_leaf, misfit};
+use super::fit_variant::fit_variant;
 use crate::error::{Error, Result};
+use crate::protocol::schema::is_variant;
 
 /// Converts `batch` to exactly the columns of `table_schema`.
 ///
@@ -99,6 +101,9 @@ fn fit_array(array: &ArrayRef, to: &Field, outer: Option<&NullBuffer>, path: &st
     let plain = plain(array).map_err(refuse)?;
     let plain = masked(plain, outer).map_err(refuse)?;
     let fitted = match to.data_type() {
+        DataType::Struct(parts) if is_variant(to) && array.data_type() != &DataType::Null => {
+            fit_variant(&plain, parts, path)?
+        }
         DataType::Struct(fields) => fit_struct(&plain, fields, path)?,
         DataType::List(element) => fit_list(&plain, element, to, path)?,
         DataType::Map(entries, sorted) => fit_map(&plain, entries, *sorted, to, path)?,
@@ -147,7 +152,7 @@ fn masked(array: ArrayRef, outer: Option<&NullBuffer>) -> Result<ArrayRef, Arrow
     }
 }
 
-fn fit_struct(array: &ArrayRef, to: &Fields, path: &str) -> Result<ArrayRef> {
+pub(super) fn fit_struct(array: &ArrayRef, to: &Fields, path: &str) -> Result<ArrayRef> {
     let target = DataType::Struct(to.clone());
     let DataType::Struct(from) = array.data_type() else { return fit_leaf(array, &target, path) };
     let source = array.as_struct();

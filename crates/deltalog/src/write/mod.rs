@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `fit` | converts a batch to the table's schema, or reports the column that does not fit |
+//! | `fit_variant` | the same for variants |
 //! | `split` | splits a batch by its partition values |
 //! | `hive` | formats and parses the names of partition directories |
 //! | `data_file` | writes one Parquet file |
@@ -23,6 +24,7 @@ mod data_file;
 mod data_writer;
 mod fit;
 mod fit_leaf;
+mod fit_variant;
 mod hive;
 mod indexed;
 mod rename;

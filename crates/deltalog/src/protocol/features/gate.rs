@@ -51,6 +51,9 @@ fn writer_support(feature: &TableFeature) -> Support {
         TableFeature::DeletionVectors | TableFeature::ChangeDataFeed => Support::Full,
         // Files have physical names and field ids; see `TableWriteSpec`.
         TableFeature::ColumnMapping => Support::Full,
+        // Variants are written whole, which tables allow that may have shredded ones.
+        TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
+        TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
         // Files have the current types of the columns.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
         // `DataWriter` binds their expressions or refuses the table, and checks each row. Spark evaluates them itself.

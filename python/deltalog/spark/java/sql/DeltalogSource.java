@@ -2,6 +2,7 @@ package io.deltalog.spark;
 
 import org.apache.spark.sql.*;
 import org.apache.spark.sql.sources.*;
+import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.StructType;
 import scala.collection.immutable.Map;
 
@@ -22,5 +23,10 @@ public class DeltalogSource
 
   public BaseRelation createRelation(SQLContext context, SaveMode mode, Map options, Dataset data) {
     return (BaseRelation) Bridge.call("save", new Object[] {context.sparkSession(), options, data, mode.name()});
+  }
+
+  /** Returns true: the core refuses the types that no table can hold, and Spark would refuse variants as well. */
+  public boolean supportsDataType(DataType type) {
+    return true;
   }
 }

@@ -10,16 +10,29 @@ import scala.collection.immutable.Map;
 
 /**
  * Spark's Parquet writer with the settings that a Delta table requires, regardless of the session's settings:
- * timestamps as 64-bit microseconds (INT96 has no statistics), decimals in the standard form, and field ids where the
- * schema has them.
+ * timestamps as 64-bit microseconds (INT96 has no statistics), decimals in the standard form, variants unshredded, and
+ * field ids where the schema has them.
  */
 public class TableParquetFormat extends ParquetFileFormat {
   public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {
-    OutputWriterFactory factory = super.prepareWrite(session, job, options, schema);
+    OutputWriterFactory factory = super.prepareWrite(unshredding(session, schema), job, options, schema);
     Configuration configuration = job.getConfiguration();
     configuration.set("spark.sql.parquet.outputTimestampType", "TIMESTAMP_MICROS");
     configuration.set("spark.sql.parquet.writeLegacyFormat", "false");
     configuration.set("spark.sql.parquet.fieldId.write.enabled", "true");
+    // Spark 4.0 cannot read variants that are annotated in the file. The table's schema says what they are.
+    configuration.set("spark.sql.parquet.variant.annotateLogicalType.enabled", "false");
     return factory;
+  }
+
+  /** Returns a session that writes variants whole. Whether they are shredded is a setting of sessions only. */
+  private static SparkSession unshredding(SparkSession session, StructType schema) {
+    // A column of that name costs a copy for nothing.
+    if (!schema.json().contains("\"variant\"")) {
+      return session;
+    }
+    SparkSession copy = ((org.apache.spark.sql.classic.SparkSession) session).cloneSession();
+    copy.conf().set("spark.sql.variant.writeShredding.enabled", "false");
+    return copy;
   }
 }

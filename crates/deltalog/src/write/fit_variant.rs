@@ -1,0 +1,47 @@
+//! Variants as they are stored: a struct of `metadata` and `value`, never in parts. (Table feature `variantType`;
+//! Parquet's `VariantEncoding.md`.)
+//!
+//! - Data have the same form. A shredded variant is refused, because its parts would be lost.
+//! - Only what tells variants from other pairs of bytes is checked: the version in the metadata, and that there is a
+//!   value. As with other writers, the encoding inside of them is that of the data.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{DataType, Fields};
+
+use super::fit::fit_struct;
+use crate::error::{Error, Result};
+
+/// The only version of the encoding, in the low bits of the first byte of the metadata.
+const VERSION: u8 = 1;
+const VERSION_BITS: u8 = 0x0f;
+
+/// Converts `array` to variants of the fields `parts`.
+///
+/// # Errors
+/// `SchemaMismatch` naming the column.
+pub(super) fn fit_variant(array: &ArrayRef, parts: &Fields, path: &str) -> Result<ArrayRef> {
+    if let DataType::Struct(fields) = array.data_type()
+        && fields.iter().any(|field| field.name().eq_ignore_ascii_case("typed_value"))
+    {
+        return Err(Error::schema_mismatch(format!(
+            "column '{path}' has shredded variants, which cannot be written"
+        ))
+        .with_hint("reassemble the variants: a struct of the binary fields 'metadata' and 'value'"));
+    }
+    let fitted = fit_struct(array, parts, path)?;
+    let variants = fitted.as_struct();
+    let bytes = |name: &str| variants.column_by_name(name).and_then(|column| column.as_binary_opt::<i32>());
+    let (Some(metadata), Some(values)) = (bytes("metadata"), bytes("value")) else {
+        return Err(Error::schema_mismatch(format!("column '{path}' is not a variant in the table")));
+    };
+    for row in (0..variants.len()).filter(|row| variants.is_valid(*row)) {
+        let version = metadata.value(row).first().map(|header| header & VERSION_BITS);
+        if version != Some(VERSION) || values.value(row).is_empty() {
+            return Err(Error::schema_mismatch(format!(
+                "column '{path}' is a variant in the table, and row {row} of the data is none: its metadata must have \
+                 version {VERSION}, and its value must not be empty"
+            )));
+        }
+    }
+    Ok(fitted)
+}
