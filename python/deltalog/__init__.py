@@ -10,6 +10,7 @@ Data goes in and out through the Arrow PyCapsule interface, which pyarrow, polar
 know. None of them is required. For PySpark see `deltalog.spark`.
 """
 
+from deltalog import upkeep
 from deltalog._internal import AlreadyApplied, __version__
 from deltalog.alter import TableAlterer
 from deltalog.commit import CommitProperties, Transaction
@@ -74,5 +75,6 @@ __all__ = [
     "WriteTask",
     "__version__",
     "begin_write",
+    "upkeep",
     "write_deltalake",
 ]

@@ -39,8 +39,10 @@ __all__ = [
     "evaluate",
     "forget_snapshots",
     "read_fragment",
+    "run_upkeep_in_background",
     "schema_from_arrow",
     "schema_to_arrow",
+    "wait_for_upkeep",
     "write_stream",
 ]
 
@@ -321,6 +323,12 @@ def forget_snapshots() -> None:
 
     For measurements.
     """
+
+def run_upkeep_in_background(enabled: bool) -> None:
+    """Sets whether what follows a commit is done behind it."""
+
+def wait_for_upkeep(timeout: float | None = None) -> bool:
+    """Waits for what follows the commits of this process; returns whether it was done within `timeout` seconds."""
 
 def schema_to_arrow(json: str) -> Any:
     """Returns an object with `__arrow_c_schema__` for a Delta schema."""

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use deltalog::{ColumnPath, ColumnPosition, Error, NewColumn, PrimitiveType, Result, StructType};
-use deltalog::{Environment, TableChange as CoreChange, alter_table};
+use deltalog::{TableChange as CoreChange, alter_table};
 use pyo3::prelude::*;
 
 use crate::call::{call, call_that_commits};
 use crate::commit_arguments::CommitArguments;
 use crate::snapshot::Snapshot;
+use crate::upkeep;
 
 /// A change of a table.
 #[pyclass(frozen, module = "deltalog._internal")]
@@ -140,7 +141,7 @@ pub(crate) fn alter(
 ) -> PyResult<u64> {
     let (snapshot, change) = (snapshot.get().0.clone(), change.get().0.clone());
     call_that_commits(py, || {
-        let committed = alter_table(&snapshot, &change, commit.only_fields()?, &Environment::system())?;
+        let committed = alter_table(&snapshot, &change, commit.only_fields()?, &upkeep::environment())?;
         Ok(committed.map_or(snapshot.version(), |committed| committed.version))
     })
 }

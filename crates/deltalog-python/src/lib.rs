@@ -13,6 +13,7 @@
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
+//! | `upkeep` | the threads that do what follows commits |
 //! | `alter` | `TableChange`, `alter_table`: changes of a table that write no data |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `table_options` | the options of a new table |
@@ -43,6 +44,7 @@ mod spark_plan;
 mod spark_write;
 mod stream;
 mod table_options;
+mod upkeep;
 mod write;
 mod write_arguments;
 mod write_target;
@@ -53,6 +55,7 @@ use pyo3::prelude::*;
 fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     logging::start(module)?;
+    upkeep::start(module)?;
     error::add_classes(module)?;
     module.add_class::<commit_arguments::AlreadyApplied>()?;
     module.add_class::<snapshot::Snapshot>()?;
@@ -73,5 +76,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
+    module.add_function(wrap_pyfunction!(upkeep::run_upkeep_in_background, module)?)?;
+    module.add_function(wrap_pyfunction!(upkeep::wait_for_upkeep, module)?)?;
     Ok(())
 }

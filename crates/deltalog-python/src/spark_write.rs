@@ -11,7 +11,7 @@ use deltalog::engine::transaction::{
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
-    DistributedWrite, Environment, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText,
+    DistributedWrite, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText,
     SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest,
 };
 use pyo3::prelude::*;
@@ -24,6 +24,7 @@ use crate::distributed::{WriteTask, fragments_of};
 use crate::error::IntoPython;
 use crate::snapshot::{Snapshot as PySnapshot, open_storage};
 use crate::table_options::TableOptions;
+use crate::upkeep;
 use crate::write_target::WriteTarget;
 
 /// A write in a form that other processes can read. Holds no credentials.
@@ -124,7 +125,7 @@ impl Token {
     /// Opens the write that this token stands for.
     pub(crate) fn open(&self) -> Result<PendingWrite> {
         let storage = open_storage(&self.uri, None)?;
-        let environment = Environment::system();
+        let environment = upkeep::environment();
         if let Some(table) = &self.new_table {
             return PendingWrite::creating(&storage, table.clone(), self.request()?, &environment);
         }
@@ -251,7 +252,7 @@ impl SparkWrite {
     ) -> PyResult<Option<Begun>> {
         let base = base.map(|base| base.get().0.clone());
         call(py, || {
-            let environment = Environment::system();
+            let environment = upkeep::environment();
             let target = WriteTarget::new(uri, storage_options, base)?;
             let mut token = Token {
                 uri: target.storage().url(),

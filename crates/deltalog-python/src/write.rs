@@ -7,7 +7,7 @@ use arrow::error::ArrowError;
 use deltalog::engine::protocol::{Add, StructType};
 use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::DataWriter;
-use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result};
+use deltalog::{Error, ErrorKind, PendingWrite, Result};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
@@ -17,6 +17,7 @@ use crate::logging::check_stop;
 use crate::snapshot::{Snapshot, open_storage};
 use crate::stream::reader_of;
 use crate::table_options::TableOptions;
+use crate::upkeep;
 use crate::write_arguments::WriteArguments;
 use crate::write_target::WriteTarget;
 
@@ -38,7 +39,7 @@ pub(crate) fn write_stream(
         let target = WriteTarget::new(uri, storage_options, base)?;
         let schema = StructType::from_arrow(&reader.schema())
             .map_err(|error| error.in_table(target.storage().url()))?;
-        let Some(pending) = target.begin(arguments.request(schema)?, &Environment::system())? else {
+        let Some(pending) = target.begin(arguments.request(schema)?, &upkeep::environment())? else {
             return Ok(None);
         };
         if let Some(applied) = pending.already_applied() {
@@ -119,7 +120,7 @@ pub(crate) fn create_table(
         }
         let mut request = options.request(StructType::from_json(schema_json)?, mode);
         request.app_transactions = commit.progress();
-        let Some(pending) = PendingWrite::begin(&storage, request, &Environment::system())? else {
+        let Some(pending) = PendingWrite::begin(&storage, request, &upkeep::environment())? else {
             return Ok(None);
         };
         let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();

@@ -1,17 +1,20 @@
-//! Time, sleep and randomness, which come in from outside so that tests can control them.
+//! Time, sleep, randomness and background work, which come in from outside so that tests can control them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use uuid::Uuid;
 
-/// The source of the time, of pauses, of new ids and of randomness. Cheap to clone.
+use crate::background::{Background, Queue};
+
+/// The source of the time, of pauses, of new ids and of randomness, and where background work is done. Cheap to clone.
 #[derive(Clone)]
 pub struct Environment {
     clock: Arc<dyn Fn() -> i64 + Send + Sync>,
     uuids: Arc<dyn Fn() -> Uuid + Send + Sync>,
     sleep: Arc<dyn Fn(Duration) + Send + Sync>,
     random: Arc<dyn Fn() -> u64 + Send + Sync>,
+    background: Option<Arc<Queue>>,
 }
 
 impl Environment {
@@ -31,6 +34,7 @@ impl Environment {
             uuids: Arc::new(uuids),
             sleep: Arc::new(std::thread::sleep),
             random: Arc::new(random),
+            background: None,
         }
     }
 
@@ -44,6 +48,23 @@ impl Environment {
     #[must_use]
     pub fn with_random(self, random: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { random: Arc::new(random), ..self }
+    }
+
+    /// Lets the work that follows a commit be done in `background`. Without it, a commit does this work before it
+    /// returns, always in the same order, as tests and short programs want it.
+    #[must_use]
+    pub fn with_background(self, background: &Background) -> Self {
+        Self { background: Some(Arc::clone(background.queue())), ..self }
+    }
+
+    /// Returns a copy whose commits do what follows them before they return.
+    pub(crate) fn without_background(&self) -> Self {
+        Self { background: None, ..self.clone() }
+    }
+
+    /// Returns the queue for the work that follows a commit.
+    pub(crate) fn background(&self) -> Option<&Arc<Queue>> {
+        self.background.as_ref()
     }
 
     /// Returns the time in milliseconds since the epoch.

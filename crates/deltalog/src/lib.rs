@@ -13,6 +13,7 @@
 //! | write from several processes | [`DistributedWrite`], [`WriteTask`], [`Fragment`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
+//! | commit without waiting for checkpoints | [`Background`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
 //!
 //! Calls block and use no async runtime. Data is Arrow record batches.
@@ -61,6 +62,7 @@
 //! ```
 
 mod alter;
+mod background;
 mod calendar;
 mod changes;
 mod checkpoint;
@@ -95,6 +97,7 @@ mod write;
 mod write_request;
 
 pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table};
+pub use background::Background;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
 pub use commit_actions::CommitActions;

@@ -30,7 +30,7 @@ use crate::protocol::{
 };
 use crate::replay::{AddRequest, FileColumn, FileColumns, FileReplay, State, TableAction};
 use crate::storage::Storage;
-use crate::upkeep::Backlog;
+use crate::upkeep::LeftOver;
 use crate::verify::{Verification, verify};
 
 use open::Source;
@@ -353,9 +353,9 @@ impl Snapshot {
         self.0.state.removes()
     }
 
-    /// Returns what a clean-up has left to later commits. All snapshots that come from this one share it.
-    pub(crate) fn backlog(&self) -> &Backlog {
-        &self.0.source.backlog
+    /// Returns what upkeep has left to later commits. All snapshots that come from this one share it.
+    pub(crate) fn left_over(&self) -> &LeftOver {
+        &self.0.source.left_over
     }
 
     /// Returns the replayed log, for writers of checkpoints.

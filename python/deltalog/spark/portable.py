@@ -27,6 +27,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StringType, StructField, StructType
 
+from deltalog import upkeep
 from deltalog._internal import (
     AlreadyApplied,
     Fragment,
@@ -387,6 +388,8 @@ class DeltalogWriter(DataSourceArrowWriter):
             f"Apache-Spark-Python deltalog/{__version__}",
             self._user_metadata,
         )
+        # Spark ends this process without letting it wait for its threads.
+        upkeep.wait()
         if isinstance(outcome, AlreadyApplied):
             log_applied(outcome, self._uri)
 

@@ -21,7 +21,7 @@
 //! - A checkpoint appears whole or not at all, and `_last_checkpoint` is written after it. What a failed one
 //!   leaves behind is nothing that readers know: temporary files, and sidecars without a head.
 //! - The number of live files in it is compared with the checksum of the version, which was not counted.
-//! - Checkpoints are an optimization: failing to write one is logged and never fails the commit.
+//! - Checkpoints are an optimization: failing to write one after a commit is logged and never fails the commit.
 
 mod action_file;
 mod adds;
@@ -36,9 +36,8 @@ mod v2;
 use std::num::NonZeroU32;
 
 use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::log::{CommitKind, LastCheckpoint};
-use crate::panics::caught;
 use crate::protocol::{TableFeature, ensure_checkpointable};
 use crate::snapshot::Snapshot;
 
@@ -113,27 +112,15 @@ pub fn write_checkpoint_in_parts(
     write(snapshot, environment, |actions| parts::write(snapshot, actions, parts, environment)).map(drop)
 }
 
-/// Writes the checkpoint of `version`, just committed on top of `base`. Returns the number of live files in it; `None`
-/// if that is not known, or if the checkpoint could not be written.
-pub(crate) fn after_commit(base: &Snapshot, version: u64, environment: &Environment) -> Option<u64> {
-    let write = || {
-        // A checkpoint must be of its own version, even if other writers have committed since.
-        let snapshot = base.refresh()?.at_version(version)?;
-        write_in_own_form(&snapshot, &CheckpointLimits::default(), environment)
-    };
-    // A commit that stands must not fail because a thread cannot be started or an Arrow array exceeds 2 GiB.
-    let written = caught(write, |panic| {
-        Error::new(ErrorKind::Unavailable, format!("writing the checkpoint panicked with '{panic}'"))
-    });
-    written.unwrap_or_else(|error| {
-        tracing::warn!(
-            table = base.storage().url(),
-            version,
-            %error,
-            "the commit succeeded, but its checkpoint could not be written"
-        );
-        None
-    })
+/// Writes the checkpoint of `version`, which was committed on top of `base`. Returns the number of live files in it, if
+/// that is known.
+///
+/// # Errors
+/// As [`write_checkpoint`].
+pub(crate) fn of_version(base: &Snapshot, version: u64, environment: &Environment) -> Result<Option<u64>> {
+    // A checkpoint must be of its own version, even if other writers have committed since.
+    let snapshot = base.refresh()?.at_version(version)?;
+    write_in_own_form(&snapshot, &CheckpointLimits::default(), environment)
 }
 
 /// Returns the number of versions between two checkpoints of a table.

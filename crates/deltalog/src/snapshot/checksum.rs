@@ -74,14 +74,18 @@ impl Snapshot {
     /// # Errors
     /// Errors of the store.
     pub(crate) fn known_checksum(&self) -> Result<Option<KnownChecksum>> {
-        if let Some(checksum) = self.checksum()? {
+        let is_doubtful = |version| self.left_over().is_doubtful(version);
+        if !is_doubtful(self.version())
+            && let Some(checksum) = self.checksum()?
+        {
             return Ok(Some(KnownChecksum { checksum: checksum.clone(), since: Vec::new() }));
         }
         // The number was probably carried on from the checksum before.
         if self.0.facts.is_checksum_wrong.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let Some((version, _)) = self.segment().older_checksum else { return Ok(None) };
+        let older = self.segment().older_checksum.as_ref().filter(|(version, _)| !is_doubtful(*version));
+        let Some(&(version, _)) = older else { return Ok(None) };
         let state = &self.0.state;
         let mut since: Vec<_> =
             state.single_commits().filter(|commit| commit.version > version).cloned().collect();

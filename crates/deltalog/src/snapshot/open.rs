@@ -16,7 +16,7 @@ use crate::protocol::{
 };
 use crate::replay::{State, TableAction};
 use crate::storage::{Storage, parse_location};
-use crate::upkeep::Backlog;
+use crate::upkeep::LeftOver;
 
 /// What to open. See [`Snapshot::builder`].
 #[derive(Debug, Clone)]
@@ -128,8 +128,8 @@ pub(super) struct Source {
     resolver: PathResolver,
     pub(super) staged: Arc<[StagedCommit]>,
     has_catalog: bool,
-    /// What is still to be deleted of the log.
-    pub(super) backlog: Arc<Backlog>,
+    /// What upkeep has left to later commits.
+    pub(super) left_over: Arc<LeftOver>,
 }
 
 impl Source {
@@ -149,7 +149,7 @@ impl Source {
                 .in_table(storage.url()));
         }
         let storage = storage.holding(staged.iter().filter_map(StagedCommit::inline_file));
-        Ok(Self { resolver, storage, staged: staged.into(), has_catalog, backlog: Arc::default() })
+        Ok(Self { resolver, storage, staged: staged.into(), has_catalog, left_over: Arc::default() })
     }
 
     pub(super) fn segments(&self) -> SegmentSource<'_> {

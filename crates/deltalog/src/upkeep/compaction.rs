@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 
 use bytes::Bytes;
 
-use super::CommittedVersion;
+use super::duties::Duties;
 use crate::checkpoint;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::CommitKind;
@@ -33,7 +33,7 @@ const INTERVAL_PROPERTY: &str = "deltalog.logCompactionInterval";
 /// takes a number for each transaction and compacts nothing by default; its tests take this one.
 const DEFAULT_INTERVAL: u64 = 10;
 
-/// The total size in bytes of the commits up to which a commit compacts them. More would delay it noticeably.
+/// The total size in bytes of the commits up to which they are compacted after a commit, which may have to wait.
 const MOST_BYTES: u64 = 16 << 20;
 
 /// The total size in bytes of the commits up to which they are compacted on request. Compacting holds them in memory.
@@ -69,13 +69,19 @@ pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
     }
 }
 
-/// Writes a compaction if `committed` completes an interval.
-pub(super) fn keep(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
+/// Returns whether `version`, committed on top of `base`, completes an interval.
+pub(super) fn is_due(base: &Snapshot, version: u64) -> bool {
+    start_of(version, interval(base.metadata(), checkpoint::interval(base))).is_some()
+}
+
+/// Writes a compaction if the version completes an interval.
+pub(super) fn keep(duties: &Duties) -> Result<()> {
+    let Duties { base, version, bytes, .. } = duties;
     let interval = interval(base.metadata(), checkpoint::interval(base));
-    let Some(start) = start_of(committed.version, interval) else { return Ok(()) };
+    let Some(start) = start_of(*version, interval) else { return Ok(()) };
     let mut sizes = Sizes::of(base);
-    sizes.0.insert(committed.version, committed.bytes);
-    write(committed.storage, base.resolver(), start, committed.version, &sizes, MOST_BYTES).map(drop)
+    sizes.0.insert(*version, *bytes);
+    write(base.storage(), base.resolver(), start, *version, &sizes, MOST_BYTES).map(drop)
 }
 
 /// Returns the number of commits of a compaction; 0 for none. Without the property it depends on the interval of

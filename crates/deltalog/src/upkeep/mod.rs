@@ -1,30 +1,32 @@
 //! What is kept beside the log: checksums, checkpoints, compactions, and the removal of what has expired.
 //!
 //! ```text
-//!   commit N ─┬─► N.crc ──► compaction, if due ──► the rest of an earlier clean-up
-//!             └─► checkpoint, if due ──► N.crc ──► clean-up of the log before the retention
+//!                 before the commit returns    afterwards, on threads of its own
+//!   commit N ─┬─► N.crc ─────────────────────► compaction, if due; the rest of an earlier clean-up
+//!             └──────────────────────────────► checkpoint, if due ──► N.crc ──► clean-up before the retention
 //! ```
 //!
 //! - All of it is optional for readers. Failing to write one of these files is logged and never fails the commit.
 //! - Nothing here is written before the commit that it describes.
+//! - Without a [`Background`](crate::Background), a commit does all of it before it returns.
 
 mod checksum;
 mod cleanup;
 mod compaction;
+mod duties;
+mod left_over;
 
-pub(crate) use cleanup::Backlog;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
+pub(crate) use left_over::LeftOver;
 
 use crate::checkpoint;
 use crate::environment::Environment;
-use crate::error::{Error, ErrorKind, Result};
-use crate::panics::caught;
 use crate::replay::Commit;
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 
-use checksum::Told;
+use duties::{Duties, attempt};
 
 /// A version that this process has just committed.
 #[derive(Debug)]
@@ -41,47 +43,35 @@ pub(crate) struct CommittedVersion<'a> {
     pub(crate) environment: &'a Environment,
 }
 
-/// Does what is due after a commit. Failures are logged.
-pub(crate) fn after_commit(committed: &CommittedVersion<'_>) {
-    const NO_CHECKSUM: &str = "its checksum could not be written";
-    let told = attempt(committed, NO_CHECKSUM, || checksum::tell(committed)).flatten();
-    let write = |told: Option<Told>| {
-        told.and_then(|told| attempt(committed, NO_CHECKSUM, || checksum::write(committed, &told)))
-    };
-    let Some(base) = committed.base else {
-        write(told);
-        return;
-    };
-    if !checkpoint::is_due(base, committed.version) {
-        write(told);
-        attempt(committed, "its log compaction could not be written", || compaction::keep(committed, base));
-        attempt(committed, "the clean-up of its log could not go on", || cleanup::go_on(committed, base));
-        return;
-    }
-    // The checksum is written after the checkpoint, in which the files are counted, because it cannot be corrected.
-    let counted = checkpoint::after_commit(base, committed.version, committed.environment);
-    let told = told.filter(|told| told.agrees_with(committed, counted));
-    if write(told).is_none() {
-        attempt(committed, NO_CHECKSUM, || checksum::recount(committed, base));
-    }
-    attempt(committed, "its expired log could not be cleaned up", || {
-        cleanup::after_checkpoint(committed, base)
-    });
-}
+/// What is logged if a commit has no checksum.
+const NO_CHECKSUM: &str = "its checksum could not be written";
 
-/// Does `work`; logs its failure, because a commit that stands must not fail afterwards.
-fn attempt<T>(
-    committed: &CommittedVersion<'_>,
-    failure: &'static str,
-    work: impl FnOnce() -> Result<T>,
-) -> Option<T> {
-    // Even if an Arrow array exceeds 2 GiB.
-    let done = caught(work, |panic| {
-        Error::new(ErrorKind::Unavailable, format!("the work after the commit panicked with '{panic}'"))
-    });
-    let warn = |error: &Error| {
-        let (table, version) = (committed.storage.url(), committed.version);
-        tracing::warn!(table, version, %error, "the commit succeeded, but {failure}");
+/// Does what is due after a commit, or lets it be done behind it. Failures are logged.
+pub(crate) fn after_commit(committed: &CommittedVersion<'_>) {
+    let CommittedVersion { base, storage, version, bytes, environment, .. } = *committed;
+    let located = (storage, version);
+    let derived = attempt(located, NO_CHECKSUM, || checksum::derive(committed)).flatten();
+    let has_checkpoint = base.is_some_and(|base| checkpoint::is_due(base, version));
+    // A checkpoint counts the files, with which the checksum is compared before it is written.
+    let derived = match derived {
+        Some(derived) if !has_checkpoint => {
+            attempt(located, NO_CHECKSUM, || checksum::write(storage, version, &derived));
+            None
+        }
+        derived => derived,
     };
-    done.inspect_err(warn).ok()
+    let Some(base) = base else { return };
+    let duties = Duties {
+        // The files that a handle has open end with the handle.
+        base: if environment.background().is_some() { base.without_open_files() } else { base.clone() },
+        version,
+        bytes,
+        environment: environment.without_background(),
+        derived,
+    };
+    if has_checkpoint {
+        duties.submit(environment, "checkpoint", Duties::write_checkpoint);
+    } else if compaction::is_due(base, version) || base.left_over().has_files() {
+        duties.submit(environment, "compaction", Duties::write_compaction);
+    }
 }

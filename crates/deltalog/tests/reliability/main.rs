@@ -13,6 +13,7 @@
 )]
 
 mod altered;
+mod background;
 mod bases;
 mod checkpoints;
 mod checksums;

@@ -20,45 +20,44 @@ use crate::log::VersionChecksum;
 use crate::log::name::LogFileName;
 use crate::protocol::PathResolver;
 use crate::replay::Commit;
-use crate::snapshot::{KnownChecksum, Snapshot};
+use crate::snapshot::KnownChecksum;
 use crate::storage::Storage;
 
 use super::CommittedVersion;
+use super::duties::Duties;
 use running::extended;
 
 /// The size in bytes up to which the commits of a table without a checkpoint are counted when no checksum is
 /// known. A snapshot has them in memory.
 const SMALL_LOG: u64 = 1 << 20;
 
-/// A checksum that was told without counting files.
-pub(super) struct Told {
+/// A checksum that was derived without counting files.
+pub(super) struct Derived {
     checksum: VersionChecksum,
-    /// Whether it has all totals.
-    is_complete: bool,
+    /// Whether it has all totals. A total that is not known would not be known of later versions either.
+    pub(super) is_complete: bool,
 }
 
-impl Told {
-    /// Returns whether the checksum may stay although the checkpoint of its version has `counted` files. A wrong number
-    /// of files would be carried on from version to version, and so would a total that is not known.
-    pub(super) fn agrees_with(&self, committed: &CommittedVersion<'_>, counted: Option<u64>) -> bool {
-        let told = self.checksum.num_files;
-        let Some(counted) = counted else { return true };
-        if counted != told {
-            let (table, version) = (committed.storage.url(), committed.version);
+impl Derived {
+    /// Returns whether it has the number of live files that the checkpoint of its version has counted, and logs if not.
+    pub(super) fn agrees_with(&self, duties: &Duties, counted: u64) -> bool {
+        let derived = self.checksum.num_files;
+        if counted != derived {
+            let (table, version) = (duties.storage().url(), duties.version);
             tracing::warn!(
                 table,
                 version,
-                told,
+                derived,
                 counted,
                 "the checksums of earlier versions have a wrong number of files: counting them for this version"
             );
         }
-        counted == told && self.is_complete
+        counted == derived
     }
 }
 
-/// Returns the checksum of a committed version if it can be told without reading the file list.
-pub(super) fn tell(committed: &CommittedVersion<'_>) -> Result<Option<Told>> {
+/// Returns the checksum of a committed version if it can be derived without reading the file list.
+pub(super) fn derive(committed: &CommittedVersion<'_>) -> Result<Option<Derived>> {
     let Some(since) = &committed.since else { return Ok(None) };
     let Some(known) = known_before(committed)? else { return Ok(None) };
     let commits: Vec<&Commit> =
@@ -75,18 +74,28 @@ pub(super) fn tell(committed: &CommittedVersion<'_>) -> Result<Option<Told>> {
         checksum.protocol.get_or_insert_with(|| base.protocol().clone());
         checksum.metadata.get_or_insert_with(|| base.metadata().clone());
     }
-    Ok(Some(Told { checksum, is_complete }))
+    Ok(Some(Derived { checksum, is_complete }))
 }
 
-/// Writes a checksum that was told.
-pub(super) fn write(committed: &CommittedVersion<'_>, told: &Told) -> Result<()> {
-    put(committed.storage, committed.version, &told.checksum)
+/// Writes a checksum that was derived.
+pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
+    put(storage, version, &derived.checksum)
 }
 
 /// Writes the checksum of a committed version by counting its files, which a checkpoint has just listed.
-pub(super) fn recount(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
-    let checksum = recount::of(&base.at_version(committed.version)?)?;
-    put(committed.storage, committed.version, &checksum)
+pub(super) fn recount(duties: &Duties) -> Result<()> {
+    let Duties { base, version, .. } = duties;
+    put(base.storage(), *version, &recount::of(&base.at_version(*version)?)?)
+}
+
+/// Makes sure that the checksums that were written since the committed version are not carried on. They were derived
+/// from one that turned out to be wrong.
+pub(super) fn doubt_later(duties: &Duties) -> Result<()> {
+    let newest = duties.base.newest_version()?;
+    if newest > duties.version {
+        duties.base.left_over().doubt_checksums(duties.version + 1..=newest);
+    }
+    Ok(())
 }
 
 fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
@@ -94,7 +103,7 @@ fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()
     storage.put_volatile_if_absent(&path, checksum.to_json()?.into()).map(drop)
 }
 
-/// Returns the checksum from which that of the committed version can be told.
+/// Returns the checksum from which that of the committed version can be derived.
 fn known_before(committed: &CommittedVersion<'_>) -> Result<Option<KnownChecksum>> {
     let Some(base) = committed.base else {
         let nothing = KnownChecksum { checksum: VersionChecksum::of_nothing(), since: Vec::new() };

@@ -12,20 +12,19 @@
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - A commit deletes for two seconds at most. What remains follows after the next commits on the same snapshot and on
-//!   those that are refreshed from it ([`Backlog`]), or after the first checkpoint of a later hour.
+//! - Behind a commit, everything is deleted at once. A commit that does it before it returns deletes for two seconds at
+//!   most. What remains follows after the next commits on the same snapshot and on those that are refreshed from it
+//!   ([`LeftOver`](super::LeftOver)), or after the first checkpoint of a later hour.
 //! - Checkpoints that their writers did not complete are deleted after a day.
 //! - The table must be writable by this crate, whatever its properties say.
 
-mod backlog;
 mod plan;
 mod sidecars;
 mod temporary;
 
-pub(crate) use backlog::Backlog;
-use backlog::Remaining;
-
-use super::CommittedVersion;
+use super::duties::Duties;
+use super::left_over::Expired;
+use crate::background::Ending;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::name::LogFileName;
@@ -43,11 +42,20 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 
 const HOUR_MS: i64 = 3600 * 1000;
 
-/// The most files that a commit deletes. The rest follows after later commits.
+/// The most files that a commit deletes before it returns. The rest follows after later commits.
 const MOST_FILES_AFTER_COMMIT: usize = 1000;
 
-/// The time in milliseconds after which a commit begins no further deletion.
+/// The time in milliseconds after which a commit begins no further deletion before it returns.
 const MOST_MS_AFTER_COMMIT: i64 = 2000;
+
+/// For how long a clean-up may go on.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Pace<'a> {
+    /// A commit waits for it.
+    Brief,
+    /// Only the end of the process stops it.
+    UntilTheEnd(&'a Ending),
+}
 
 /// The result of cleaning up a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,29 +100,30 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
 ///
 /// This lists the whole log, so that only the first checkpoint of an hour does it. The new checkpoint itself replaces
 /// nothing yet.
-pub(super) fn after_checkpoint(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
+pub(super) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
+    let Duties { base, version, environment, .. } = duties;
     let hour = |time_ms: i64| time_ms.div_euclid(HOUR_MS);
     let former = base.segment().checkpoint.as_ref().and_then(|checkpoint| checkpoint.files.first());
-    if former.is_none_or(|former| hour(former.modified_ms) == hour(committed.environment.now_ms())) {
+    if former.is_none_or(|former| hour(former.modified_ms) == hour(environment.now_ms())) {
         return Ok(());
     }
     // The commit itself may have changed the retention, and a listing that lags behind does not show it.
     let newest = base.refresh()?;
-    if newest.version() < committed.version {
+    if newest.version() < *version {
         return Ok(());
     }
     if !is_wanted(&newest) {
         return Ok(());
     }
     // One clock that is ahead must not delete the history of all: the commit has the time of the store.
-    let path = LogFileName::Commit(committed.version).path();
-    let Some(commit) = committed.storage.head(&path)? else { return Ok(()) };
-    let now_ms = committed.environment.now_ms().min(commit.modified_ms);
+    let path = LogFileName::Commit(*version).path();
+    let Some(commit) = base.storage().head(&path)? else { return Ok(()) };
+    let now_ms = environment.now_ms().min(commit.modified_ms);
     // A writer that has lost a version and pauses must not find the next one deleted, and free again.
     let (_, found) = find(&newest, now_ms, DAY_MS, false)?;
     let Some(plan) = found else { return Ok(()) };
     let retention_ms = retention_ms(newest.metadata())?;
-    delete_some(committed, base, Remaining { files: plan.files, retention_ms })
+    delete_some(duties, Expired { files: plan.files, retention_ms }, pace)
 }
 
 /// Returns whether a commit may clean up the log of this table.
@@ -125,32 +134,38 @@ fn is_wanted(snapshot: &Snapshot) -> bool {
 }
 
 /// Goes on with what a clean-up after an earlier commit has left.
-pub(super) fn go_on(committed: &CommittedVersion<'_>, base: &Snapshot) -> Result<()> {
-    let Remaining { files, retention_ms } = base.backlog().take();
+pub(super) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
+    let base = &duties.base;
+    let expired = base.left_over().take();
     // The properties may have changed, so that the files are to be kept.
-    if files.is_empty() || !is_wanted(base) || self::retention_ms(base.metadata())? > retention_ms {
+    if expired.files.is_empty() || !is_wanted(base) || retention_ms(base.metadata())? > expired.retention_ms {
         return Ok(());
     }
-    delete_some(committed, base, Remaining { files, retention_ms })
+    delete_some(duties, expired, pace)
 }
 
-/// Deletes the first of `files`, and leaves the others to later commits. If one cannot be deleted, none is left: the
-/// next clean-up finds them again.
-fn delete_some(committed: &CommittedVersion<'_>, base: &Snapshot, expired: Remaining) -> Result<()> {
-    let Remaining { mut files, retention_ms } = expired;
-    let now_ms = || committed.environment.now_ms();
+/// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, none is
+/// left: the next clean-up finds them again.
+fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
+    let now_ms = || duties.environment.now_ms();
     let (began_ms, mut deleted) = (now_ms(), 0);
-    for path in files.iter().take(MOST_FILES_AFTER_COMMIT) {
-        if now_ms().saturating_sub(began_ms) >= MOST_MS_AFTER_COMMIT {
+    let must_stop = |deleted: usize| match pace {
+        Pace::Brief => {
+            deleted >= MOST_FILES_AFTER_COMMIT || now_ms().saturating_sub(began_ms) >= MOST_MS_AFTER_COMMIT
+        }
+        Pace::UntilTheEnd(ending) => ending.has_begun(),
+    };
+    for path in &expired.files {
+        if must_stop(deleted) {
             break;
         }
-        committed.storage.delete(path)?;
+        duties.storage().delete(path)?;
         deleted += 1;
     }
-    let mut rest = files.split_off(deleted);
+    expired.files.drain(..deleted);
     // Whether a sidecar is referred to must be found out just before it is deleted.
-    rest.retain(|path| !path.starts_with(&path_of("_sidecars/")));
-    base.backlog().put(Remaining { files: rest, retention_ms });
+    expired.files.retain(|path| !path.starts_with(&path_of("_sidecars/")));
+    duties.base.left_over().put(expired);
     Ok(())
 }
 

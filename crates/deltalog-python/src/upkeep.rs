@@ -1,0 +1,76 @@
+//! The threads that do what follows commits.
+//!
+//! - They belong to the process that has first committed. Its forked children do this work before a commit returns,
+//!   because they may end at any time without waiting.
+//! - At the exit of the interpreter the process waits for them, but not for ever.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use deltalog::{Background, Environment};
+use pyo3::prelude::*;
+
+use crate::logging;
+
+/// How long the process waits at exit. What is under way then is lost: it appears as a whole or not at all.
+const EXIT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The time after which a wait looks for signals.
+const SLICE: Duration = Duration::from_millis(50);
+
+static BACKGROUND: OnceLock<Background> = OnceLock::new();
+
+/// Whether commits do the work themselves.
+static IS_INLINE: AtomicBool = AtomicBool::new(false);
+
+/// Makes the process wait at exit for what follows its commits.
+pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let at_exit = wrap_pyfunction!(before_exit, module)?;
+    module.py().import("atexit")?.call_method1("register", (at_exit,))?;
+    Ok(())
+}
+
+/// Returns the environment of all commits.
+pub(crate) fn environment() -> Environment {
+    let environment = Environment::system();
+    if IS_INLINE.load(Ordering::Relaxed) {
+        return environment;
+    }
+    environment.with_background(BACKGROUND.get_or_init(Background::new))
+}
+
+/// Sets whether what follows a commit is done behind it.
+#[pyfunction]
+pub(crate) fn run_upkeep_in_background(enabled: bool) {
+    IS_INLINE.store(!enabled, Ordering::Relaxed);
+}
+
+/// Waits for what follows the commits of this process. Returns whether all of it was done in time; without a timeout,
+/// there is no limit.
+#[pyfunction]
+#[pyo3(signature = (timeout = None))]
+pub(crate) fn wait_for_upkeep(py: Python<'_>, timeout: Option<Duration>) -> PyResult<bool> {
+    let Some(background) = BACKGROUND.get() else { return Ok(true) };
+    let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+    loop {
+        let left = deadline.map_or(SLICE, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let is_done = py.detach(|| background.wait(left.min(SLICE)));
+        logging::after_call(py)?;
+        py.check_signals()?;
+        if is_done || left.is_zero() {
+            return Ok(is_done);
+        }
+    }
+}
+
+/// Waits at exit. Ctrl-C ends the wait.
+#[pyfunction]
+fn before_exit(py: Python<'_>) -> PyResult<()> {
+    let Some(background) = BACKGROUND.get() else { return Ok(()) };
+    background.close();
+    if !wait_for_upkeep(py, Some(EXIT_TIMEOUT))? {
+        log::warn!(target: "deltalog::upkeep", "the process ends before all checkpoints that are due were written");
+    }
+    logging::after_call(py)
+}

@@ -1,0 +1,335 @@
+//! Work that follows a commit and that nobody waits for, on threads of its own.
+//!
+//! ```text
+//!   commit ── submit ──► waiting: [table A, checkpoint 20] [table B, compaction 19] …
+//!                                       │ at most one thread per table
+//!                                       ▼
+//!                                    running
+//! ```
+//!
+//! - Of one table and one duty only the newest task waits: a checkpoint of version 20 makes the one of version 10
+//!   useless. Hence the number of tasks does not grow with the number of commits.
+//! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
+//!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
+//! - A forked child has none of the threads. It forgets the tasks, which its parent runs, and its own tasks are not
+//!   queued: the child may end without waiting for them.
+//! - A task must catch its own panics. One that does not loses nothing but its result.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+/// The maximum number of tasks that wait.
+const MAX_WAITING: usize = 256;
+
+/// The maximum number of threads. More tables with work wait for each other.
+const MAX_THREADS: usize = 4;
+
+/// The number of attempts to take the lock before a task is refused. In a forked child the lock may never be free.
+const MAX_ATTEMPTS: usize = 10_000;
+
+/// The longest time that [`Background::wait`] can be asked to wait: more overflows a clock.
+const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// Threads for what follows commits: checkpoints, log compactions and the clean-up of logs.
+///
+/// An [`Environment`](crate::Environment) with it lets commits return as soon as they are durable. Without it, a
+/// commit does this work before it returns. When a `Background` is dropped, it waits for its tasks.
+///
+/// ```
+/// use deltalog::{Background, Environment};
+///
+/// let background = Background::new();
+/// let environment = Environment::system().with_background(&background);
+/// // … commits with this environment …
+/// background.wait(std::time::Duration::from_secs(60));
+/// ```
+#[derive(Debug, Default)]
+pub struct Background(Arc<Queue>);
+
+/// The shared part, which environments refer to.
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// The process that the threads belong to.
+    process: u32,
+    tasks: Mutex<Tasks>,
+    changed: Condvar,
+    is_ending: Arc<AtomicBool>,
+}
+
+#[derive(Debug, Default)]
+struct Tasks {
+    waiting: VecDeque<Task>,
+    /// The tables with a running task.
+    busy: Vec<String>,
+    threads: usize,
+}
+
+/// Something to do for a table.
+pub(crate) struct Task {
+    /// The table's location.
+    pub(crate) table: String,
+    /// What kind of work it is. A later task of the same table and duty replaces a waiting one.
+    pub(crate) duty: &'static str,
+    pub(crate) work: Box<dyn FnOnce(&Ending) + Send>,
+}
+
+/// Whether the process is about to end, so that long work should stop where it can go on later.
+#[derive(Debug, Clone)]
+pub(crate) struct Ending(Arc<AtomicBool>);
+
+impl Ending {
+    pub(crate) fn has_begun(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Background {
+    /// Creates a queue. Its threads start when there is work.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Waits until all tasks are done, those included that other threads submit meanwhile. Returns whether they were
+    /// done before `timeout`.
+    pub fn wait(&self, timeout: Duration) -> bool {
+        self.0.wait(timeout)
+    }
+
+    /// Accepts no more tasks: from now on commits do the work that follows them themselves. Tasks that wait are still
+    /// done; clean-ups stop early, and later ones go on with them. To be followed by [`Background::wait`].
+    pub fn close(&self) {
+        self.0.is_ending.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn queue(&self) -> &Arc<Queue> {
+        &self.0
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.close();
+        self.wait(LONGEST_WAIT);
+    }
+}
+
+impl Default for Queue {
+    fn default() -> Self {
+        Self {
+            process: std::process::id(),
+            tasks: Mutex::default(),
+            changed: Condvar::new(),
+            is_ending: Arc::default(),
+        }
+    }
+}
+
+impl Queue {
+    /// Queues `task` in place of an older one of the same table and duty.
+    ///
+    /// # Errors
+    /// The task, if it cannot be queued.
+    pub(crate) fn submit(self: &Arc<Self>, task: Task) -> Result<(), Task> {
+        if self.is_ending.load(Ordering::Relaxed) {
+            return Err(task);
+        }
+        let Some(mut tasks) = self.lock() else { return Err(task) };
+        let same = |other: &Task| other.table == task.table && other.duty == task.duty;
+        let older = tasks.waiting.iter().position(same).and_then(|position| tasks.waiting.remove(position));
+        if tasks.waiting.len() >= MAX_WAITING {
+            return Err(task);
+        }
+        let is_free = !tasks.busy.contains(&task.table);
+        tasks.waiting.push_back(task);
+        if is_free && tasks.threads < MAX_THREADS {
+            let queue = Arc::clone(self);
+            let thread = std::thread::Builder::new().name("deltalog-upkeep".to_owned());
+            match thread.spawn(move || queue.run()) {
+                Ok(_) => tasks.threads += 1,
+                Err(_) if tasks.threads == 0 => return tasks.waiting.pop_back().map_or(Ok(()), Err),
+                Err(_) => {}
+            }
+        }
+        // What a task holds is freed after the lock is released.
+        drop(tasks);
+        drop(older);
+        Ok(())
+    }
+
+    /// Runs tasks until there is none that may run.
+    fn run(&self) {
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            let next = tasks.waiting.iter().position(|task| !tasks.busy.contains(&task.table));
+            let Some(Task { table, work, .. }) = next.and_then(|next| tasks.waiting.remove(next)) else {
+                break;
+            };
+            tasks.busy.push(table.clone());
+            drop(tasks);
+            let ending = Ending(Arc::clone(&self.is_ending));
+            if catch_unwind(AssertUnwindSafe(|| work(&ending))).is_err() {
+                tracing::error!(table, "the work after a commit panicked");
+            }
+            tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            tasks.busy.retain(|busy| *busy != table);
+            self.changed.notify_all();
+        }
+        tasks.threads -= 1;
+        self.changed.notify_all();
+    }
+
+    fn wait(&self, timeout: Duration) -> bool {
+        let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
+        let Some(mut tasks) = self.lock() else { return true };
+        while tasks.threads > 0 {
+            let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
+            let woken = self.changed.wait_timeout(tasks, left);
+            tasks = woken.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        true
+    }
+
+    /// Returns the tasks; `None` in a forked child, and if the lock cannot be taken.
+    fn lock(&self) -> Option<MutexGuard<'_, Tasks>> {
+        if self.process != std::process::id() {
+            return None;
+        }
+        for _ in 0..MAX_ATTEMPTS {
+            match self.tasks.try_lock() {
+                Ok(tasks) => return Some(tasks),
+                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        }
+        None
+    }
+}
+
+impl Task {
+    /// Runs the task in the thread of the caller.
+    pub(crate) fn run(self) {
+        (self.work)(&Ending(Arc::default()));
+    }
+}
+
+impl std::fmt::Debug for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Task").field("table", &self.table).field("duty", &self.duty).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, Sender, channel};
+
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    /// A task that reports `name` when it begins and ends when `go` is dropped or has a message.
+    fn task(
+        table: &str,
+        duty: &'static str,
+        name: &'static str,
+        began: &Sender<&'static str>,
+    ) -> (Task, Sender<()>) {
+        let (began, (go, gone)) = (began.clone(), channel());
+        let work = move |_: &Ending| {
+            began.send(name).unwrap();
+            let _ = gone.recv();
+        };
+        (Task { table: table.to_owned(), duty, work: Box::new(work) }, go)
+    }
+
+    fn next(began: &Receiver<&'static str>) -> &'static str {
+        began.recv_timeout(LONG).unwrap()
+    }
+
+    #[test]
+    fn one_task_of_a_table_runs_at_once_and_only_the_newest_of_a_duty_waits() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let submit = |table, duty, name| {
+            let (task, go) = task(table, duty, name, &sender);
+            background.0.submit(task).unwrap();
+            go
+        };
+        let first = submit("a", "checkpoint", "a10");
+        assert_eq!(next(&began), "a10");
+        let waiting = [
+            submit("a", "checkpoint", "a20"),
+            submit("a", "compaction", "a25"),
+            submit("a", "checkpoint", "a30"),
+        ];
+        let other = submit("b", "checkpoint", "b10");
+        assert_eq!(next(&began), "b10", "another table does not wait");
+        assert!(!background.wait(Duration::from_millis(5)));
+        assert!(began.try_recv().is_err());
+        drop((first, waiting, other));
+        assert_eq!([next(&began), next(&began)], ["a25", "a30"]);
+        assert!(background.wait(LONG));
+        assert!(began.try_recv().is_err(), "a newer checkpoint has replaced a20");
+        assert_eq!(background.0.lock().unwrap().threads, 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_given_back() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let (blocker, go) = task("0", "checkpoint", "blocker", &sender);
+        background.0.submit(blocker).unwrap();
+        assert_eq!(next(&began), "blocker");
+        let duties: Vec<&'static str> =
+            (0..=MAX_WAITING).map(|number| &*Box::leak(number.to_string().into_boxed_str())).collect();
+        let quick = |duty| Task { table: "0".to_owned(), duty, work: Box::new(|_| {}) };
+        for duty in &duties[..MAX_WAITING] {
+            background.0.submit(quick(duty)).unwrap();
+        }
+        let refused = background.0.submit(quick(duties[MAX_WAITING])).unwrap_err();
+        assert_eq!(refused.duty, duties[MAX_WAITING]);
+        background.0.submit(quick(duties[0])).unwrap();
+        drop(go);
+        assert!(background.wait(LONG));
+    }
+
+    #[test]
+    fn a_panic_ends_no_thread_and_the_end_is_seen_by_tasks() {
+        let background = Background::new();
+        let panics = Task { table: "a".to_owned(), duty: "x", work: Box::new(|_| panic!("as planned")) };
+        background.0.submit(panics).unwrap();
+        assert!(background.wait(LONG));
+        let (sender, seen) = channel();
+        let work = move |ending: &Ending| {
+            while !ending.has_begun() {
+                std::thread::yield_now();
+            }
+            sender.send(()).unwrap();
+        };
+        background.0.submit(Task { table: "a".to_owned(), duty: "x", work: Box::new(work) }).unwrap();
+        background.close();
+        let late = Task { table: "a".to_owned(), duty: "x", work: Box::new(|_| {}) };
+        assert!(background.0.submit(late).is_err(), "the caller does what comes after the end");
+        assert!(background.wait(LONG));
+        seen.try_recv().unwrap();
+    }
+
+    #[test]
+    fn dropping_waits_for_everything() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let (running, go) = task("a", "x", "running", &sender);
+        let (waiting, _) = task("a", "x", "waiting", &sender);
+        background.0.submit(running).unwrap();
+        background.0.submit(waiting).unwrap();
+        let release = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(20));
+            drop(go);
+        });
+        drop(background);
+        assert_eq!([next(&began), next(&began)], ["running", "waiting"]);
+        release.join().unwrap();
+    }
+}

@@ -1,0 +1,95 @@
+//! What is left to do after a commit, by the commit itself or behind it.
+
+use super::checksum::{self, Derived};
+use super::cleanup::{self, Pace};
+use super::{NO_CHECKSUM, compaction};
+use crate::background::{Ending, Task};
+use crate::checkpoint;
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::panics::caught;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// A version that was committed, and what is needed for the work that follows it.
+pub(super) struct Duties {
+    /// The version that the transaction was based on.
+    pub(super) base: Snapshot,
+    pub(super) version: u64,
+    /// The size of the commit in bytes.
+    pub(super) bytes: u64,
+    /// Without a background: this work makes no commits.
+    pub(super) environment: Environment,
+    /// The checksum, if a checkpoint is due first.
+    pub(super) derived: Option<Derived>,
+}
+
+impl Duties {
+    /// Lets `work` be done behind the commit if `environment` has a background, and does it at once otherwise.
+    pub(super) fn submit(self, environment: &Environment, duty: &'static str, work: fn(&Self, Pace<'_>)) {
+        let Some(queue) = environment.background() else { return work(&self, Pace::Brief) };
+        let table = self.storage().url();
+        let work = Box::new(move |ending: &Ending| work(&self, Pace::UntilTheEnd(ending)));
+        if let Err(task) = queue.submit(Task { table, duty, work }) {
+            task.run();
+        }
+    }
+
+    /// Writes the checkpoint, then the checksum, and cleans up the log.
+    pub(super) fn write_checkpoint(&self, pace: Pace<'_>) {
+        let counted = self.attempt("its checkpoint could not be written", || {
+            checkpoint::of_version(&self.base, self.version, &self.environment)
+        });
+        self.write_checksum(counted.flatten());
+        self.attempt("its expired log could not be cleaned up", || cleanup::after_checkpoint(self, pace));
+    }
+
+    /// Writes the checksum: the derived one, if it agrees with the number of live files that a checkpoint has
+    /// `counted`, else one that is counted as well.
+    fn write_checksum(&self, counted: Option<u64>) {
+        if let Some(derived) = &self.derived {
+            let is_right = counted.is_none_or(|counted| derived.agrees_with(self, counted));
+            if !is_right {
+                self.attempt(NO_CHECKSUM, || checksum::doubt_later(self));
+            }
+            let write = || checksum::write(self.storage(), self.version, derived);
+            if is_right
+                && (derived.is_complete || counted.is_none())
+                && self.attempt(NO_CHECKSUM, write).is_some()
+            {
+                return;
+            }
+        }
+        self.attempt(NO_CHECKSUM, || checksum::recount(self));
+    }
+
+    /// Writes a log compaction, if one is due, and goes on with a clean-up.
+    pub(super) fn write_compaction(&self, pace: Pace<'_>) {
+        self.attempt("its log compaction could not be written", || compaction::keep(self));
+        self.attempt("the clean-up of its log could not go on", || cleanup::go_on(self, pace));
+    }
+
+    pub(super) fn storage(&self) -> &Storage {
+        self.base.storage()
+    }
+
+    fn attempt<T>(&self, failure: &'static str, work: impl FnOnce() -> Result<T>) -> Option<T> {
+        attempt((self.storage(), self.version), failure, work)
+    }
+}
+
+/// Does `work`; logs its failure, because a commit that stands must not fail afterwards.
+pub(super) fn attempt<T>(
+    (storage, version): (&Storage, u64),
+    failure: &'static str,
+    work: impl FnOnce() -> Result<T>,
+) -> Option<T> {
+    // Even if an Arrow array exceeds 2 GiB, or no thread can be started.
+    let done = caught(work, |panic| {
+        Error::new(ErrorKind::Unavailable, format!("the work after the commit panicked with '{panic}'"))
+    });
+    let warn = |error: &Error| {
+        tracing::warn!(table = storage.url(), version, %error, "the commit succeeded, but {failure}");
+    };
+    done.inspect_err(warn).ok()
+}

@@ -1,0 +1,167 @@
+//! What follows a commit does not delay it, does not fail it, and is done by the time that the process has waited for
+//! it. Protocol: "Checkpoints", "Version Checksum File", "Log Compaction Files", "Metadata Cleanup".
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use deltalog::engine::log::LogSegment;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::{Background, Environment, Snapshot, Storage};
+use deltalog_testkit::store::{Answer, Call, Director, Entry, Fault, Objects, Op, Store};
+use url::Url;
+
+use crate::common::{append, environment, first_lines, table, write_commit};
+
+const LONG: Duration = Duration::from_secs(60);
+
+/// Lets the first write of a checkpoint begin only after a message, and reports that it is about to.
+struct Gate {
+    began: Mutex<Sender<String>>,
+    go: Mutex<Receiver<()>>,
+}
+
+impl Director for Gate {
+    fn begin(&self, call: &Call) -> Option<Fault> {
+        if call.path.contains(".checkpoint") && matches!(call.op, Op::Put | Op::Create | Op::Part) {
+            self.began.lock().unwrap().send(call.path.clone()).unwrap();
+            let _ = self.go.lock().unwrap().recv();
+        }
+        None
+    }
+
+    fn end(&self, _: &Call, _: Answer) {}
+
+    fn shown(&self, entries: Vec<Entry>, _: u64) -> Vec<Entry> {
+        entries
+    }
+
+    fn now_ms(&self) -> i64 {
+        crate::common::NOW_MS
+    }
+}
+
+/// An empty store behind a gate.
+fn gated() -> (Storage, Receiver<String>, Sender<()>) {
+    let ((began, begun), (open, go)) = (channel(), channel());
+    let gate = Gate { began: Mutex::new(began), go: Mutex::new(go) };
+    let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::new(gate));
+    let url = Url::parse("memory:///t").unwrap();
+    (Storage::with_store(url, Arc::new(store)).unwrap(), begun, open)
+}
+
+fn with_interval(interval: u64) -> BTreeMap<String, String> {
+    BTreeMap::from([("delta.checkpointInterval".to_owned(), interval.to_string())])
+}
+
+/// Appends to the newest version `times` times.
+fn append_times(storage: &Storage, times: u64, environment: &Environment) {
+    let mut base = Snapshot::open(storage, None).unwrap();
+    for number in 0..times {
+        let name = format!("{} of {}", number, base.version());
+        let committed = append(&base, &name, environment).commit_or_fail().unwrap();
+        base = base.refresh().unwrap();
+        assert_eq!(base.version(), committed.version);
+    }
+}
+
+fn checkpoint_of(storage: &Storage) -> Option<u64> {
+    LogSegment::find(storage, None).unwrap().checkpoint.map(|checkpoint| checkpoint.version)
+}
+
+#[test]
+fn commits_go_on_while_a_checkpoint_is_written() {
+    let (storage, begun, go) = gated();
+    write_commit(&storage, 0, &first_lines(&with_interval(2)));
+    let background = Background::new();
+    let environment = environment().with_background(&background);
+    append_times(&storage, 2, &environment);
+    assert!(begun.recv_timeout(LONG).unwrap().contains(&format!("{:020}", 2)));
+    append_times(&storage, 5, &environment);
+    assert_eq!((Snapshot::open(&storage, None).unwrap().version(), checkpoint_of(&storage)), (7, None));
+    assert!(!background.wait(Duration::ZERO));
+    drop(go);
+    assert!(background.wait(LONG));
+    assert!(begun.recv_timeout(LONG).unwrap().contains(&format!("{:020}", 6)), "of 4 and 6 only the newer");
+    assert!(begun.try_recv().is_err());
+    assert_eq!(checkpoint_of(&storage), Some(6));
+    assert_eq!(storage.get(&LogFileName::ClassicCheckpoint(4).path()).unwrap(), None);
+    for version in 0..=7 {
+        let found = Snapshot::open(&storage, Some(version)).unwrap().verify().unwrap();
+        assert!(found.is_ok(), "version {version}: {found:?}");
+    }
+}
+
+/// Versions between checkpoints have their checksums when the commit returns.
+#[test]
+fn a_checksum_does_not_wait_for_a_checkpoint_of_another_version() {
+    let (storage, begun, go) = gated();
+    write_commit(&storage, 0, &first_lines(&with_interval(2)));
+    let background = Background::new();
+    let environment = environment().with_background(&background);
+    append_times(&storage, 3, &environment);
+    begun.recv_timeout(LONG).unwrap();
+    let has_checksum = |version| storage.get(&LogFileName::Checksum(version).path()).unwrap().is_some();
+    assert_eq!([1, 2, 3].map(has_checksum), [true, false, true]);
+    drop((go, background));
+    assert_eq!([1, 2, 3].map(has_checksum), [true, true, true]);
+}
+
+/// An error, no answer, a panic.
+#[test]
+fn a_failure_behind_a_commit_changes_nothing() {
+    for fault in [Fault::Denied, Fault::LostBefore, Fault::CrashBefore] {
+        let (store, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+        let background = Background::new();
+        let environment = environment().with_background(&background);
+        store.fail(move |_, call| call.path.contains(".checkpoint").then_some(fault));
+        append_times(&storage, 1, &environment);
+        assert!(background.wait(LONG), "{fault:?}");
+        assert_eq!(checkpoint_of(&storage), None);
+        store.heal();
+        append_times(&storage, 10, &environment);
+        assert!(background.wait(LONG));
+        assert_eq!(checkpoint_of(&storage), Some(20), "{fault:?}");
+        assert_eq!(Snapshot::open(&storage, None).unwrap().totals().unwrap().files, 20);
+    }
+}
+
+/// The first checksum says that the table has more files than it has. Those of the versions that were committed while
+/// the checkpoint was written follow from it; no later one does.
+#[test]
+fn a_wrong_number_of_files_is_not_carried_on() {
+    let (storage, begun, go) = gated();
+    write_commit(&storage, 0, &first_lines(&with_interval(4)));
+    append_times(&storage, 3, &environment());
+    let path = LogFileName::Checksum(3).path();
+    let text = String::from_utf8(storage.read(&path).unwrap().to_vec()).unwrap();
+    let mut checksum: serde_json::Value = serde_json::from_str(&text).unwrap();
+    checksum["numFiles"] = 7.into();
+    checksum.as_object_mut().unwrap().remove("allFiles");
+    storage.put(&path, checksum.to_string().into()).unwrap();
+
+    let background = Background::new();
+    let environment = environment().with_background(&background);
+    let (mut base, mut go) = (Snapshot::open(&storage, None).unwrap(), Some(go));
+    for number in 4..=12_u64 {
+        append(&base, &number.to_string(), &environment).commit_or_fail().unwrap();
+        base = base.refresh().unwrap();
+        if number == 4 {
+            begun.recv_timeout(LONG).unwrap();
+        }
+        if number >= 6 {
+            go.take();
+            assert!(background.wait(LONG));
+        }
+    }
+    let is_right = |version| {
+        let snapshot = Snapshot::open(&storage, Some(version)).unwrap();
+        let found = snapshot.verify().unwrap();
+        found.file.is_none() || found.is_ok()
+    };
+    let right: Vec<_> = (4..=12).map(is_right).collect();
+    assert_eq!(right, [true, false, false, true, true, true, true, true, true]);
+    let newest = Snapshot::open(&storage, Some(12)).unwrap().verify().unwrap();
+    assert!(newest.is_ok() && newest.file.is_some(), "{newest:?}");
+}

@@ -1,0 +1,93 @@
+"""A handle of a table: the snapshot that is open, and how it goes on to another one."""
+
+import os
+import threading
+from collections.abc import Callable, Iterable
+from datetime import datetime
+
+from deltalog import _internal
+from deltalog.arguments import (
+    StagedCommit,
+    staged_argument,
+    timestamp_argument,
+    version_argument,
+)
+from deltalog.errors import InvalidArgumentError
+from deltalog.filters import Filter, filter_argument
+from deltalog.schema import Schema
+
+__all__ = ["TableHandle"]
+
+# Held only while a table goes from one snapshot to another, never during I/O; a forked child gets it free.
+_swap = threading.Lock()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_swap.acquire, after_in_parent=_swap.release, after_in_child=_swap.release)
+
+
+class TableHandle:
+    """The snapshot of a table that is open, which threads may share."""
+
+    _snapshot: _internal.Snapshot
+
+    @property
+    def table_uri(self) -> str:
+        """The location of the table, as a URL."""
+        return self._snapshot.uri
+
+    def version(self) -> int:
+        """Returns the version that is open."""
+        return self._snapshot.version
+
+    def schema(self) -> Schema:
+        """Returns the table's schema."""
+        return Schema._of(self._snapshot.schema_json)
+
+    def update_incremental(self, *, staged_commits: Iterable[StagedCommit] | None = None) -> None:
+        """Goes to the newest version; reads only the commits that are new.
+
+        Threads may call it at once: one that is slow never puts the table back to an older version than
+        another has opened meanwhile.
+
+        Args:
+            staged_commits: what the table's catalog lists by now, if one manages the table.
+
+        Raises:
+            DeltaError: as opening the table; the version that is open stays open.
+        """
+        staged = staged_argument(staged_commits)
+        self._move(lambda snapshot: snapshot.refresh(staged))
+
+    def load_as_version(self, version: int | str | datetime) -> None:
+        """Goes to another version of the table, older or newer.
+
+        Args:
+            version: the version, or a time as in `DeltaTable(timestamp=...)`.
+
+        Raises:
+            VersionNotFoundError: there is no such version or time; the version that is open stays open.
+        """
+        if isinstance(version, (str, datetime)):
+            timestamp = timestamp_argument(version)
+            self._move(lambda snapshot: snapshot.at(None, timestamp))
+            return
+        number = version_argument(version)
+        if number is None:
+            raise InvalidArgumentError("the version to load is missing")
+        self._move(lambda snapshot: snapshot.at(number, None))
+
+    def _filter(self, filters: Filter | None) -> str | None:
+        return (
+            filters
+            if filters is None or isinstance(filters, str)
+            else filter_argument(filters, self.schema())
+        )
+
+    def _move(self, to: Callable[[_internal.Snapshot], _internal.Snapshot]) -> None:
+        """Opens what `to` makes of the open snapshot; again, if another thread has opened one meanwhile."""
+        while True:
+            before = self._snapshot
+            after = to(before)
+            with _swap:
+                if self._snapshot is before:
+                    self._snapshot = after
+                    return

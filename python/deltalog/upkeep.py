@@ -1,0 +1,51 @@
+"""What follows a commit: checkpoints, log compactions, and the removal of what has expired of a log.
+
+It is done behind the commit, on threads of the process, so that a commit returns as soon as it is durable. Of a table,
+one thing at a time is done, and of several checkpoints that are due only the newest is written. A failure is logged and
+never fails a commit. When the interpreter exits, it waits for this work, for a minute at most; what is then still under
+way is given up, and leaves nothing behind that readers know. Processes that were forked, or that `multiprocessing` has
+started, may end without waiting. Their commits do this work before they return.
+"""
+
+import sys
+
+from deltalog import _internal
+from deltalog.errors import InvalidArgumentError
+
+__all__ = ["run_in_background", "wait"]
+
+
+def run_in_background(enabled: bool) -> None:
+    """Sets whether this process does the work behind its commits, or before they return.
+
+    Commits that do the work themselves always leave the same files, and a program that is killed right after a commit
+    has its checkpoint.
+    """
+    if not isinstance(enabled, bool):
+        raise InvalidArgumentError(f"the setting is True or False, not {enabled!r}")
+    _internal.run_upkeep_in_background(enabled)
+
+
+def wait(timeout: float | None = None) -> bool:
+    """Waits until everything that follows the commits of this process so far is done.
+
+    Args:
+        timeout: the longest time to wait, in seconds; None for no limit.
+
+    Returns:
+        Whether it was done in time.
+    """
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and 0 <= timeout <= 1e9):
+        raise InvalidArgumentError(f"a timeout is a number of seconds that is not negative, not {timeout!r}")
+    return _internal.wait_for_upkeep(timeout)
+
+
+def _is_worker() -> bool:
+    """Returns whether `multiprocessing` has started this process: it may end without running `atexit`."""
+    multiprocessing = sys.modules.get("multiprocessing.process")
+    return multiprocessing is not None and multiprocessing.parent_process() is not None
+
+
+if _is_worker():
+    run_in_background(False)
