@@ -2,6 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, final
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any, final
 
 from deltalog.arguments import ChangeRange, TableOptions
 from deltalog.commit import CommitArguments, WriteArguments
@@ -327,8 +330,8 @@ def forget_snapshots() -> None:
 def run_upkeep_in_background(enabled: bool) -> None:
     """Sets whether what follows a commit is done behind it."""
 
-def wait_for_upkeep(timeout: float | None = None) -> bool:
-    """Waits for what follows the commits of this process; returns whether it was done within `timeout` seconds."""
+def wait_for_upkeep(timeout: timedelta | None = None) -> bool:
+    """Waits for what follows the commits of this process; returns whether it was done in time."""
 
 def schema_to_arrow(json: str) -> Any:
     """Returns an object with `__arrow_c_schema__` for a Delta schema."""

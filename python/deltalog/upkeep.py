@@ -8,6 +8,7 @@ started, may end without waiting. Their commits do this work before they return.
 """
 
 import sys
+from datetime import timedelta
 
 from deltalog import _internal
 from deltalog.errors import InvalidArgumentError
@@ -38,7 +39,7 @@ def wait(timeout: float | None = None) -> bool:
     is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
     if timeout is not None and not (is_number and 0 <= timeout <= 1e9):
         raise InvalidArgumentError(f"a timeout is a number of seconds that is not negative, not {timeout!r}")
-    return _internal.wait_for_upkeep(timeout)
+    return _internal.wait_for_upkeep(None if timeout is None else timedelta(seconds=timeout))
 
 
 def _is_worker() -> bool:
