@@ -321,7 +321,7 @@ mod tests {
         let (sender, began) = channel();
         let background = Background::new();
         let (running, go) = task("a", "x", "running", &sender);
-        let (waiting, _) = task("a", "x", "waiting", &sender);
+        let (waiting, _) = task("a", "y", "waiting", &sender);
         background.0.submit(running).unwrap();
         background.0.submit(waiting).unwrap();
         let release = std::thread::spawn(move || {
