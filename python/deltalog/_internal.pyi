@@ -1,10 +1,8 @@
 """The binary under the package: a thin layer over the Rust crate. Use `deltalog`, not this."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, final
-from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import Any, final
+from typing import Any, Literal, final
 
 from deltalog.arguments import ChangeRange, TableOptions
 from deltalog.commit import CommitArguments, WriteArguments

@@ -12,6 +12,7 @@ use crate::commit_arguments::{AlreadyApplied, Answer};
 use crate::error::{IntoPython, to_python};
 use crate::snapshot::{Snapshot, open_storage};
 use crate::stream::reader_of;
+use crate::upkeep;
 use crate::write::write_batches;
 use crate::write_arguments::WriteArguments;
 use crate::write_target::WriteTarget;
@@ -289,7 +290,7 @@ pub(crate) fn begin_write(
     let base = base.map(|base| base.get().0.clone());
     call(py, || {
         let target = WriteTarget::new(uri, storage_options, base)?;
-        let environment = Environment::system();
+        let environment = upkeep::environment();
         let pending =
             target.begin_with_schema(schema_json, |schema| arguments.request(schema), &environment)?;
         let Some(pending) = pending else { return Ok(None) };

@@ -11,8 +11,8 @@ use deltalog::engine::transaction::{
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
-    DistributedWrite, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText,
-    SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest,
+    DistributedWrite, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText, SchemaMode, Snapshot,
+    SnapshotBuilder, Storage, WriteRequest,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
