@@ -291,6 +291,19 @@ CASES = (
         ),
     ),
     Case(
+        name="write-rows",
+        about="write 8,000,000 rows of 16 columns as a new table: from a stream of Parquet, and from memory",
+        operation="write",
+        setup=_with_target,
+        tables=_ROWS,
+        contenders=(OURS, DELTALAKE),
+        ratios=(
+            Ratio("stream", "ours", "deltalake", time=0.8),
+            Ratio("from memory", "ours", "deltalake", time=0.8),
+        ),
+        limits=(Limit("stream", "ours", peak_bytes=600 * _MEBI),),
+    ),
+    Case(
         name="spark-scan",
         about="Spark: a filtered sum of one column; all 16 columns",
         operation="scan",

@@ -9,7 +9,7 @@ from typing import Any
 
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from benches.contenders import appends, log, rows
+from benches.contenders import appends, log, rows, written
 from benches.tables.actions import NARROW, WIDE
 from benches.watch import Watch, peak_bytes
 
@@ -75,6 +75,10 @@ def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[st
 
     appended = appends.at_once(watch, "per append", one, threads, each)
     return {"appended": log.appended(table, appended)}
+
+
+def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
+    return written.measure(watch, table, target, write_deltalake)
 
 
 def scan(watch: Watch, table: str) -> dict[str, Any]:

@@ -248,8 +248,9 @@ fn a_distributed_write_is_atomic() {
         let request = WriteRequest::new(schema(), SaveMode::Append);
         let pending = PendingWrite::begin(storage, request, &hasty())?.unwrap();
         let write = DistributedWrite::new(pending)?;
+        let workers = hasty();
         let work = |id: i64| {
-            let mut writer = write.task().writer(storage, &other_ids())?;
+            let mut writer = write.task().writer(storage, &workers)?;
             let ids: ArrayRef = Arc::new(Int64Array::from(vec![id]));
             writer.write(&RecordBatch::try_from_iter([("id", ids)]).unwrap())?;
             write.task().fragment(writer.finish()?)
