@@ -33,7 +33,7 @@ from deltalog.errors import (
     UnsupportedFeatureError,
     VersionNotFoundError,
 )
-from deltalog.schema import ArrayType, Field, MapType, PrimitiveType, Schema, StructType
+from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
 from deltalog.table import DeltaTable, Metadata, Protocol
 from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
@@ -54,6 +54,7 @@ __all__ = [
     "DistributedWrite",
     "Field",
     "Fragment",
+    "Identity",
     "InvalidArgumentError",
     "MapType",
     "Metadata",

@@ -125,6 +125,12 @@ class TableChange:
     @staticmethod
     def set_column_metadata(column: str, entries: Mapping[str, str | None]) -> TableChange: ...
     @staticmethod
+    def set_default(column: str, sql: str) -> TableChange: ...
+    @staticmethod
+    def drop_default(column: str) -> TableChange: ...
+    @staticmethod
+    def cluster_by(columns: Sequence[str]) -> TableChange: ...
+    @staticmethod
     def add_constraint(name: str, sql: str) -> TableChange: ...
     @staticmethod
     def drop_constraint(name: str, if_exists: bool) -> TableChange: ...
@@ -311,13 +317,19 @@ def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments
 
 def create_table(
     uri: str,
-    schema_json: str,
+    schema_json: str | None,
     mode: str,
     options: TableOptions,
     commit: CommitArguments,
     storage_options: Mapping[str, str] | None = None,
+    stream: Any | None = None,
+    cluster_by: Sequence[str] | None = None,
+    constraints: Mapping[str, str] | None = None,
 ) -> int | AlreadyApplied | None:
-    """Creates a table without rows; see `DeltaTable.create`."""
+    """Creates or replaces a table, with the rows of an Arrow stream; see `DeltaTable.create`.
+
+    Without `schema_json`, the table has the schema of the stream.
+    """
 
 def forget_snapshots() -> None:
     """Forgets the snapshots that the process keeps, so that the next one is opened as in a new process.

@@ -227,6 +227,43 @@ class TableAlterer:
                 raise InvalidArgumentError(f"metadata of a column is text to text, not {key!r}: {value!r}")
         return self._commit(TableChange.set_column_metadata(column, dict(metadata)), commit_properties)
 
+    def set_column_default(
+        self, column: str, default: str, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Sets the default value of a column, which it gets if a writer leaves it out (protocol: "Default Columns").
+
+        Existing rows stay as they are.
+
+        Args:
+            column: the name of the column.
+            default: an expression without columns in Spark's SQL, such as `0` or `current_date()`.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: the expression has no value of the column's type, or the column is generated.
+        """
+        return self._commit(TableChange.set_default(column, default), commit_properties)
+
+    def drop_column_default(self, column: str, *, commit_properties: CommitProperties | None = None) -> int:
+        """Removes the default value of a column."""
+        return self._commit(TableChange.drop_default(column), commit_properties)
+
+    def cluster_by(
+        self, columns: Sequence[str] | str | None, *, commit_properties: CommitProperties | None = None
+    ) -> int:
+        """Clusters the table by columns, or no longer (protocol: "Clustered Table"). No file is rewritten.
+
+        Args:
+            columns: at most four columns, which may be fields of structs (`struct.field`); None for no clustering.
+            commit_properties: what to record with the commit.
+
+        Raises:
+            InvalidArgumentError: the table is partitioned, a column has a type without bounds, or the properties of
+                the table or a file exclude statistics of it.
+        """
+        names = columns_argument([columns] if isinstance(columns, str) else columns) or []
+        return self._commit(TableChange.cluster_by(names), commit_properties)
+
     def add_constraint(
         self, constraints: Mapping[str, str], *, commit_properties: CommitProperties | None = None
     ) -> int:

@@ -20,6 +20,7 @@ __all__ = [
     "roots_argument",
     "size_argument",
     "staged_argument",
+    "stream_argument",
     "table_options",
     "timestamp_argument",
     "version_argument",
@@ -151,6 +152,16 @@ def _staged(commit: StagedCommit) -> "str | tuple[int, bytes]":
             f"a staged commit is the name of its file, or a version and bytes, not {commit!r}"
         )
     return path
+
+
+def stream_argument(data: object) -> object:
+    """Returns data that are an Arrow stream, as they are."""
+    if not hasattr(data, "__arrow_c_stream__"):
+        raise InvalidArgumentError(
+            f"data of the type {type(data).__name__} cannot be written: it has no __arrow_c_stream__; pass a pyarrow "
+            "table, a polars or pandas 3 frame, or similar data"
+        )
+    return data
 
 
 def timestamp_argument(timestamp: datetime | str | None, *, round_up: bool = False) -> int | None:

@@ -3,12 +3,13 @@
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from deltalog._internal import schema_from_arrow, schema_to_arrow
 from deltalog.errors import DeltaError, InvalidArgumentError
 
-__all__ = ["ArrayType", "DataType", "Field", "MapType", "PrimitiveType", "Schema", "StructType"]
+__all__ = ["ArrayType", "DataType", "Field", "Identity", "MapType", "PrimitiveType", "Schema", "StructType"]
 
 
 class _Json(ABC):
@@ -118,8 +119,36 @@ DataType: TypeAlias = PrimitiveType | ArrayType | MapType | StructType
 """The type of a field."""
 
 
+@dataclass(frozen=True)
+class Identity:
+    """How the values of an identity column are counted up (protocol: "Identity Columns")."""
+
+    start: int = 1
+    """The first value."""
+    step: int = 1
+    """The difference between two values, which may be negative."""
+    allow_explicit_insert: bool = False
+    """Whether users may give values themselves."""
+
+
 class Field(_Json):
-    """A column, or a field of a struct."""
+    """A column, or a field of a struct.
+
+    Columns of a table that is to be created (`DeltaTable.create`) may have one of these rules. They are kept in
+    `metadata`, in the protocol's form.
+
+    Args:
+        name: the name.
+        type: the type.
+        nullable: whether values may be NULL.
+        metadata: further facts about the column.
+        comment: a description for people.
+        generated_as: an expression of other columns in Spark's SQL, which gives the values (protocol: "Generated
+            Columns").
+        default: an expression without columns in Spark's SQL: the value if a writer leaves the column out (protocol:
+            "Default Columns").
+        identity: makes writers count the values up; the type is `long`.
+    """
 
     def __init__(
         self,
@@ -127,11 +156,28 @@ class Field(_Json):
         type: DataType | str,  # noqa: A002
         nullable: bool = True,
         metadata: dict[str, Any] | None = None,
+        *,
+        comment: str | None = None,
+        generated_as: str | None = None,
+        default: str | None = None,
+        identity: Identity | None = None,
     ) -> None:
         self.name = name
         self.type = _type_of(type)
         self.nullable = nullable
+        texts = {"comment": comment, "delta.generationExpression": generated_as, "CURRENT_DEFAULT": default}
         self.metadata = dict(metadata or {})
+        for key, text in texts.items():
+            if text is not None:
+                if not isinstance(text, str):
+                    raise InvalidArgumentError(
+                        f"the metadata '{key}' of the column '{name}' is text, not {text!r}"
+                    )
+                self.metadata[key] = text
+        if identity is not None:
+            self.metadata["delta.identity.start"] = identity.start
+            self.metadata["delta.identity.step"] = identity.step
+            self.metadata["delta.identity.allowExplicitInsert"] = identity.allow_explicit_insert
 
     def _json(self) -> dict[str, Any]:
         return {

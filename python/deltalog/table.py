@@ -10,10 +10,12 @@ from deltalog import _internal
 from deltalog.alter import TableAlterer
 from deltalog.arguments import (
     StagedCommit,
+    columns_argument,
     location_argument,
     options_argument,
     roots_argument,
     staged_argument,
+    stream_argument,
     table_options,
     timestamp_argument,
     version_argument,
@@ -121,23 +123,42 @@ class DeltaTable(TableRows, TableLog):
     def create(
         cls,
         table_uri: "str | os.PathLike[str]",
-        schema: Any,
+        schema: Any = None,
         *,
-        mode: Literal["error", "ignore"] = "error",
+        mode: Literal["error", "ignore", "overwrite"] = "error",
         partition_by: Sequence[str] | str | None = None,
+        cluster_by: Sequence[str] | str | None = None,
+        constraints: Mapping[str, str] | None = None,
+        data: Any = None,
         name: str | None = None,
         description: str | None = None,
         configuration: Mapping[str, str] | None = None,
         storage_options: Mapping[str, str] | None = None,
         commit_properties: CommitProperties | None = None,
     ) -> "DeltaTable":
-        """Creates a table without rows and opens it.
+        """Creates a table, or replaces it, in one commit, and opens it.
+
+        The protocol gets the table features that columns and properties need (protocol: "Table Features for New and
+        Existing Tables"). What no table can be, and what deltalog could not write, is refused before anything is
+        written.
+
+        A table that is replaced (mode `overwrite`) keeps its history, its features, the progress of applications and
+        the domains of users, and, unless `configuration` sets them, `delta.enableRowTracking`,
+        `delta.enableDeletionVectors` and `delta.checkpointPolicy`. All else is as in a new table: schema, partitioning,
+        clustering, constraints, other properties, rows and the id. Every writer that has read the old table
+        conflicts with the replacement.
 
         Args:
             table_uri: a path or a `file://` URL.
-            schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`.
-            mode: what to do if there is a table: fail, or open it as it is.
+            schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
+                `Schema` can be generated, have a default value, or be an identity column. None for that of `data`.
+            mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
+                (`overwrite`).
             partition_by: columns to partition by.
+            cluster_by: at most four columns to cluster by, which may be fields of structs (`struct.field`), instead of
+                partition columns. An empty list makes a table that can be clustered later.
+            constraints: CHECK constraints by name: `{"positive": "price > 0"}`.
+            data: rows to write in the same commit, as for `write_deltalake`. If it fails, nothing is committed.
             name: name of the new table.
             description: description of the new table.
             configuration: properties of the new table.
@@ -146,18 +167,25 @@ class DeltaTable(TableRows, TableLog):
 
         Raises:
             TableAlreadyExistsError: there is a table, and the mode is `error`.
-            SchemaMismatchError: a table cannot have this schema or partitioning.
+            SchemaMismatchError: a table cannot have this schema or partitioning, or `data` do not fit it.
+            InvalidArgumentError: rules contradict each other, an expression cannot be evaluated, a column cannot be
+                clustered by, or the table that was to be replaced is append-only.
+            CommitConflictError: another writer has changed the table that was to be replaced.
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
-        wanted = schema if isinstance(schema, Schema) else Schema.from_arrow(schema)
+        if schema is not None and not isinstance(schema, Schema):
+            schema = Schema.from_arrow(schema)
         options = options_argument(storage_options, "a storage option")
         _internal.create_table(
             location_argument(table_uri),
-            wanted.to_json(),
+            None if schema is None else schema.to_json(),
             mode,
             table_options(partition_by, configuration, name, description),
             commit_arguments(commit_properties),
             options,
+            None if data is None else stream_argument(data),
+            columns_argument([cluster_by] if isinstance(cluster_by, str) else cluster_by),
+            options_argument(constraints, "a constraint"),
         )
         return cls(table_uri, storage_options=options)
 

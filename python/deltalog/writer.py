@@ -6,7 +6,13 @@ from typing import Any, Literal
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
-from deltalog.arguments import location_argument, options_argument, size_argument, table_options
+from deltalog.arguments import (
+    location_argument,
+    options_argument,
+    size_argument,
+    stream_argument,
+    table_options,
+)
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.errors import InvalidArgumentError
 from deltalog.table import DeltaTable
@@ -79,13 +85,6 @@ def write_deltalake(
         CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
         UnsupportedFeatureError: the table has a feature that cannot be written yet.
     """
-    if not hasattr(data, "__arrow_c_stream__"):
-        kind = type(data).__name__
-        message = (
-            f"data of the type {kind} cannot be written: it has no __arrow_c_stream__; pass a pyarrow table, "
-            "a polars or pandas 3 frame, or similar data"
-        )
-        raise InvalidArgumentError(message)
     arguments = WriteArguments(
         mode,
         table_options(partition_by, configuration, name, description),
@@ -96,7 +95,7 @@ def write_deltalake(
         size_argument(target_file_size),
     )
     uri, options, base = target_argument(table_or_uri, storage_options)
-    return _internal.write_stream(uri, data, arguments, storage_options=options, base=base)
+    return _internal.write_stream(uri, stream_argument(data), arguments, storage_options=options, base=base)
 
 
 def target_argument(

@@ -171,16 +171,16 @@ def test_create(tmp_path: Path) -> None:
     assert hash(copy.schema()) == hash(made.schema())
 
 
-@pytest.mark.parametrize("schema", [5, "id long", {"id": "long"}, None])
+@pytest.mark.parametrize("schema", [5, "id long", {"id": "long"}])
 def test_create_with_an_invalid_schema(tmp_path: Path, schema: Any) -> None:
     with pytest.raises(deltalog.InvalidArgumentError, match="__arrow_c_schema__"):
         DeltaTable.create(tmp_path / "t", schema)
     assert not (tmp_path / "t").exists()
 
 
-def test_create_does_not_replace(tmp_path: Path) -> None:
-    with pytest.raises(deltalog.InvalidArgumentError, match="error or ignore"):
-        DeltaTable.create(tmp_path / "t", pa.schema([("x", pa.int8())]), mode="overwrite")  # type: ignore[arg-type]
+def test_create_does_not_append(tmp_path: Path) -> None:
+    with pytest.raises(deltalog.InvalidArgumentError, match="error, ignore or overwrite"):
+        DeltaTable.create(tmp_path / "t", pa.schema([("x", pa.int8())]), mode="append")  # type: ignore[arg-type]
     assert not (tmp_path / "t").exists()
 
 

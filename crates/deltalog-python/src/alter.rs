@@ -121,6 +121,21 @@ impl TableChange {
     }
 
     #[staticmethod]
+    fn set_default(column: &str, sql: String) -> Self {
+        Self(CoreChange::SetDefault { column: ColumnPath::parse(column), sql })
+    }
+
+    #[staticmethod]
+    fn drop_default(column: &str) -> Self {
+        Self(CoreChange::DropDefault { column: ColumnPath::parse(column) })
+    }
+
+    #[staticmethod]
+    fn cluster_by(columns: Vec<String>) -> Self {
+        Self(CoreChange::ClusterBy(columns.iter().map(|column| ColumnPath::parse(column)).collect()))
+    }
+
+    #[staticmethod]
     fn add_constraint(name: String, sql: String) -> Self {
         Self(CoreChange::AddConstraint { name, sql })
     }

@@ -12,7 +12,8 @@
 //! | `registry` | the newest versions of the tables that the process has opened |
 //! | `snapshot` | `Snapshot` |
 //! | `stream` | Arrow streams out |
-//! | `write` | `write_stream`, `create_table`: data from Arrow to a committed version |
+//! | `write` | `write_stream`: data from Arrow to a committed version |
+//! | `create` | `create_table`: tables by their definition, with or without rows |
 //! | `upkeep` | the threads that do what follows commits |
 //! | `alter` | `TableChange`, `alter_table`: changes of a table that write no data |
 //! | `write_target` | the location of a write, and the version that it is based on |
@@ -32,6 +33,7 @@ mod alter;
 mod answers;
 mod call;
 mod commit_arguments;
+mod create;
 mod distributed;
 mod error;
 mod expression;
@@ -72,7 +74,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(distributed::begin_write, module)?)?;
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
-    module.add_function(wrap_pyfunction!(write::create_table, module)?)?;
+    module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;

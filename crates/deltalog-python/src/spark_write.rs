@@ -4,10 +4,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
+use deltalog::engine::definition::TableHeader;
 use deltalog::engine::distributed::delete_files;
 use deltalog::engine::protocol::{ColumnMappingMode, Metadata, Protocol, SetTransaction, StructType};
 use deltalog::engine::transaction::{
-    Conflict, ConflictReason, NewTable, Operation, PartitionOverwrite, SaveMode, changed_for_writers,
+    Conflict, ConflictReason, Operation, PartitionOverwrite, SaveMode, changed_for_writers,
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
@@ -34,7 +35,7 @@ pub(crate) struct Token {
     /// The version that the write is based on; `None` if the table is to be created.
     base: Option<u64>,
     /// The table that the write creates, if it creates one. All processes write its files by the same names.
-    new_table: Option<NewTable>,
+    new_table: Option<TableHeader>,
     /// The protocol and the metadata of that version.
     base_table: Option<(Protocol, Metadata)>,
     /// The roots that the base was opened with, as URLs.
@@ -51,7 +52,7 @@ pub(crate) struct Token {
     /// `merge` or `overwrite`, if the write may change the schema.
     schema_mode: Option<String>,
     /// The table with the schema that the write gives it. All processes write its files by the same names.
-    evolved: Option<NewTable>,
+    evolved: Option<TableHeader>,
     /// Relative to the table's root.
     directory: String,
 }

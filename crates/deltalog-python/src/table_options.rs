@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use deltalog::WriteRequest;
 use deltalog::engine::protocol::StructType;
 use deltalog::engine::protocol::properties::spelled;
 use deltalog::engine::transaction::SaveMode;
+use deltalog::{TableDefinition, WriteRequest};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +27,16 @@ impl TableOptions {
             .configuration
             .map(|all| all.into_iter().map(|(name, value)| (spelled(&name).to_owned(), value)).collect());
         self
+    }
+
+    /// Returns the definition of a table with these columns.
+    pub(crate) fn definition(self, schema: StructType) -> TableDefinition {
+        let Self { partition_by, configuration, name, description } = self;
+        let mut definition = TableDefinition::new(schema);
+        definition.partition_columns = partition_by.unwrap_or_default();
+        definition.configuration = configuration.unwrap_or_default();
+        (definition.name, definition.description) = (name, description);
+        definition
     }
 
     /// Returns a request to write data of `schema` in `mode`.

@@ -1,22 +1,20 @@
-//! Writing and committing Arrow data without an engine, and creating tables.
+//! Writing and committing Arrow data without an engine.
 
 use std::collections::HashMap;
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::error::ArrowError;
 use deltalog::engine::protocol::{Add, StructType};
-use deltalog::engine::transaction::{Operation, SaveMode};
 use deltalog::engine::write::DataWriter;
-use deltalog::{Error, ErrorKind, PendingWrite, Result};
+use deltalog::{Error, ErrorKind, Result};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
-use crate::commit_arguments::{AlreadyApplied, Answer, CommitArguments};
+use crate::commit_arguments::{AlreadyApplied, Answer};
 use crate::logging::check_stop;
-use crate::snapshot::{Snapshot, open_storage};
+use crate::snapshot::Snapshot;
 use crate::stream::reader_of;
-use crate::table_options::TableOptions;
 use crate::upkeep;
 use crate::write_arguments::WriteArguments;
 use crate::write_target::WriteTarget;
@@ -97,36 +95,4 @@ fn stream_error(error: ArrowError) -> Error {
         return interrupted(PyKeyboardInterrupt::new_err(()));
     }
     Error::invalid_argument("the data stream failed; nothing was committed").with_source(error)
-}
-
-/// Creates a table without data and returns its version.
-#[pyfunction]
-#[pyo3(signature = (uri, schema_json, mode, options, commit, storage_options = None))]
-pub(crate) fn create_table(
-    py: Python<'_>,
-    uri: &str,
-    schema_json: &str,
-    mode: &str,
-    options: TableOptions,
-    commit: CommitArguments,
-    storage_options: Option<HashMap<String, String>>,
-) -> PyResult<Option<Answer>> {
-    call_that_commits(py, || {
-        let storage = open_storage(uri, storage_options)?;
-        let mode = SaveMode::parse(mode)?;
-        if !matches!(mode, SaveMode::Ignore | SaveMode::ErrorIfExists) {
-            return Err(Error::invalid_argument("a table can only be created with the mode error or ignore")
-                .with_hint("to replace the rows of a table, write with the mode overwrite"));
-        }
-        let mut request = options.request(StructType::from_json(schema_json)?, mode);
-        request.app_transactions = commit.progress();
-        let Some(pending) = PendingWrite::begin(&storage, request, &upkeep::environment())? else {
-            return Ok(None);
-        };
-        let partition_by = serde_json::Value::from(pending.partition_columns()).to_string();
-        let operation = Operation::new("CREATE TABLE")
-            .parameter("mode", mode.name())
-            .parameter("partitionBy", partition_by);
-        Ok(Some(pending.commit(Vec::new(), commit.describe(operation)?)?.into()))
-    })
 }

@@ -14,6 +14,7 @@ macro_rules! engine {
 }
 
 engine! {
-    changes, checkpoint, commit_actions, constraints, deletion_vector, distributed, environment, error, history, log,
-    parallel, pending_write, predicate, protocol, replay, scan, snapshot, stats, storage, transaction, verify, write,
+    changes, checkpoint, commit_actions, constraints, definition, deletion_vector, distributed, environment, error,
+    history, log, parallel, pending_write, predicate, protocol, replay, scan, snapshot, stats, storage, transaction,
+    verify, write,
 }

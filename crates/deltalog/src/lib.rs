@@ -11,6 +11,7 @@
 //! | enforce a table's constraints | [`Constraints`], [`Check`], [`Generated`] |
 //! | write | [`WriteRequest`], [`PendingWrite`] |
 //! | write from several processes | [`DistributedWrite`], [`WriteTask`], [`Fragment`] |
+//! | create and replace tables | [`TableDefinition`], [`PendingWrite::define`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
@@ -69,6 +70,7 @@ mod checkpoint;
 mod commit_actions;
 mod constraints;
 mod conversion;
+mod definition;
 mod deletion_vector;
 mod distributed;
 #[doc(hidden)]
@@ -104,6 +106,7 @@ pub use commit_actions::CommitActions;
 pub use constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
 };
+pub use definition::{CreationMode, TableDefinition};
 pub use distributed::{CheckedFragments, DistributedWrite, Fragment, FragmentFile, WriteTask};
 pub use environment::Environment;
 pub use error::{Error, ErrorKind, Result};

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use crate::alter::{merged, overwritten};
+use crate::definition::TableHeader;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::{SetTransaction, StructType, ensure_writable, is_append_only};
 use crate::replacement::ReplaceWhere;
 use crate::snapshot::Snapshot;
-use crate::transaction::{NewTable, PartitionOverwrite, SaveMode, SchemaMode};
+use crate::transaction::{PartitionOverwrite, SaveMode, SchemaMode};
 use crate::write::TableWriteSpec;
 
 /// A request to write data.
@@ -51,7 +52,7 @@ pub struct WriteRequest {
     pub target_file_size: Option<u64>,
     /// The table as the schema mode makes it, if another process has resolved that.
     #[doc(hidden)]
-    pub evolved: Option<NewTable>,
+    pub evolved: Option<TableHeader>,
 }
 
 impl WriteRequest {
@@ -102,7 +103,7 @@ pub(crate) fn evolved(
     base: &Snapshot,
     request: &WriteRequest,
     environment: &Environment,
-) -> Result<Option<NewTable>> {
+) -> Result<Option<TableHeader>> {
     if request.evolved.is_some() {
         return Ok(request.evolved.clone());
     }

@@ -1,15 +1,16 @@
 //! A table as it will be after a change, and what must be read and written for it.
 
 use crate::constraints::Constraints;
+use crate::definition::TableHeader;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::InCommitTimestamps;
 use crate::protocol::{
-    ColumnMappingMode, Metadata, Protocol, StructType, TableFeature, ensure_features, ensure_writable,
-    required_features, writer_refusals,
+    ColumnMappingMode, DomainMetadata, Metadata, Protocol, StructType, TableFeature, ensure_features,
+    ensure_writable, required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
-use crate::transaction::{IsolationLevel, NewTable, Operation, Transaction};
+use crate::transaction::{IsolationLevel, Operation, Transaction};
 use crate::write::TableWriteSpec;
 use arrow::array::RecordBatch;
 
@@ -26,6 +27,8 @@ pub(super) struct Draft<'a> {
     pub(super) dropped: Option<TableFeature>,
     /// Whether the change is only valid for the rows that the table has in `base`.
     pub(super) depends_on_rows: bool,
+    /// The configurations of domains that the protocol reserves.
+    pub(super) domains: Vec<DomainMetadata>,
     /// Files of the table that are added again with other facts about them.
     pub(super) files: Vec<RecordBatch>,
 }
@@ -45,6 +48,7 @@ impl<'a> Draft<'a> {
             features: Vec::new(),
             dropped: None,
             depends_on_rows: false,
+            domains: Vec::new(),
             files: Vec::new(),
         })
     }
@@ -73,7 +77,7 @@ impl<'a> Draft<'a> {
             has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
         let (sets_protocol, sets_metadata) =
             (protocol != *base.protocol(), self.metadata != *base.metadata() || begins_timestamps);
-        if !sets_protocol && !sets_metadata && self.files.is_empty() {
+        if !sets_protocol && !sets_metadata && self.files.is_empty() && self.domains.is_empty() {
             return Ok(None);
         }
         self.check(&protocol)?;
@@ -88,6 +92,9 @@ impl<'a> Draft<'a> {
         if sets_metadata {
             transaction.set_metadata(self.metadata);
         }
+        for domain in self.domains {
+            transaction.set_system_domain(domain);
+        }
         for batch in self.files {
             transaction.add_batch(batch);
         }
@@ -98,11 +105,11 @@ impl<'a> Draft<'a> {
     ///
     /// # Errors
     /// As [`Draft::finish`].
-    pub(super) fn into_table(mut self) -> Result<NewTable> {
+    pub(super) fn into_table(mut self) -> Result<TableHeader> {
         self.metadata.schema_string = self.schema.to_json();
         let protocol = self.protocol()?;
         self.check(&protocol)?;
-        Ok(NewTable { protocol, metadata: self.metadata })
+        Ok(TableHeader::new(protocol, self.metadata))
     }
 
     /// Returns the protocol that supports what the change asks for. What the table has required before, and its

@@ -11,14 +11,12 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
 
 use super::draft::Draft;
+use crate::definition::{MAX_COLUMN_ID, last_column_id, name_row_tracking_columns};
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
 use crate::protocol::{ColumnMappingMode, Metadata, NewMapping, StructField, TableFeature};
 use crate::replay::{FileColumn, FileColumns};
-use crate::transaction::name_row_tracking_columns;
 
-/// The property with the highest id of a column.
-pub(super) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const MODE: &str = "delta.columnMapping.mode";
 const ROW_TRACKING: &str = "delta.enableRowTracking";
 const TIMESTAMPS: &str = "delta.enableInCommitTimestamps";
@@ -47,18 +45,6 @@ pub(super) fn follow_up(draft: &mut Draft<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Returns the highest id of a column that the table has ever had.
-///
-/// # Errors
-/// `CorruptLog` if the property is not a number.
-pub(super) fn max_column_id(metadata: &Metadata) -> Result<i64> {
-    let Some(text) = metadata.property(MAX_COLUMN_ID) else { return Ok(0) };
-    text.trim().parse().map_err(|error| {
-        Error::corrupt_log(format!("the table property '{MAX_COLUMN_ID}' is not a number: '{text}'"))
-            .with_source(error)
-    })
-}
-
 /// Maps the columns if the mode has changed from `none` to `name`. Files keep their column names, which become the
 /// physical names.
 fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
@@ -79,7 +65,7 @@ fn map_columns(draft: &mut Draft<'_>) -> Result<()> {
         .with_hint("only the change from none to name keeps the files of the table readable"));
     }
     let mut mapping =
-        NewMapping::new(max_column_id(&draft.metadata)?, |field: &StructField| field.name.clone());
+        NewMapping::new(last_column_id(&draft.metadata)?, |field: &StructField| field.name.clone());
     draft.schema = mapping.assign(&draft.schema)?;
     draft.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), mapping.last_id().to_string());
     draft.features.push(TableFeature::ColumnMapping);

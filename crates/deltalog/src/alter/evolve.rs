@@ -11,20 +11,17 @@
 use super::TableChange;
 use super::columns::NewColumn;
 use super::draft::Draft;
-use super::enable::{MAX_COLUMN_ID, max_column_id};
+use crate::definition::{MAX_COLUMN_ID, TableDefinition, TableHeader, last_column_id};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
+use crate::protocol::schema::column_rules::COMMENT;
 use crate::protocol::schema::is_widening;
 use crate::protocol::{
     ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, NewMapping, PrimitiveType, StructField,
     StructType,
 };
 use crate::snapshot::Snapshot;
-use crate::transaction::{NewTable, TableDefinition};
-
-/// The metadata that a new column keeps.
-const COMMENT: &str = "comment";
 
 /// Returns the table with what `data` has and `base` lacks; `None` if it has all of it.
 ///
@@ -35,7 +32,7 @@ pub(crate) fn merged(
     base: &Snapshot,
     data: &StructType,
     environment: &Environment,
-) -> Result<Option<NewTable>> {
+) -> Result<Option<TableHeader>> {
     let mut draft = Draft::of(base, environment)?;
     let widens = draft.metadata.is_enabled("delta.enableTypeWidening");
     let mut changes = Vec::new();
@@ -141,7 +138,7 @@ pub(crate) fn overwritten(
     data: &StructType,
     partition_by: Option<&[String]>,
     environment: &Environment,
-) -> Result<Option<NewTable>> {
+) -> Result<Option<TableHeader>> {
     let mut draft = Draft::of(base, environment)?;
     let fields: Vec<StructField> =
         data.fields().iter().map(|field| kept(base.schema(), field)).collect::<Result<_>>()?;
@@ -157,7 +154,7 @@ pub(crate) fn overwritten(
         ))
         .with_hint("name the partition columns of the new schema; an empty list stands for none"));
     }
-    let partition_columns = definition.check()?;
+    let partition_columns = definition.check_columns()?;
     let is_same = same_types(base.schema(), &definition.schema)
         && partition_columns == base.metadata().partition_columns;
     if is_same {
@@ -172,7 +169,7 @@ pub(crate) fn overwritten(
     draft.schema = definition.schema;
     if draft.column_mapping() != ColumnMappingMode::None {
         let name = |_: &StructField| format!("col-{}", environment.uuid());
-        let mut mapping = NewMapping::new(max_column_id(&draft.metadata)?, name);
+        let mut mapping = NewMapping::new(last_column_id(&draft.metadata)?, name);
         draft.schema = mapping.assign(&draft.schema)?;
         draft.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), mapping.last_id().to_string());
     }

@@ -12,6 +12,7 @@
 //! | `features` | the features that the protocol supports |
 //! | `columns` | columns and nested fields: add, rename, drop, move, widen, nullability, comments |
 //! | `constraints` | CHECK constraints |
+//! | `clustering` | clustering columns |
 //! | `evolve` | the schema, together with the rows of a write |
 //! | `drop_feature` | features that the protocol supports no longer |
 //!
@@ -22,6 +23,7 @@
 //!   for rows that it has checked.
 //! - Names of operations and parameters in the history are those of the JVM implementation.
 
+mod clustering;
 mod columns;
 mod constraints;
 mod draft;
@@ -110,6 +112,20 @@ pub enum TableChange {
         /// The entries; `None` removes one.
         entries: BTreeMap<String, Option<String>>,
     },
+    /// Sets the default value of a column.
+    SetDefault {
+        /// The name of the column.
+        column: ColumnPath,
+        /// An expression without columns, in Spark's SQL.
+        sql: String,
+    },
+    /// Removes the default value of a column.
+    DropDefault {
+        /// The name of the column.
+        column: ColumnPath,
+    },
+    /// Clusters the table by at most four columns, or with an empty list no longer.
+    ClusterBy(Vec<ColumnPath>),
     /// Adds a CHECK constraint.
     AddConstraint {
         /// The name of the constraint.
@@ -143,6 +159,9 @@ impl TableChange {
             Self::SetNullable { column, nullable } => columns::set_nullable(draft, column, *nullable),
             Self::WidenColumn { column, data_type } => columns::widen(draft, column, *data_type),
             Self::SetColumnMetadata { column, entries } => columns::set_metadata(draft, column, entries),
+            Self::SetDefault { column, sql } => columns::set_default(draft, column, Some(sql)),
+            Self::DropDefault { column } => columns::set_default(draft, column, None),
+            Self::ClusterBy(paths) => clustering::cluster_by(draft, paths),
             Self::AddConstraint { name, sql } => constraints::add(draft, name, sql),
             Self::DropConstraint { name, if_exists } => constraints::drop(draft, name, *if_exists),
         }

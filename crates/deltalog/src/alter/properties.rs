@@ -1,7 +1,6 @@
 //! Table properties, the table's name and its description. Protocol: "Change Metadata".
 //!
-//! - A property of the protocol must be known and have a value that it allows. Properties of users are free.
-//! - Properties that the table itself keeps, such as the highest column id, cannot be set or removed.
+//! Which properties can be set is decided where tables are defined.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +8,11 @@ use serde_json::{Value, json};
 
 use super::draft::Draft;
 use super::{enable, features};
+use crate::constraints::CHECK;
+use crate::definition::{ensure_not_kept, ensure_settable};
 use crate::error::{Error, Result};
-use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
 use crate::protocol::TableFeature;
-use crate::protocol::properties::check_properties;
 use crate::transaction::Operation;
-
-/// The properties that follow from others.
-const KEPT_BY_THE_TABLE: [&str; 5] = [
-    "delta.columnMapping.maxColumnId",
-    ENABLEMENT_TIMESTAMP,
-    ENABLEMENT_VERSION,
-    "delta.rowTracking.materializedRowCommitVersionColumnName",
-    "delta.rowTracking.materializedRowIdColumnName",
-];
 
 const FEATURE: &str = "delta.feature.";
 const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
@@ -33,10 +23,9 @@ const COLUMN_MAPPING: &str = "delta.columnMapping.mode";
 /// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
 /// that has a change of its own. Also the errors of [`enable::follow_up`].
 pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) -> Result<Operation> {
-    check_properties(properties)?;
+    ensure_settable(properties)?;
     for (name, value) in properties {
         ensure_free(name)?;
-        ensure_implemented(name, value)?;
         // The protocol lists the feature instead of the property.
         match name.strip_prefix(FEATURE) {
             Some(feature) => draft.features.push(features::named(feature)?),
@@ -83,36 +72,13 @@ pub(super) fn set_description(draft: &mut Draft<'_>, description: &str) -> Opera
     Operation::new("SET TBLPROPERTIES").parameter("properties", json!({ "comment": description }).to_string())
 }
 
-/// Refuses a property that users cannot set or remove.
+/// Refuses a property that has a change of its own, or that the table keeps itself.
 fn ensure_free(name: &str) -> Result<()> {
-    let refused = |hint: &str| {
-        Err(Error::invalid_argument(format!("the table property '{name}' cannot be set or removed"))
-            .with_hint(hint))
-    };
-    if KEPT_BY_THE_TABLE.contains(&name) {
-        return refused("leave it out: it follows from other properties");
+    if name.starts_with(CHECK) {
+        return Err(Error::invalid_argument(format!("the table property '{name}' cannot be set or removed"))
+            .with_hint("add or drop the constraint, so that the rows of the table are checked"));
     }
-    if name.starts_with("delta.constraints.") {
-        return refused("add or drop the constraint, so that the rows of the table are checked");
-    }
-    Ok(())
-}
-
-/// Refuses properties whose meaning this crate does not know how to keep.
-fn ensure_implemented(name: &str, value: &str) -> Result<()> {
-    let is_used = match name {
-        "delta.rowTrackingSuspended" => value.trim().eq_ignore_ascii_case("true"),
-        "delta.universalFormat.enabledFormats" => !value.trim().is_empty(),
-        "delta.compatibility.symlinkFormatManifest.enabled" => value.trim().eq_ignore_ascii_case("true"),
-        _ => false,
-    };
-    match is_used {
-        true => {
-            Err(Error::unsupported(format!("the table property '{name}' = '{value}' is not implemented"))
-                .with_hint("leave it out, or set it with a client that implements it"))
-        }
-        false => Ok(()),
-    }
+    ensure_not_kept(name)
 }
 
 /// Returns the features that these properties ask for, even if the table has the same properties already and its

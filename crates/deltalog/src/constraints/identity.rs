@@ -14,12 +14,11 @@ use arrow::array::{ArrayRef, Int64Array};
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::protocol::schema::column_rules::{
+    IDENTITY, IDENTITY_EXPLICIT as EXPLICIT, IDENTITY_MARK as MARK, IDENTITY_START as START,
+    IDENTITY_STEP as STEP,
+};
 use crate::protocol::{DataType, PrimitiveType, StructField, StructType};
-
-const START: &str = "delta.identity.start";
-const STEP: &str = "delta.identity.step";
-pub(crate) const MARK: &str = "delta.identity.highWaterMark";
-const EXPLICIT: &str = "delta.identity.allowExplicitInsert";
 
 /// An identity column.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +38,7 @@ impl IdentityColumn {
     /// CorruptLog if the column is not of type `long`, or if its metadata are not of the protocol's form.
     pub(super) fn of(field: &StructField) -> Result<Option<Self>> {
         let entries = field.metadata.entries();
-        if !entries.keys().any(|key| key.starts_with("delta.identity.")) {
+        if !entries.keys().any(|key| key.starts_with(IDENTITY)) {
             return Ok(None);
         }
         let corrupt = |what: &str| Error::corrupt_log(format!("the identity column {} {what}", field.name));

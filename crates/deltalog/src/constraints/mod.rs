@@ -32,6 +32,5 @@ pub use check::{Check, Violation};
 pub use default_value::DefaultValue;
 pub use generated::Generated;
 pub use identity::IdentityValues;
-pub(crate) use identity::MARK as IDENTITY_MARK;
 pub(crate) use rules::CHECK;
 pub use rules::{RowRules, RuleText};

@@ -6,16 +6,11 @@ use super::identity::{Identities, IdentityColumn, IdentityValues};
 use super::length::Length;
 use super::{Check, Constraints, DefaultValue, Generated};
 use crate::error::{Error, Result};
+use crate::protocol::schema::column_rules::{DEFAULT, GENERATED, INVARIANT};
 use crate::protocol::{DataType, Metadata, Protocol, StructField, StructType, TableFeature};
 
 /// The prefix of the properties that hold CHECK constraints. (PROTOCOL, "CHECK Constraints".)
 pub(crate) const CHECK: &str = "delta.constraints.";
-/// The metadata of a column with an invariant. (PROTOCOL, "Column Invariants".)
-const INVARIANT: &str = "delta.invariants";
-/// The metadata of a generated column. (PROTOCOL, "Generated Columns".)
-const GENERATED: &str = "delta.generationExpression";
-/// The metadata of a column with a default value. (PROTOCOL, "Default Columns".)
-const DEFAULT: &str = "CURRENT_DEFAULT";
 
 /// An expression of a table, and what it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,13 +3,14 @@
 //! - Files of a commit that failed for certain are deleted. While its fate is unknown, they are kept.
 
 use super::{PendingWrite, Target, WriteOutcome};
+use crate::definition::{CreationMode, TableHeader};
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Add, Metadata};
 use crate::replacement::remove_matching;
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::transaction::{
-    AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, NewTable, Operation, Outcome,
+    AlreadyApplied, Committed, Conflict, ConflictReason, IsolationLevel, Operation, Outcome,
     PartitionOverwrite, SaveMode, Transaction,
 };
 use crate::unused_files::delete_unused;
@@ -78,7 +79,7 @@ impl PendingWrite {
             (target, mode) => {
                 let mut transaction = match target {
                     Target::New(table) => {
-                        Transaction::create(&self.storage, NewTable::clone(table), operation, environment)
+                        Transaction::create(&self.storage, TableHeader::clone(table), operation, environment)
                     }
                     Target::Existing(base) if mode == SaveMode::Overwrite => {
                         Transaction::overwrite(base, operation, environment)
@@ -92,24 +93,27 @@ impl PendingWrite {
         for progress in self.progress.iter().cloned() {
             transaction.record(progress);
         }
-        if let Target::Existing(base) = &self.target {
-            let metadata = self.evolved.as_ref().map_or(base.metadata(), |table| &table.metadata);
-            match self.spec.rules().identities.marked(self.spec.schema())? {
-                Some(schema) => {
-                    transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..metadata.clone() })
-                }
-                None if self.evolved.is_some() => transaction.set_metadata(metadata.clone()),
-                None => {}
+        let marked = self.spec.rules().identities.marked(self.spec.schema())?;
+        let metadata = match (&self.target, &self.evolved) {
+            (Target::Existing(base), Some(table)) => {
+                transaction.set_header(table.clone(), base)?;
+                &table.metadata
             }
-            if let Some(table) = self.evolved.as_ref().filter(|table| table.protocol != *base.protocol()) {
-                transaction.set_protocol(table.protocol.clone());
-            }
+            (Target::Existing(base), None) => base.metadata(),
+            (Target::New(table), _) => &table.metadata,
+        };
+        if let Some(schema) = marked {
+            transaction.set_metadata(Metadata { schema_string: schema.to_json(), ..metadata.clone() });
         }
         match transaction.commit()? {
             Outcome::Conflict { conflict, transaction }
                 if conflict.reason == ConflictReason::TableCreated && self.mode == SaveMode::Append =>
             {
                 self.append_to_created(conflict, *transaction)
+            }
+            // A replacement is not refused because there is a table, but because another writer has just created it.
+            Outcome::Conflict { conflict, .. } if self.definition == Some(CreationMode::CreateOrReplace) => {
+                Err(conflict.into_error(ErrorKind::CommitConflict, self.storage.url()))
             }
             outcome => WriteOutcome::of(outcome),
         }

@@ -8,12 +8,14 @@
 //! | file | what it does |
 //! | --- | --- |
 //! | `commit` | turns the files of a write into a transaction, and commits it |
+//! | `define` | begins the creation or the replacement of a table by its definition |
 //! | `outcome` | what became of a write |
 //!
 //! - Everything that can be refused before files are written is refused in `begin`.
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
 
 mod commit;
+mod define;
 mod outcome;
 
 pub use outcome::WriteOutcome;
@@ -22,6 +24,7 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::SchemaRef;
 
+use crate::definition::{CreationMode, TableDefinition, TableHeader};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
@@ -30,8 +33,7 @@ use crate::replacement::{ReplaceWhere, check_predicate};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
 use crate::transaction::{
-    AlreadyApplied, ConflictReason, NewTable, PartitionOverwrite, SaveMode, TableDefinition, Transaction,
-    check_distinct,
+    AlreadyApplied, ConflictReason, PartitionOverwrite, SaveMode, Transaction, check_distinct,
 };
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
 use crate::write_request::{WriteRequest, check_existing, evolved, requested};
@@ -42,7 +44,7 @@ enum Target {
     /// A table, at the version that the write is based on.
     Existing(Snapshot),
     /// A table that the write creates.
-    New(Box<NewTable>),
+    New(Box<TableHeader>),
 }
 
 /// A write that was checked and not yet committed.
@@ -51,13 +53,15 @@ pub struct PendingWrite {
     storage: Storage,
     target: Target,
     mode: SaveMode,
+    /// How the write defines the table, if it does.
+    definition: Option<CreationMode>,
     partition_overwrite: PartitionOverwrite,
     /// Which rows of the table an overwrite replaces, if not all.
     replaced: Option<Predicate>,
     /// The same as it was asked for, by which new rows are checked.
     replace_where: Option<ReplaceWhere>,
     /// The table with the schema that the write gives it, if it changes the schema.
-    evolved: Option<NewTable>,
+    evolved: Option<TableHeader>,
     spec: TableWriteSpec,
     progress: Vec<SetTransaction>,
     already_applied: Option<AlreadyApplied>,
@@ -137,13 +141,10 @@ impl PendingWrite {
         let located = |error: Error| error.in_table(storage.url());
         check_distinct(&request.app_transactions).map_err(located)?;
         let Some(snapshot) = base else {
-            let definition = TableDefinition {
-                schema: request.schema.clone(),
-                partition_columns: request.partition_by.clone().unwrap_or_default(),
-                name: request.name.clone(),
-                description: request.description.clone(),
-                configuration: request.configuration.clone(),
-            };
+            let mut definition = TableDefinition::new(request.schema.clone());
+            definition.partition_columns = request.partition_by.clone().unwrap_or_default();
+            (definition.name, definition.description) = (request.name.clone(), request.description.clone());
+            definition.configuration.clone_from(&request.configuration);
             let table = definition.resolve(environment).map_err(located)?;
             return Self::creating(storage, table, request, environment).map(Some);
         };
@@ -183,6 +184,7 @@ impl PendingWrite {
             storage: storage.clone(),
             target: Target::Existing(snapshot),
             mode,
+            definition: None,
             partition_overwrite: request.partition_overwrite,
             replaced,
             replace_where: request.replace_where,
@@ -202,13 +204,13 @@ impl PendingWrite {
     #[doc(hidden)]
     pub fn creating(
         storage: &Storage,
-        table: NewTable,
+        table: TableHeader,
         request: WriteRequest,
         environment: &Environment,
     ) -> Result<Self> {
         let located = |error: Error| error.in_table(storage.url());
         check_distinct(&request.app_transactions).map_err(located)?;
-        let spec = TableWriteSpec::new(&table.protocol, &table.metadata).map_err(located)?;
+        let spec = spec_of(&table).map_err(located)?;
         if let Some(replaced) = &request.replace_where {
             replaced.check_mode(request.mode, request.partition_overwrite).map_err(located)?;
             check_predicate(replaced, spec.arrow()).map_err(located)?;
@@ -218,6 +220,7 @@ impl PendingWrite {
             storage: storage.clone(),
             target: Target::New(Box::new(table)),
             mode: request.mode,
+            definition: None,
             partition_overwrite: PartitionOverwrite::Static,
             replaced: None,
             replace_where: request.replace_where,
@@ -271,13 +274,13 @@ impl PendingWrite {
 
     /// Returns the table with the schema that the write gives it, if it changes the schema.
     #[doc(hidden)]
-    pub fn evolved(&self) -> Option<&NewTable> {
+    pub fn evolved(&self) -> Option<&TableHeader> {
         self.evolved.as_ref()
     }
 
     /// Returns the table that the write creates, if it creates one.
     #[doc(hidden)]
-    pub fn new_table(&self) -> Option<&NewTable> {
+    pub fn new_table(&self) -> Option<&TableHeader> {
         match &self.target {
             Target::Existing(_) => None,
             Target::New(table) => Some(table),
@@ -341,4 +344,13 @@ impl PendingWrite {
         self.storage.sync(paths.iter().map(AsRef::as_ref))?;
         Ok(adopted.adds)
     }
+}
+
+/// Returns the spec of a table that a commit of these actions creates or replaces.
+fn spec_of(table: &TableHeader) -> Result<TableWriteSpec> {
+    TableWriteSpec::clustered(
+        &table.protocol,
+        &table.metadata,
+        table.clustering.as_deref().unwrap_or_default(),
+    )
 }

@@ -1,10 +1,12 @@
 //! The columns by which a table's rows are clustered. (PROTOCOL, "Clustered Table".)
 //!
 //! - The log contains physical column names. Writers spell a column either as one name, or as the list of
-//!   names that leads to it through structs.
+//!   names that leads to it through structs. This crate writes lists, as the JVM implementation does.
 
 use serde::Deserialize;
+use serde_json::json;
 
+use super::action::DomainMetadata;
 use super::schema::MappedSchema;
 use crate::{Error, Result};
 
@@ -52,6 +54,28 @@ pub fn clustering_columns(configuration: &str, schema: &MappedSchema) -> Result<
     parsed.clustering_columns.into_iter().map(logical).collect()
 }
 
+/// Returns the domain that lists the columns at the logical paths `columns`.
+///
+/// # Errors
+/// `InvalidArgument` for a column that `schema` does not have.
+pub fn clustering_domain(columns: &[Vec<String>], schema: &MappedSchema) -> Result<DomainMetadata> {
+    let physical = |path: &Vec<String>| {
+        schema.physical_path(path).ok_or_else(|| {
+            Error::invalid_argument(format!(
+                "the table cannot be clustered by '{}', which is not a column of the table",
+                path.join(".")
+            ))
+        })
+    };
+    let columns = columns.iter().map(physical).collect::<Result<Vec<_>>>()?;
+    let configuration = json!({ "clusteringColumns": columns, "domainName": CLUSTERING_DOMAIN });
+    Ok(DomainMetadata {
+        domain: CLUSTERING_DOMAIN.to_owned(),
+        configuration: configuration.to_string(),
+        removed: false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,6 +108,16 @@ mod tests {
         );
         assert_eq!(clustering_columns(paths, &schema()).unwrap(), [vec!["s", "b"], vec!["a"]]);
         assert!(clustering_columns(r#"{"clusteringColumns":[]}"#, &schema()).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for columns in [vec![], vec![vec!["a".to_owned()], vec!["s".to_owned(), "b".to_owned()]]] {
+            let domain = clustering_domain(&columns, &schema()).unwrap();
+            assert_eq!(clustering_columns(&domain.configuration, &schema()).unwrap(), columns);
+        }
+        let error = clustering_domain(&[vec!["x".to_owned()]], &schema()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
 
     #[test]

@@ -15,7 +15,7 @@ pub use action::{
     DomainMetadata, Format, Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
 pub(crate) use action::{ActionLine, AddLine, EscapedText, Pairs, RemoveLine, Text, write_unique_id};
-pub use clustering::{CLUSTERING_DOMAIN, clustering_columns};
+pub use clustering::{CLUSTERING_DOMAIN, clustering_columns, clustering_domain};
 pub(crate) use features::ensure_features;
 pub use features::{
     FeatureKind, TableFeature, ensure_checkpointable, ensure_readable, ensure_readable_with_catalog,

@@ -32,7 +32,6 @@ mod applied;
 mod changes;
 mod commit;
 mod conflict;
-mod create;
 mod encode;
 mod find;
 mod head;
@@ -52,8 +51,6 @@ pub use applied::AlreadyApplied;
 pub(crate) use applied::check_distinct;
 pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, WhatWasRead};
-pub use create::{NewTable, TableDefinition};
-pub(crate) use create::{check_names, name_row_tracking_columns};
 pub use find::find_commit;
 pub use isolation::IsolationLevel;
 pub use operation::{Operation, PartitionOverwrite, SaveMode, SchemaMode};
@@ -65,6 +62,7 @@ use self::changes::Changes;
 use self::partitions::PartitionSet;
 use self::row_deletes::RowDelete;
 use self::row_ids::RowIds;
+use crate::definition::TableHeader;
 use crate::deletion_vector::DeletionVector;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
@@ -129,16 +127,22 @@ impl Transaction {
     /// returns.
     ///
     /// # Errors
-    /// `InvalidArgument` if the location is not valid.
+    /// `InvalidArgument` if the location is not valid; errors of an invalid schema.
     pub fn create(
         storage: &Storage,
-        table: NewTable,
+        table: TableHeader,
         operation: Operation,
         environment: &Environment,
     ) -> Result<Self> {
         let resolver = PathResolver::new(storage.root()).map_err(|error| error.in_table(storage.url()))?;
-        let NewTable { protocol, metadata } = table;
-        let changes = Changes { protocol: Some(protocol), metadata: Some(metadata), ..Changes::default() };
+        let domain = table.clustering_domain().map_err(|error| error.in_table(storage.url()))?;
+        let TableHeader { protocol, metadata, .. } = table;
+        let changes = Changes {
+            protocol: Some(protocol),
+            metadata: Some(metadata),
+            domains: domain.into_iter().collect(),
+            ..Changes::default()
+        };
         Ok(Self {
             storage: storage.clone(),
             base: None,
@@ -333,6 +337,24 @@ impl Transaction {
         }
         self.changes.domains.push(domain);
         Ok(())
+    }
+
+    /// Sets what `table` says, as far as it differs from `base`.
+    ///
+    /// # Errors
+    /// As [`TableHeader::clustering_domain`].
+    pub(crate) fn set_header(&mut self, table: TableHeader, base: &Snapshot) -> Result<()> {
+        self.changes.domains.extend(table.clustering_domain()?);
+        if table.protocol != *base.protocol() {
+            self.set_protocol(table.protocol);
+        }
+        self.set_metadata(table.metadata);
+        Ok(())
+    }
+
+    /// Sets a domain that the protocol reserves.
+    pub(crate) fn set_system_domain(&mut self, domain: DomainMetadata) {
+        self.changes.domains.push(domain);
     }
 
     /// Sets the protocol. Protocol: "Protocol Evolution".

@@ -70,7 +70,7 @@ impl TableWriteSpec {
         Self::clustered(protocol, metadata, &columns)
     }
 
-    /// Creates the spec of a table that is clustered by `columns`.
+    /// Creates the spec of a table that is clustered by the columns at these logical paths.
     ///
     /// # Errors
     /// As [`TableWriteSpec::new`].

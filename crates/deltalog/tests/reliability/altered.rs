@@ -51,6 +51,8 @@ fn changes() -> Vec<(TableChange, bool)> {
         (set("delta.enableRowTracking", "true"), true),
         (TableChange::AddFeatures(vec!["checkConstraints".to_owned()]), false),
         (TableChange::SetNullable { column: column(), nullable: false }, true),
+        (TableChange::SetDefault { column: column(), sql: "1".to_owned() }, false),
+        (TableChange::ClusterBy(vec![column()]), true),
         (TableChange::AddConstraint { name: "c".to_owned(), sql: "id > 0".to_owned() }, true),
         (
             TableChange::SetColumnMetadata {
@@ -81,7 +83,8 @@ fn a_change_conflicts_with_what_it_depends_on() {
                 if is_hidden {
                     store.hide(&format!("{:020}.json", 1));
                 }
-                let sets_metadata = !matches!(change, TableChange::AddFeatures(_));
+                let sets_metadata =
+                    !matches!(change, TableChange::AddFeatures(_) | TableChange::ClusterBy(_));
                 let conflicts = match winner {
                     Winner::Append | Winner::Overwrite => depends_on_rows,
                     Winner::Property => sets_metadata,

@@ -25,6 +25,7 @@ mod compactions;
 mod conflicts;
 mod counts;
 mod crash_points;
+mod defined;
 mod histories;
 mod kept_checksums;
 mod killed;

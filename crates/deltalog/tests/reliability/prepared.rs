@@ -7,10 +7,8 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::Int64Type;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{
-    ConflictReason, IsolationLevel, Operation, Outcome, TableDefinition, Transaction,
-};
-use deltalog::{ErrorKind, Snapshot, Storage};
+use deltalog::engine::transaction::{ConflictReason, IsolationLevel, Operation, Outcome, Transaction};
+use deltalog::{ErrorKind, Snapshot, Storage, TableDefinition};
 use proptest::prelude::*;
 
 use crate::common::store::FaultyStore;

@@ -1,8 +1,9 @@
 //! Types that can be shared between threads or sent to another one. A change that breaks this does not
 //! compile.
 
+use deltalog::TableDefinition;
 use deltalog::engine::scan::{FileList, RowStream, TableScan};
-use deltalog::engine::transaction::{Committed, Conflict, Outcome, TableDefinition, Transaction};
+use deltalog::engine::transaction::{Committed, Conflict, Outcome, Transaction};
 use deltalog::engine::write::DataWriter;
 use deltalog::{Environment, Error, PendingWrite, Snapshot, Storage, WriteRequest};
 

@@ -7,15 +7,13 @@ use serde_json::{Value, json};
 
 use super::{described, name_of};
 use crate::alter::draft::Draft;
-use crate::alter::enable::{MAX_COLUMN_ID, max_column_id};
 use crate::alter::path::{edit_fields, position, split};
+use crate::definition::{MAX_COLUMN_ID, check_names, last_column_id};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
+use crate::protocol::schema::column_rules::COMMENT;
 use crate::protocol::{ColumnMappingMode, NewMapping, PrimitiveType, StructField, StructType};
-use crate::transaction::{Operation, check_names};
-
-/// The metadata that a new column may have.
-const COMMENT: &str = "comment";
+use crate::transaction::Operation;
 
 /// A column or a nested field to add.
 #[derive(Debug, Clone)]
@@ -144,7 +142,7 @@ fn with_mapping(draft: &mut Draft<'_>, field: &StructField) -> Result<StructFiel
         return Ok(field.clone());
     }
     let environment = draft.environment;
-    let mut mapping = NewMapping::new(max_column_id(&draft.metadata)?, |_: &StructField| {
+    let mut mapping = NewMapping::new(last_column_id(&draft.metadata)?, |_: &StructField| {
         format!("col-{}", environment.uuid())
     });
     let assigned = mapping.assign(&StructType::try_new(vec![field.clone()])?)?;

@@ -6,12 +6,14 @@
 //! | `drop` | drops columns of tables with column mapping |
 //! | `rename` | renames columns of tables with column mapping |
 //! | `change` | moves columns, and changes their comments and whether they may be NULL |
+//! | `default_value` | sets and removes default values |
 //! | `widen` | changes types to wider ones |
 //! | `references` | finds what depends on a column |
 //! | `statistics` | the names of columns with statistics |
 
 mod add;
 mod change;
+mod default_value;
 mod drop;
 mod references;
 mod rename;
@@ -21,6 +23,7 @@ mod widen;
 pub(super) use add::add;
 pub use add::{ColumnPosition, NewColumn};
 pub(super) use change::{move_to, set_metadata, set_nullable};
+pub(super) use default_value::set_default;
 pub(super) use drop::drop;
 pub(super) use rename::rename;
 pub(super) use widen::widen;

@@ -9,8 +9,6 @@ use crate::{Error, Result};
 enum Support {
     /// Fully implemented, or it requires nothing of this side.
     Full,
-    /// Implemented for tables that make use of it already; no table is created with it.
-    Existing,
     /// Not implemented.
     Missing,
 }
@@ -61,15 +59,15 @@ fn writer_support(feature: &TableFeature) -> Support {
         | TableFeature::CheckConstraints
         | TableFeature::GeneratedColumns
         | TableFeature::AllowColumnDefaults
-        | TableFeature::IdentityColumns => Support::Existing,
+        | TableFeature::IdentityColumns => Support::Full,
         // Rows are added unclustered, with statistics of the clustering columns; see `TableWriteSpec::of`.
-        TableFeature::Clustering => Support::Existing,
+        TableFeature::Clustering => Support::Full,
         _ => Support::Missing,
     }
 }
 
-/// Returns whether writers support a table that makes use of the feature.
-pub(super) fn is_writable_when_active(feature: &TableFeature) -> bool {
+/// Returns whether tables with the feature can be written.
+pub(super) fn is_writable(feature: &TableFeature) -> bool {
     writer_support(feature) == Support::Full
 }
 

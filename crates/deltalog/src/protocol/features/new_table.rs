@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::gate::{ensure_features, is_writable_when_active};
+use super::gate::{ensure_features, is_writable};
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::schema::{DataType, PrimitiveType, StructType};
@@ -31,7 +31,7 @@ const TRACED: [TableFeature; 12] = [
 /// but that cannot be written. Also the errors of [`required_features`].
 pub fn protocol_for(schema: &StructType, metadata: &Metadata) -> Result<Protocol> {
     let asked = required_features(schema, metadata)?;
-    let missing: Vec<_> = asked.iter().filter(|feature| !is_writable_when_active(feature)).cloned().collect();
+    let missing: Vec<_> = asked.iter().filter(|feature| !is_writable(feature)).cloned().collect();
     ensure_features("make", &missing)?;
     Ok(protocol_with(&asked))
 }
@@ -240,6 +240,13 @@ mod tests {
             assert_eq!((reader, writer), (1, 7));
             assert_eq!(for_writers, names(&["appendOnly", "invariants", "domainMetadata", "rowTracking"]));
         }
+        for (property, feature) in [
+            (("delta.constraints.positive", "a > 0"), "checkConstraints"),
+            (("delta.feature.allowColumnDefaults", "supported"), "allowColumnDefaults"),
+        ] {
+            let (.., for_writers) = made("long", property);
+            assert_eq!(for_writers, names(&["appendOnly", "invariants", feature]));
+        }
         let (.., for_writers) = made("long", ("delta.enableInCommitTimestamps", "true"));
         assert_eq!(for_writers, names(&["appendOnly", "invariants", "inCommitTimestamp"]));
         assert_eq!(made("long", ("delta.appendOnly", "true")).1, 2);
@@ -266,7 +273,6 @@ mod tests {
         for (property, feature) in [
             (("delta.enableIcebergCompatV2", "true"), "icebergCompatV2"),
             (("delta.feature.icebergCompatV1", "supported"), "icebergCompatV1"),
-            (("delta.constraints.positive", "a > 0"), "checkConstraints"),
         ] {
             let asking = metadata("long", Some(property));
             let error = protocol_for(&asking.schema().unwrap(), &asking).unwrap_err();

@@ -8,6 +8,7 @@
 //! - A type that the protocol does not define is an error that names the column and the type.
 
 mod arrow;
+pub(crate) mod column_rules;
 mod json;
 mod mapping;
 mod metadata;

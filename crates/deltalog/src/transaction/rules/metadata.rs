@@ -10,8 +10,8 @@
 //! A transaction that sets the metadata itself conflicts with every other change.
 
 use super::{Mine, Winner};
-use crate::constraints::IDENTITY_MARK;
 use crate::error::Result;
+use crate::protocol::schema::column_rules::{COMMENT, IDENTITY_MARK};
 use crate::protocol::{DataType, Metadata, StructField, StructType};
 use crate::transaction::conflict::ConflictReason;
 
@@ -38,8 +38,6 @@ const HARMLESS: [&str; 17] = [
 
 /// The metadata of a new column that says nothing about its values.
 const OF_ANY_COLUMN: [&str; 3] = [COMMENT, "delta.columnMapping.id", "delta.columnMapping.physicalName"];
-
-const COMMENT: &str = "comment";
 
 /// The metadata of a column that writers may ignore. A writer that generates values of an identity column moves its
 /// high water mark, and so sets the metadata itself.

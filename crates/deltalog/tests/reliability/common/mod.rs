@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
+use deltalog::TableDefinition;
 use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::protocol::{Add, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
-use deltalog::engine::transaction::{Committed, Operation, TableDefinition, Transaction};
+use deltalog::engine::transaction::{Committed, Operation, Transaction};
 use deltalog::{Environment, Result, Snapshot, Storage};
 pub use deltalog_testkit::store;
 use deltalog_testkit::store::FaultyStore;

@@ -8,8 +8,8 @@ use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::protocol::{Add, PartitionValues, SetTransaction};
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
-    DistributedWrite, Environment, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot,
-    Storage, TableChange, WriteRequest, alter_table,
+    ColumnPath, CreationMode, DistributedWrite, Environment, Operation, PendingWrite, ReplaceWhere, Result,
+    SaveMode, Snapshot, Storage, TableChange, TableDefinition, WriteRequest, alter_table,
 };
 use serde_json::json;
 
@@ -94,6 +94,22 @@ fn an_overwrite_is_atomic() {
         |storage| write(storage, SaveMode::Overwrite, None),
         true,
     );
+}
+
+#[test]
+fn a_replacement_of_the_table_is_atomic() {
+    let replace = |storage: &Storage| {
+        let mut definition = TableDefinition::new(schema());
+        definition.configuration.insert("delta.enableInCommitTimestamps".to_owned(), "true".to_owned());
+        definition.clustering_columns = Some(vec![ColumnPath::new(["id"])]);
+        let mode = CreationMode::CreateOrReplace;
+        let write = PendingWrite::define(storage, &definition, mode, Vec::new(), &hasty())?.unwrap();
+        storage.create_file("new")?.finish()?;
+        let operation = write.definition_operation(true);
+        write.commit_or_fail(vec![add("new")], operation).map(drop)
+    };
+    fail_at_each_request(|| written_table(&["a", "b"]), replace, true);
+    fail_at_each_request(empty, replace, true);
 }
 
 #[test]

@@ -1,0 +1,62 @@
+//! Table properties that users cannot set, and those that are not implemented. Protocol: "Change Metadata".
+//!
+//! - A property of the protocol must be known and have a value that it allows. Properties of users are free.
+//! - Properties that the table itself keeps, such as the highest column id, cannot be set or removed.
+
+use std::collections::BTreeMap;
+
+use crate::error::{Error, Result};
+use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
+use crate::protocol::properties::check_properties;
+
+/// The properties that follow from others.
+const KEPT_BY_THE_TABLE: [&str; 6] = [
+    "delta.columnMapping.maxColumnId",
+    ENABLEMENT_TIMESTAMP,
+    ENABLEMENT_VERSION,
+    "delta.requireCheckpointProtectionBeforeVersion",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+    "delta.rowTracking.materializedRowIdColumnName",
+];
+
+/// Refuses properties that users cannot set.
+///
+/// # Errors
+/// `InvalidArgument` for an unknown property of the protocol, for a value that it does not allow, and for a property
+/// that the table keeps itself. `Unsupported` for one whose meaning this crate does not know how to keep.
+pub(crate) fn ensure_settable(properties: &BTreeMap<String, String>) -> Result<()> {
+    check_properties(properties)?;
+    for (name, value) in properties {
+        ensure_not_kept(name)?;
+        ensure_implemented(name, value)?;
+    }
+    Ok(())
+}
+
+/// Refuses a property that the table keeps itself.
+///
+/// # Errors
+/// `InvalidArgument`.
+pub(crate) fn ensure_not_kept(name: &str) -> Result<()> {
+    match KEPT_BY_THE_TABLE.contains(&name) {
+        true => Err(Error::invalid_argument(format!("the table property '{name}' cannot be set or removed"))
+            .with_hint("leave it out: it follows from other properties")),
+        false => Ok(()),
+    }
+}
+
+fn ensure_implemented(name: &str, value: &str) -> Result<()> {
+    let is_used = match name {
+        "delta.rowTrackingSuspended" => value.trim().eq_ignore_ascii_case("true"),
+        "delta.universalFormat.enabledFormats" => !value.trim().is_empty(),
+        "delta.compatibility.symlinkFormatManifest.enabled" => value.trim().eq_ignore_ascii_case("true"),
+        _ => false,
+    };
+    match is_used {
+        true => {
+            Err(Error::unsupported(format!("the table property '{name}' = '{value}' is not implemented"))
+                .with_hint("leave it out, or set it with a client that implements it"))
+        }
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,101 @@
+//! A table in place of another one. Protocol: "Change Metadata", "Supported Features".
+//!
+//! What stays of the old table, as in the JVM implementation:
+//!
+//! | what | why |
+//! | --- | --- |
+//! | the history | a replacement is a commit like any other; all files are removed in it |
+//! | the features of the protocol | "Clients must not remove the feature from the `protocol` action" |
+//! | progress of applications, domains of users, high water mark of row ids | they do not depend on the schema |
+//! | where in-commit timestamps began, if both tables have them | earlier versions have none |
+//! | row tracking, deletion vectors and the checkpoint policy, unless they are given | they say how files are kept |
+//!
+//! The table id is a new one, by which readers of a stream see that this is another table. Ids and physical names of
+//! columns are such that no column of the old table had.
+
+use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, TableHeader, name_row_tracking_columns};
+use crate::environment::Environment;
+use crate::error::{Error, Result};
+use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
+use crate::protocol::{
+    CLUSTERING_DOMAIN, Metadata, TableFeature, ensure_features, ensure_writable, is_append_only,
+    required_features, writer_refusals,
+};
+use crate::snapshot::Snapshot;
+
+/// The properties that name the columns for the ids of moved rows.
+const ROW_ID_COLUMNS: [&str; 2] = [
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+    "delta.rowTracking.materializedRowIdColumnName",
+];
+
+/// The properties that say how rows and files are kept.
+const KEPT_UNLESS_GIVEN: [&str; 3] =
+    ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
+
+/// The property with the version before which checkpoints are protected.
+const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
+
+impl TableDefinition {
+    /// Returns what a commit says that puts such a table in the place of `base`.
+    ///
+    /// # Errors
+    /// As [`TableDefinition::resolve`]. `InvalidArgument` too if `base` is append-only, or if it is clustered and the
+    /// definition has partition columns. `Unsupported` if `base` cannot be written.
+    pub(crate) fn replacing(&self, base: &Snapshot, environment: &Environment) -> Result<TableHeader> {
+        ensure_writable(base.protocol(), base.metadata())?;
+        if is_append_only(base.metadata()) {
+            return Err(Error::invalid_argument(
+                "the table is append-only (delta.appendOnly) and cannot be replaced",
+            ));
+        }
+        if !self.partition_columns.is_empty() && base.protocol().supports(&TableFeature::Clustering) {
+            return Err(Error::invalid_argument(
+                "the table has the feature 'clustering', so it cannot be replaced by one with partition columns",
+            )
+            .with_hint("drop the feature first, or leave the partition columns out"));
+        }
+        let mut metadata = self.metadata(environment)?;
+        let kept = |metadata: &mut Metadata, name: &str| {
+            if let Some(value) = base.metadata().property(name) {
+                metadata.configuration.insert(name.to_owned(), value.to_owned());
+            }
+        };
+        for name in KEPT_UNLESS_GIVEN.iter().filter(|name| !self.configuration.contains_key(**name)) {
+            kept(&mut metadata, name);
+        }
+        let required = required_features(&metadata.schema()?, &metadata)?;
+        let protocol = base.protocol().supporting(&required);
+        ensure_features("make", &writer_refusals(&protocol))?;
+        metadata.configuration.retain(|key, _| !key.starts_with(FEATURE));
+        kept(&mut metadata, PROTECTED_BEFORE);
+        if metadata.is_enabled("delta.enableRowTracking") {
+            ROW_ID_COLUMNS.iter().for_each(|name| kept(&mut metadata, name));
+            name_row_tracking_columns(&mut metadata.configuration, environment);
+        }
+        let had_timestamps =
+            InCommitTimestamps::of(base.protocol(), base.metadata())? != InCommitTimestamps::Never;
+        if had_timestamps && InCommitTimestamps::of(&protocol, &metadata)? != InCommitTimestamps::Never {
+            [ENABLEMENT_VERSION, ENABLEMENT_TIMESTAMP].iter().for_each(|name| kept(&mut metadata, name));
+        }
+        let mut table = self.finish(protocol, metadata, last_column_id(base.metadata())?, environment)?;
+        if table.clustering.is_none()
+            && base.domain_metadata()?.iter().any(|domain| domain.domain == CLUSTERING_DOMAIN)
+        {
+            table.clustering = Some(Vec::new());
+        }
+        Ok(table)
+    }
+}
+
+/// Returns the highest id of a column that the table has ever had.
+///
+/// # Errors
+/// `CorruptLog` if the property is not a number.
+pub(crate) fn last_column_id(metadata: &Metadata) -> Result<i64> {
+    let Some(text) = metadata.property(MAX_COLUMN_ID) else { return Ok(0) };
+    text.trim().parse().map_err(|error| {
+        Error::corrupt_log(format!("the table property '{MAX_COLUMN_ID}' is not a number: '{text}'"))
+            .with_source(error)
+    })
+}
