@@ -11,8 +11,8 @@ use crate::transaction::{AlreadyApplied, Operation, PartitionOverwrite, SaveMode
 use crate::write::TableWriteSpec;
 
 impl PendingWrite {
-    /// Begins the creation of a table, or its replacement, in one commit. Rows that are written belong to the new table.
-    /// Returns `None` if the mode is `Ignore` and the table exists.
+    /// Begins the creation of a table, or its replacement, in one commit. Rows that are written belong to the new
+    /// table. Returns `None` if the mode is `Ignore` and the table exists.
     ///
     /// A replacement removes all files of the newest version and is serializable: it conflicts with every commit since,
     /// and every writer that has read the old table conflicts with it.
