@@ -299,5 +299,5 @@ def test_a_repeated_creation_has_no_effect(tmp_path: Path) -> None:
     """PROTOCOL, "Transaction Identifiers"."""
     done = CommitProperties(app_transactions=[Transaction("job", 3)])
     for mode in ("error", "overwrite", "error"):
-        table = DeltaTable.create(tmp_path, data=ROWS, mode=mode, commit_properties=done)  # type: ignore[arg-type]
+        table = DeltaTable.create(tmp_path, data=ROWS, mode=mode, commit_properties=done)
         assert (table.version(), table.transaction_version("job")) == (0, 3)
