@@ -105,19 +105,26 @@ class TableAlterer:
         return self._commit(TableChange.add_features(names), commit_properties)
 
     def drop_feature(self, feature: str, *, commit_properties: CommitProperties | None = None) -> int:
-        """Drops a table feature from the protocol, so that clients without it can write, or read, the table again.
+        """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
 
-        The protocol gets the lowest versions that support exactly the other features. `checkConstraints` (without
-        constraints), `inCommitTimestamp` and `vacuumProtocolCheck` can be dropped. Other features leave traces in data
-        files or in earlier versions, and are refused.
+        What only tells how the table is kept is removed: row ids (`rowTracking`), the domain of the clustering columns
+        (`clustering`), in-commit timestamps, and the properties that allow deletion vectors, type changes and V2
+        checkpoints. What you have said about your data, such as constraints, default values or columns of a type, you
+        remove first. Features of readers must not be used by any version that can still be read: write a checkpoint,
+        wait until the log before it has expired, clean it up (`DeltaTable.cleanup_metadata`), and drop the feature
+        then.
+
+        The protocol gets the lowest versions that support exactly the other features.
 
         Args:
             feature: the name of the feature.
             commit_properties: what to record with the commit.
 
         Raises:
-            InvalidArgumentError: the table does not support the feature, or makes use of it.
+            InvalidArgumentError: the table does not support the feature, makes use of it, or has another feature that
+                needs it; the message names what is left.
             UnsupportedFeatureError: the feature cannot be dropped.
+            CommitConflictError: another writer has changed the metadata, or rows that the drop depends on.
         """
         return self._commit(TableChange.drop_feature(feature), commit_properties)
 

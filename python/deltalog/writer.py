@@ -61,7 +61,9 @@ def write_deltalake(
         schema_mode: `merge` adds columns and nested fields that the table lacks, which are null in older rows, and
             makes types wider if the table allows it (`delta.enableTypeWidening`). `overwrite`, with the mode
             `overwrite` of all rows, gives the table the schema of `data`, and the partitioning `partition_by` if it is
-            given. Schema and rows are one commit.
+            given; without it the partition columns stay (the JVM connector drops them then). Properties, constraints
+            and the table's id stay as well: `DeltaTable.create(mode="overwrite", data=...)` replaces them too. Schema
+            and rows are one commit.
         target_file_size: the size in bytes at which a file is closed and the next one is begun; by default that of the
             table (`delta.targetFileSize`), or 128 MiB.
         storage_options: options of the store; local files have none. A table brings its own.

@@ -178,3 +178,19 @@ def test_deltalake_goes_on_in_altered_tables(tmp_path: Path) -> None:
     assert [field.name for field in table.schema().fields] == ["id", "note", "name", "old", "s", "later"]
     table.alter.drop_constraint("positive")
     assert deltalake.DeltaTable(tmp_path).metadata().configuration == {"delta.enableChangeDataFeed": "true"}
+
+
+def test_they_go_on_without_features_that_we_dropped(jvm: Jvm, tmp_path: Path) -> None:
+    """PROTOCOL, "Supported Features": nothing is left that only the features explain."""
+    write_deltalake(tmp_path, DATA, configuration={"delta.enableRowTracking": "true"})
+    table = DeltaTable(tmp_path)
+    table.alter.cluster_by("id")
+    for feature in ("clustering", "rowTracking", "domainMetadata"):
+        table.alter.drop_feature(feature)
+    name = f"delta.`{tmp_path}`"
+    jvm.run(f"UPDATE {name} SET name = 'c' WHERE id = 2")
+    jvm.run(f"INSERT INTO {name} VALUES (3, 'd', 3.5D, NULL)")
+    expected = rows(jvm.query(f"SELECT * FROM {name}"))
+    assert len(expected) == 3
+    assert rows(pa.table(DeltaTable(tmp_path).to_arrow())) == expected
+    assert rows(pa.table(deltalake.DeltaTable(tmp_path).to_pyarrow_table())) == expected

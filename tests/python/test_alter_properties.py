@@ -271,20 +271,3 @@ def test_features_without_traces_are_dropped(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(tmp_path).protocol().min_writer_version == 2
     write_deltalake(tmp_path, pa.table({"id": pa.array([-1], pa.int64())}), mode="append")
     assert DeltaTable(tmp_path).count() == 3
-
-
-@pytest.mark.parametrize(
-    ("feature", "error", "match"),
-    [
-        ("deletionVectors", UnsupportedFeatureError, "earlier versions"),
-        ("appendOnly", UnsupportedFeatureError, "earlier versions"),
-        ("columnMapping", InvalidArgumentError, "does not support the feature 'columnMapping'"),
-        ("frobnicate", InvalidArgumentError, "no table feature"),
-    ],
-)
-def test_features_that_cannot_be_dropped(
-    tmp_path: Path, feature: str, error: type[Exception], match: str
-) -> None:
-    table = created(tmp_path, configuration={"delta.enableDeletionVectors": "true"})
-    with refused(tmp_path, error, match):
-        table.alter.drop_feature(feature)

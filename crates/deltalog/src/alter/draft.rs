@@ -75,8 +75,9 @@ impl<'a> Draft<'a> {
         // The metadata note where timestamps begin, also if only the protocol was missing.
         let begins_timestamps =
             has_timestamps(&protocol, &self.metadata)? && !has_timestamps(base.protocol(), base.metadata())?;
-        let (sets_protocol, sets_metadata) =
-            (protocol != *base.protocol(), self.metadata != *base.metadata() || begins_timestamps);
+        // What others do with the metadata meanwhile may need the feature.
+        let sets_metadata = self.metadata != *base.metadata() || begins_timestamps || self.dropped.is_some();
+        let sets_protocol = protocol != *base.protocol();
         if !sets_protocol && !sets_metadata && self.files.is_empty() && self.domains.is_empty() {
             return Ok(None);
         }

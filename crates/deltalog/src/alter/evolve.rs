@@ -4,7 +4,8 @@
 //!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
 //!   table allows it. All else stays, and data are converted to it.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
-//!   and type keeps its metadata. CHECK constraints and generated columns must still apply.
+//!   and type keeps its metadata. CHECK constraints and generated columns must still apply. Without other partition
+//!   columns the table keeps its own, as with `deltalake`; the JVM implementation drops them then, unnoticed.
 //!
 //! Names are compared ignoring case.
 

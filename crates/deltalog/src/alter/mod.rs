@@ -71,7 +71,8 @@ pub enum TableChange {
     SetDescription(String),
     /// Adds features to those that the protocol supports, by name.
     AddFeatures(Vec<String>),
-    /// Drops a feature, by name, of which nothing is left in the table.
+    /// Drops a feature, by name. What only tells how the table is kept, such as row ids, is removed from it. Nothing
+    /// else may be left of the feature, for features of readers in no version that can be read.
     DropFeature(String),
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),

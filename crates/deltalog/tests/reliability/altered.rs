@@ -53,6 +53,7 @@ fn changes() -> Vec<(TableChange, bool)> {
         (TableChange::SetNullable { column: column(), nullable: false }, true),
         (TableChange::SetDefault { column: column(), sql: "1".to_owned() }, false),
         (TableChange::ClusterBy(vec![column()]), true),
+        (TableChange::DropFeature("appendOnly".to_owned()), false),
         (TableChange::AddConstraint { name: "c".to_owned(), sql: "id > 0".to_owned() }, true),
         (
             TableChange::SetColumnMetadata {
