@@ -65,3 +65,17 @@ def test_a_table_without_partitions_is_replaced(tmp_path: Path) -> None:
     assert deltalake.DeltaTable(tmp_path).to_pyarrow_table() == data
     with pytest.raises(deltalog.InvalidArgumentError, match="static or dynamic"):
         deltalog.write_deltalake(tmp_path, data, mode="overwrite", partition_overwrite="some")  # type: ignore[arg-type]
+
+
+def test_a_wider_partition_column_holds_old_and_new_values(tmp_path: Path) -> None:
+    """Table feature `typeWidening`: the partitions of the old type are those of the new one."""
+    configuration = {"delta.enableTypeWidening": "true"}
+    deltalog.write_deltalake(
+        tmp_path, table(id=[1, 2], p=[1, 2]), partition_by="p", configuration=configuration
+    )
+    wider = pa.table({"id": [3, 4], "p": pa.array([2, 2**40], pa.int64())})
+    deltalog.write_deltalake(
+        tmp_path, wider, mode="overwrite", partition_overwrite="dynamic", schema_mode="merge"
+    )
+    found = deltalog.DeltaTable(tmp_path).to_pyarrow_table().sort_by("id").to_pylist()
+    assert [(row["id"], row["p"]) for row in found] == [(1, 1), (3, 2), (4, 2**40)]

@@ -178,14 +178,14 @@ pub(crate) fn overwritten(
     draft.into_table().map(Some)
 }
 
-/// Returns `field` with the metadata of the table's column of the same name and type. Changes of its type are left out,
-/// because no file with the old type remains.
+/// Returns `field` with the metadata of the table's column of the same name and type, also of the fields inside of it.
+/// Changes of its type are left out, because no file with the old type remains.
 fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
     let same = table.field(&field.name).filter(|column| types_agree(&column.data_type, &field.data_type));
     let Some(column) = same else { return Ok(StructField { nullable: field.nullable, ..nullable(field) }) };
     Ok(StructField {
         name: field.name.clone(),
-        data_type: field.data_type.clone(),
+        data_type: column.data_type.clone(),
         nullable: field.nullable,
         metadata: column.metadata.with("delta.typeChanges", None),
     })

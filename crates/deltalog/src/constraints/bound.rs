@@ -42,15 +42,6 @@ impl Constraints {
         RowRules::of(protocol, metadata, schema)?.bind(schema, time_zone)
     }
 
-    /// Returns whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.checks.is_empty()
-            && self.generated.is_empty()
-            && self.defaults.is_empty()
-            && self.identities.is_empty()
-            && self.lengths.is_empty()
-    }
-
     /// Returns the schema that given rows must fit: that of the table, in which the columns may be NULL that are not
     /// given and will be filled.
     pub(crate) fn schema_before_filling(&self, table: &SchemaRef, given: &Schema) -> SchemaRef {

@@ -2,6 +2,7 @@
 //!
 //! A row meets a condition only if it is true. NULL is a violation, unlike in SQL.
 
+use super::collation::ensure_bytes;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Expression, column_at};
 use crate::protocol::StructType;
@@ -40,6 +41,7 @@ impl Check {
                 .with_hint("write to the table with Spark, which evaluates every expression")
         };
         let condition = Expression::bind(sql, &schema.to_arrow()?, time_zone).map_err(unusable)?;
+        ensure_bytes(condition.columns(), schema).map_err(unusable)?;
         match condition.data_type() {
             DataType::Boolean | DataType::Null => {
                 Ok(Self { name: name.to_owned(), sql: sql.to_owned(), condition })

@@ -5,6 +5,7 @@
 //! - The expression is cast to the column's type in both cases.
 
 use super::check::{Violation, value_of};
+use super::collation::ensure_bytes;
 use crate::error::{Error, Result};
 use crate::predicate::{BoundColumn, ColumnPath, Expression, column_at, null_safe_equal};
 use crate::protocol::StructType;
@@ -38,6 +39,7 @@ impl Generated {
             Error::invalid_argument(format!("there is no column {column}, which is to be generated"))
         })?;
         let expression = Expression::bind_as(sql, &arrow, time_zone, field.data_type()).map_err(unusable)?;
+        ensure_bytes(expression.columns(), schema).map_err(unusable)?;
         let path = ColumnPath::new([column]);
         if expression.columns().iter().any(|read| read.path.parts().first() == path.parts().first()) {
             return Err(unusable(Error::invalid_argument("it depends on itself")));

@@ -1,63 +1,45 @@
-//! Columns of the types `char(n)` and `varchar(n)`, which are strings in the schema.
+//! Strings of the types `char(n)` and `varchar(n)`, which are strings in the schema, at every depth.
 //!
 //! Spark notes the type in the metadata of the column, and Delta's writers enforce it as Spark does:
 //!
 //! - `varchar(n)` holds at most `n` characters. Spaces beyond them at the end are cut off.
 //! - `char(n)` holds exactly `n` characters: shorter values are padded with spaces.
-//! - A longer value is refused. NULL is allowed.
+//! - A longer value is refused. NULL is allowed, and so is anything in the memory of a NULL struct, array or map.
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, StringArray};
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, MapArray, StringArray, StructArray, UInt64Array,
+};
+use arrow::compute::{nullif, take};
+use arrow::error::ArrowError;
 
+use super::length_type::{Characters, Limit};
 use crate::error::{Error, Result};
 use crate::protocol::StructField;
 
-/// Spark's key in the metadata of a column, such as `varchar(10)` or `array<char(2)>`.
+/// Spark's key in the metadata of a top-level column, such as `varchar(10)` or `array<char(2)>`.
 const TYPE: &str = "__CHAR_VARCHAR_TYPE_STRING";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Char,
-    Varchar,
-}
-
-/// A column of limited length.
+/// A column with strings of limited length.
 #[derive(Debug, Clone)]
 pub(super) struct Length {
     column: String,
-    kind: Kind,
-    characters: usize,
+    limit: Limit,
 }
 
 impl Length {
-    /// Returns the limit of a top-level column, if it has one.
+    /// Returns the limits of a top-level column, if it has any.
     ///
     /// # Errors
-    /// Unsupported for limits of strings inside of the column. CorruptLog for a type that Spark does not write.
+    /// CorruptLog for a type that Spark does not write, and for one that does not fit the schema.
     pub(super) fn of(field: &StructField) -> Result<Option<Self>> {
         let Some(value) = field.metadata.get(TYPE) else { return Ok(None) };
-        let text = value.as_str().unwrap_or_default().trim().to_lowercase();
-        let parse = |prefix: &str| {
-            text.strip_prefix(prefix)?.trim_start().strip_prefix('(')?.strip_suffix(')')?.trim().parse().ok()
-        };
-        let found = |kind, characters| Some(Self { column: field.name.clone(), kind, characters });
-        if let Some(characters) = parse("varchar") {
-            return Ok(found(Kind::Varchar, characters));
-        }
-        if let Some(characters) = parse("char").or_else(|| parse("character")) {
-            return Ok(found(Kind::Char, characters));
-        }
-        if text.contains('<') {
-            return Err(Error::unsupported(format!(
-                "column {} has the type {text}, and lengths of strings inside of a column are not implemented",
-                field.name
-            )));
-        }
-        Err(Error::corrupt_log(format!(
-            "the metadata '{TYPE}' of column {} is not a type of strings: {value}",
-            field.name
-        )))
+        let unreadable =
+            || Error::corrupt_log(format!("the metadata '{TYPE}' of column {} is {value}", field.name));
+        let text = value.as_str().ok_or_else(unreadable)?;
+        let limit = Limit::parse(text, &field.data_type).map_err(|error| unreadable().with_source(error))?;
+        Ok(limit.map(|limit| Self { column: field.name.clone(), limit }))
     }
 
     pub(super) fn column(&self) -> &str {
@@ -67,51 +49,113 @@ impl Length {
     /// Returns the values as the type demands them; `None` if they are so already.
     ///
     /// # Errors
-    /// InvalidArgument naming the column and the length of the first value that is too long.
+    /// SchemaMismatch naming the column and the length of the first value that is too long.
     pub(super) fn apply(&self, values: &ArrayRef) -> Result<Option<ArrayRef>> {
-        let Some(strings) = values.as_string_opt::<i32>() else {
-            return Err(Error::corrupt_log(format!(
-                "column {} has the type {self} and is no column of strings",
-                self.column
-            )));
-        };
-        let exact = |text: &str| match self.kind {
-            Kind::Char => text.chars().count() == self.characters,
-            // A string has at least as many bytes as characters.
-            Kind::Varchar => text.len() <= self.characters || text.chars().count() <= self.characters,
-        };
-        if strings.iter().flatten().all(exact) {
-            return Ok(None);
-        }
-        let fitted = strings.iter().map(|text| text.map(|text| self.fit(text)).transpose());
-        Ok(Some(Arc::new(fitted.collect::<Result<StringArray>>()?)))
-    }
-
-    fn fit(&self, text: &str) -> Result<String> {
-        let end = text.char_indices().nth(self.characters).map_or(text.len(), |(index, _)| index);
-        let (kept, rest) = text.split_at(end);
-        if !rest.bytes().all(|byte| byte == b' ') {
-            return Err(Error::schema_mismatch(format!(
-                "column '{}' has the type {self}, and a value has {} characters: '{}…'",
-                self.column,
-                text.chars().count(),
-                kept.chars().take(40).collect::<String>()
-            )));
-        }
-        let missing = self.characters.saturating_sub(kept.chars().count());
-        Ok(match self.kind {
-            Kind::Char => format!("{kept}{}", " ".repeat(missing)),
-            Kind::Varchar => kept.to_owned(),
-        })
+        fitted(&self.limit, values, &self.column)
     }
 }
 
-impl std::fmt::Display for Length {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = match self.kind {
-            Kind::Char => "char",
-            Kind::Varchar => "varchar",
-        };
-        write!(f, "{name}({})", self.characters)
+/// Returns `values` as `limit` demands them; `None` if they are so already. `path` is the path of the column.
+fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRef>> {
+    let unfit = |error: ArrowError| {
+        Error::schema_mismatch(format!("column '{path}' cannot be fitted to its length")).with_source(error)
+    };
+    let other =
+        || Error::corrupt_log(format!("column '{path}' does not have the type that its length needs"));
+    match limit {
+        Limit::Text(characters) => texts(*characters, values.as_string_opt().ok_or_else(other)?, path),
+        Limit::Struct(limits) => {
+            let parent = values.as_struct_opt().ok_or_else(other)?;
+            let mut columns = parent.columns().to_vec();
+            let mut is_changed = false;
+            for (place, limit) in limits {
+                let (Some(column), Some(name)) =
+                    (columns.get_mut(*place), parent.column_names().get(*place).copied())
+                else {
+                    return Err(other());
+                };
+                let visible = match parent.nulls() {
+                    Some(nulls) => nullif(column, &BooleanArray::new(!nulls.inner(), None)).map_err(unfit)?,
+                    None => Arc::clone(column),
+                };
+                if let Some(changed) = fitted(limit, &visible, &format!("{path}.{name}"))? {
+                    (*column, is_changed) = (changed, true);
+                }
+            }
+            let (fields, nulls) = (parent.fields().clone(), parent.nulls().cloned());
+            let made =
+                is_changed.then(|| StructArray::try_new_with_length(fields, columns, nulls, parent.len()));
+            Ok(made.transpose().map_err(unfit)?.map(|array| Arc::new(array) as ArrayRef))
+        }
+        Limit::Elements(limit) => {
+            let lists = without_hidden(values).map_err(unfit)?;
+            let lists = lists.as_list_opt::<i32>().ok_or_else(other)?;
+            let Some(elements) = fitted(limit, lists.values(), &format!("{path}.element"))? else {
+                return Ok(None);
+            };
+            let arrow::datatypes::DataType::List(field) = lists.data_type() else { return Err(other()) };
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            let made = ListArray::try_new(Arc::clone(field), offsets, elements, nulls).map_err(unfit)?;
+            Ok(Some(Arc::new(made)))
+        }
+        Limit::Entries(key, value) => {
+            let maps = without_hidden(values).map_err(unfit)?;
+            let maps = maps.as_map_opt().ok_or_else(other)?;
+            let part = |limit: &Option<Box<Limit>>, column: &ArrayRef, name: &str| match limit {
+                Some(limit) => fitted(limit, column, &format!("{path}.{name}")),
+                None => Ok(None),
+            };
+            let (keys, items) = (part(key, maps.keys(), "key")?, part(value, maps.values(), "value")?);
+            if keys.is_none() && items.is_none() {
+                return Ok(None);
+            }
+            let (keys, items) = (
+                keys.unwrap_or_else(|| Arc::clone(maps.keys())),
+                items.unwrap_or_else(|| Arc::clone(maps.values())),
+            );
+            let entries = StructArray::try_new(maps.entries().fields().clone(), vec![keys, items], None);
+            let arrow::datatypes::DataType::Map(field, sorted) = maps.data_type() else {
+                return Err(other());
+            };
+            let (offsets, nulls) = (maps.offsets().clone(), maps.nulls().cloned());
+            let made = MapArray::try_new(Arc::clone(field), offsets, entries.map_err(unfit)?, nulls, *sorted);
+            Ok(Some(Arc::new(made.map_err(unfit)?)))
+        }
     }
+}
+
+/// Returns the same lists or maps without values that belong to none of them.
+fn without_hidden(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    take(array, &UInt64Array::from_iter_values(0..array.len() as u64), None)
+}
+
+fn texts(characters: Characters, strings: &StringArray, path: &str) -> Result<Option<ArrayRef>> {
+    let is_exact = |text: &str| match characters {
+        Characters::Exactly(count) => text.chars().count() == count,
+        // A string has at least as many bytes as characters.
+        Characters::AtMost(count) => text.len() <= count || text.chars().count() <= count,
+    };
+    if strings.iter().flatten().all(is_exact) {
+        return Ok(None);
+    }
+    let fitted = strings.iter().map(|text| text.map(|text| fit(characters, text, path)).transpose());
+    Ok(Some(Arc::new(fitted.collect::<Result<StringArray>>()?)))
+}
+
+fn fit(characters: Characters, text: &str, path: &str) -> Result<String> {
+    let (Characters::Exactly(count) | Characters::AtMost(count)) = characters;
+    let end = text.char_indices().nth(count).map_or(text.len(), |(index, _)| index);
+    let (kept, rest) = text.split_at(end);
+    if !rest.bytes().all(|byte| byte == b' ') {
+        return Err(Error::schema_mismatch(format!(
+            "column '{path}' has the type {characters}, and a value has {} characters: '{}…'",
+            text.chars().count(),
+            kept.chars().take(40).collect::<String>()
+        )));
+    }
+    let missing = count.saturating_sub(kept.chars().count());
+    Ok(match characters {
+        Characters::Exactly(_) => format!("{kept}{}", " ".repeat(missing)),
+        Characters::AtMost(_) => kept.to_owned(),
+    })
 }

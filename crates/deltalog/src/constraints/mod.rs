@@ -6,7 +6,8 @@
 //! | `generated` | columns whose values follow from others | "Generated Columns" |
 //! | `default_value` | values of columns that are left out | "Default Columns" |
 //! | `identity` | columns whose values are counted up | "Identity Columns" |
-//! | `length` | columns of the types `char` and `varchar` | |
+//! | `length`, `length_type` | strings of the types `char` and `varchar`, at every depth | |
+//! | `collation` | strings that are not compared byte by byte | "Column Metadata" |
 //! | `rules` | finds all of them in a table's properties and schema | "Column Metadata" |
 //! | `bound` | applies them to rows | |
 //!
@@ -18,10 +19,12 @@
 
 mod bound;
 mod check;
+mod collation;
 mod default_value;
 mod generated;
 mod identity;
 mod length;
+mod length_type;
 mod rules;
 
 #[cfg(test)]

@@ -57,9 +57,9 @@ impl RowRules {
     /// Finds the rules of a table with this protocol, this metadata and this schema.
     ///
     /// # Errors
-    /// CorruptLog if an invariant, a generation expression, a default value or an identity column is not of the
-    /// protocol's form. Unsupported for invariants of fields inside of arrays and maps, and for generated columns and
-    /// default values inside of structs.
+    /// CorruptLog if an invariant, a generation expression, a default value, an identity column or a length is not of
+    /// the protocol's form. Unsupported for invariants of fields inside of arrays and maps, and for generated columns
+    /// and default values inside of structs.
     pub fn of(protocol: &Protocol, metadata: &Metadata, schema: &StructType) -> Result<Self> {
         let features = protocol.writer_features();
         let has = |feature| features.contains(&feature);

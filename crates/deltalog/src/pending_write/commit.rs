@@ -74,7 +74,7 @@ impl PendingWrite {
                 transaction
             }
             (Target::Existing(base), SaveMode::Overwrite) if replaces_partitions => {
-                Transaction::overwrite_partitions(base, files, operation, environment)?
+                Transaction::overwrite_partitions(base, self.evolved.as_ref(), files, operation, environment)?
             }
             (target, mode) => {
                 let mut transaction = match target {

@@ -16,7 +16,7 @@ pub use action::{
 };
 pub(crate) use action::{ActionLine, AddLine, EscapedText, Pairs, RemoveLine, Text, write_unique_id};
 pub use clustering::{CLUSTERING_DOMAIN, clustering_columns, clustering_domain};
-pub(crate) use features::ensure_features;
+pub(crate) use features::{COLLATIONS, ensure_features};
 pub use features::{
     FeatureKind, TableFeature, ensure_checkpointable, ensure_readable, ensure_readable_with_catalog,
     ensure_writable, is_append_only, protocol_for, reader_refusals, required_features, writer_refusals,

@@ -197,7 +197,7 @@ impl Transaction {
     }
 
     /// Creates a transaction that removes every file of `base` in the partitions of `files`, and adds `files`. Without
-    /// files it changes nothing.
+    /// files it changes nothing. `evolved` is the table that the same commit makes of it, if it changes the schema.
     ///
     /// It is serializable as [`Transaction::overwrite`] is, with respect to these partitions.
     ///
@@ -205,6 +205,7 @@ impl Transaction {
     /// As [`Transaction::overwrite`]; `InvalidArgument` too if the table has no partition columns.
     pub fn overwrite_partitions(
         base: &Snapshot,
+        evolved: Option<&TableHeader>,
         files: &[Add],
         operation: Operation,
         environment: &Environment,
@@ -213,7 +214,7 @@ impl Transaction {
         ensure_not_append_only(base)?;
         transaction.add_files(files)?;
         let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
-        let mut partitions = PartitionSet::of(base).map_err(located)?;
+        let mut partitions = PartitionSet::of(base, evolved).map_err(located)?;
         for batch in &transaction.changes.adds {
             partitions.insert(batch).map_err(located)?;
         }
@@ -437,7 +438,7 @@ impl Transaction {
                 for batch in &changes.adds {
                     files.extend(adds_of(batch)?);
                 }
-                Self::overwrite_partitions(base, &files, operation, &environment)?
+                Self::overwrite_partitions(base, None, &files, operation, &environment)?
             }
         };
         moved.id = self.id;

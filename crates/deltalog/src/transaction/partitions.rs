@@ -8,7 +8,9 @@ use std::collections::HashSet;
 use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 use arrow::row::{OwnedRow, RowConverter, SortField};
 
+use crate::definition::TableHeader;
 use crate::error::{Error, Result};
+use crate::protocol::{ColumnMappingMode, MappedSchema};
 use crate::replay::{FileColumn, with_columns};
 use crate::scan::PartitionColumns;
 use crate::snapshot::Snapshot;
@@ -21,12 +23,20 @@ pub(super) struct PartitionSet {
 }
 
 impl PartitionSet {
-    /// Returns an empty set of partitions of `snapshot`.
+    /// Returns an empty set of partitions of `snapshot`, or of the table that a write makes of it. The columns of
+    /// `evolved` may be wider, and hold the values of both.
     ///
     /// # Errors
     /// `CorruptLog` if a partition column is not in the schema.
-    pub(super) fn of(snapshot: &Snapshot) -> Result<Self> {
-        let columns = PartitionColumns::of(snapshot)?;
+    pub(super) fn of(snapshot: &Snapshot, evolved: Option<&TableHeader>) -> Result<Self> {
+        let columns = match evolved {
+            None => PartitionColumns::of(snapshot)?,
+            Some(TableHeader { protocol, metadata, .. }) => {
+                let mode = ColumnMappingMode::of(protocol, metadata)?;
+                let schema = MappedSchema::new(metadata.schema()?, mode)?;
+                PartitionColumns::new(&schema, &metadata.partition_columns)?
+            }
+        };
         let sort_fields = columns.fields().iter().map(|field| SortField::new(field.data_type().clone()));
         let converter = RowConverter::new(sort_fields.collect()).map_err(incomparable)?;
         Ok(Self { columns, converter, values: HashSet::new() })

@@ -18,6 +18,7 @@ use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 use super::counted;
 use super::hive;
 use super::spec::TableWriteSpec;
+use super::split::null_in_partition_column;
 use crate::error::{Error, ErrorKind, Result};
 use crate::parallel;
 use crate::protocol::{Add, PartitionValues, path};
@@ -135,9 +136,7 @@ pub(crate) fn ensure_required(add: &Add, spec: &TableWriteSpec) -> Result<()> {
                 .get(physical)
                 .is_none_or(|value| value.as_deref().is_none_or(str::is_empty))
         {
-            return Err(Error::schema_mismatch(format!(
-                "partition column '{name}' has NULL or an empty string, which is stored as NULL, but it is NOT NULL"
-            )));
+            return Err(null_in_partition_column(name));
         }
     }
     Ok(())

@@ -185,7 +185,7 @@ impl DataWriter {
 
     /// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
-        if self.constraints.is_empty() {
+        if self.spec.rules().is_empty() {
             return fit(batch, self.spec.arrow());
         }
         let given = batch.schema_ref();

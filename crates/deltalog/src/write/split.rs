@@ -92,10 +92,7 @@ impl Splitter {
                 continue;
             }
             if column.is_required {
-                return Err(Error::schema_mismatch(format!(
-                    "partition column '{}' has an empty string, which is stored as NULL, but it is NOT NULL",
-                    column.name
-                )));
+                return Err(null_in_partition_column(&column.name));
             }
             *array = nullif(array, &is_empty).map_err(unsplittable)?;
         }
@@ -158,11 +155,7 @@ impl Splitter {
                     .with_source(error)
             })?;
             if text.is_none() && column.is_required {
-                return Err(Error::schema_mismatch(format!(
-                    "partition column '{}' contains an empty string, which the log stores as NULL, but it is NOT \
-                     NULL in the table",
-                    column.name
-                )));
+                return Err(null_in_partition_column(&column.name));
             }
             Ok(text)
         };
@@ -195,6 +188,13 @@ impl Part {
             }
         }
     }
+}
+
+/// Returns the error for a NOT NULL partition column without a value. (PROTOCOL, "Partition Value Serialization".)
+pub(super) fn null_in_partition_column(name: &str) -> Error {
+    Error::schema_mismatch(format!(
+        "partition column '{name}' has NULL or an empty string, which is stored as NULL, but it is NOT NULL"
+    ))
 }
 
 fn unsplittable(error: ArrowError) -> Error {

@@ -385,7 +385,7 @@ fn kind(result: deltalog::Result<Vec<String>>) -> (ErrorKind, String) {
 #[test]
 fn tables_that_ask_for_more_are_refused_by_name() {
     for (feature, is_reader_feature, is_refused) in [
-        ("checkpointProtection", false, true),
+        ("checkpointProtection", false, false),
         ("unheardOf", false, true),
         ("vacuumProtocolCheck", true, false),
         ("v2Checkpoint", true, false),

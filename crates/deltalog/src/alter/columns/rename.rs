@@ -6,8 +6,9 @@ use crate::alter::draft::Draft;
 use crate::alter::path::{edit_field, field_at, split};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
-use crate::protocol::StructField;
+use crate::protocol::{COLLATIONS, FieldMetadata, StructField};
 use crate::transaction::Operation;
+use serde_json::{Map, Value};
 
 /// Renames the column at `path`. A partition column keeps its place among them.
 ///
@@ -21,8 +22,10 @@ pub(in crate::alter) fn rename(draft: &mut Draft<'_>, path: &ColumnPath, name: &
     }
     let old = field_at(&draft.schema, path)?;
     ensure_unreferenced(draft, path, "renamed")?;
-    draft.schema =
-        edit_field(&draft.schema, path, |field| Ok(StructField { name: name.to_owned(), ..field }))?;
+    draft.schema = edit_field(&draft.schema, path, |field| {
+        let metadata = with_collations_of(&field, name);
+        Ok(StructField { name: name.to_owned(), metadata, ..field })
+    })?;
     let (parent, _) = split(path)?;
     if parent.is_empty() {
         for column in draft.metadata.partition_columns.iter_mut().filter(|column| **column == old.name) {
@@ -34,4 +37,18 @@ pub(in crate::alter) fn rename(draft: &mut Draft<'_>, path: &ColumnPath, name: &
     Ok(Operation::new("RENAME COLUMN")
         .parameter("oldColumnPath", name_of(path))
         .parameter("newColumnPath", name_of(&new_path)))
+}
+
+/// Returns the metadata of `field` for its new name. Collations are named by paths that begin with the name of the
+/// field. (Table feature `collations`.)
+fn with_collations_of(field: &StructField, name: &str) -> FieldMetadata {
+    let Some(Value::Object(collations)) = field.metadata.get(COLLATIONS) else {
+        return field.metadata.clone();
+    };
+    let renamed = |(path, collation): (String, Value)| match path.strip_prefix(&field.name) {
+        Some(inner) if inner.is_empty() || inner.starts_with('.') => (format!("{name}{inner}"), collation),
+        _ => (path, collation),
+    };
+    let renamed: Map<String, Value> = collations.into_iter().map(renamed).collect();
+    field.metadata.with(COLLATIONS, Some(Value::Object(renamed)))
 }

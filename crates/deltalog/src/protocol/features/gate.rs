@@ -52,6 +52,11 @@ fn writer_support(feature: &TableFeature) -> Support {
         // Variants are written whole, which tables allow that may have shredded ones.
         TableFeature::VariantType | TableFeature::VariantTypePreview => Support::Full,
         TableFeature::VariantShredding | TableFeature::VariantShreddingPreview => Support::Full,
+        // The clean-up creates no checkpoint, and deletes none after the version to which it truncates the log. A
+        // checkpoint of an old version is written only if the features of that version are known.
+        TableFeature::CheckpointProtection => Support::Full,
+        // Names of collations are kept. Statistics are those of the bytes, which the feature allows.
+        TableFeature::Collations | TableFeature::CollationsPreview => Support::Full,
         // Files have the current types of the columns.
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => Support::Full,
         // `DataWriter` binds their expressions or refuses the table, and checks each row. Spark evaluates them itself.

@@ -21,6 +21,7 @@ pub use gate::{
     reader_refusals, writer_refusals,
 };
 pub use new_table::{protocol_for, required_features};
+pub(crate) use table_feature::COLLATIONS;
 pub use table_feature::{FeatureKind, TableFeature};
 
 use super::action::Protocol;

@@ -9,7 +9,7 @@ use crate::protocol::schema::{DataType, PrimitiveType, StructType};
 use crate::{Error, Result};
 
 /// The features whose use is visible in the metadata; see [`TableFeature::is_active`].
-const TRACED: [TableFeature; 12] = [
+const TRACED: [TableFeature; 13] = [
     TableFeature::Invariants,
     TableFeature::CheckConstraints,
     TableFeature::ChangeDataFeed,
@@ -18,6 +18,7 @@ const TRACED: [TableFeature; 12] = [
     TableFeature::IdentityColumns,
     TableFeature::AllowColumnDefaults,
     TableFeature::RowTracking,
+    TableFeature::Collations,
     TableFeature::IcebergCompatV1,
     TableFeature::IcebergCompatV2,
     TableFeature::IcebergCompatV3,

@@ -5,6 +5,10 @@ use std::fmt;
 use crate::Result;
 use crate::protocol::action::Metadata;
 
+/// The metadata of a field with strings that are not compared byte by byte: the collation of each, by its path from the
+/// name of the field on.
+pub(crate) const COLLATIONS: &str = "__COLLATIONS";
+
 /// The clients that must implement a feature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FeatureKind {
@@ -166,6 +170,8 @@ impl TableFeature {
         match self {
             // The domain `delta.rowTracking` holds the high water mark, and `delta.clustering` the columns.
             Self::RowTracking | Self::Clustering => &[Self::DomainMetadata],
+            // The domain `collations` may hold the versions that statistics are for.
+            Self::Collations | Self::CollationsPreview => &[Self::DomainMetadata],
             Self::IcebergCompatV1 | Self::IcebergCompatV2 => &[Self::ColumnMapping],
             Self::CatalogManaged => &[Self::InCommitTimestamp],
             _ => &[],
@@ -197,6 +203,7 @@ impl TableFeature {
                 .property("delta.columnMapping.mode")
                 .is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none"))),
             Self::IdentityColumns => field_has(|key| key.starts_with("delta.identity.")),
+            Self::Collations => field_has(|key| key == COLLATIONS),
             Self::AllowColumnDefaults => field_has(|key| key == "CURRENT_DEFAULT"),
             Self::RowTracking => Ok(metadata.is_enabled("delta.enableRowTracking")),
             Self::IcebergCompatV1 => Ok(metadata.is_enabled("delta.enableIcebergCompatV1")),

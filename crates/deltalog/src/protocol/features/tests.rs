@@ -73,8 +73,8 @@ fn legacy_tables_without_active_features_are_read_and_written() {
 #[test]
 fn features_that_concern_both_sides_are_refused_once() {
     assert_eq!(
-        writer_refusals(&listing(&["geospatial"], &["geospatial", "collations", "identityColumns"])),
-        [TableFeature::Geospatial, TableFeature::Collations]
+        writer_refusals(&listing(&["geospatial"], &["geospatial", "icebergCompatV3", "identityColumns"])),
+        [TableFeature::Geospatial, TableFeature::IcebergCompatV3]
     );
 }
 
@@ -107,14 +107,17 @@ fn listed_features_are_gated() {
             "{error}"
         );
     }
-    for name in ["rowTracking", "inCommitTimestamp", "clustering"] {
+    for name in ["rowTracking", "inCommitTimestamp", "clustering", "collations", "checkpointProtection"] {
         ensure_writable(&listing(&[], &[name, "domainMetadata"]), &plain).unwrap();
     }
-    for name in ["icebergCompatV2", "collations", "liquid"] {
-        let protocol = listing(&[], &[name, "checkpointProtection"]);
+    for name in ["icebergCompatV2", "icebergCompatV3", "liquid"] {
+        let protocol = listing(&[], &[name, "redirectWriterOnly-preview"]);
         ensure_readable(&protocol, &plain).unwrap();
         let error = ensure_writable(&protocol, &plain).unwrap_err().to_string();
-        assert!(error.contains(&format!("'{name}', 'checkpointProtection' are not implemented")), "{error}");
+        assert!(
+            error.contains(&format!("'{name}', 'redirectWriterOnly-preview' are not implemented")),
+            "{error}"
+        );
     }
 }
 

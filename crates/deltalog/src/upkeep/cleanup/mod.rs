@@ -16,6 +16,8 @@
 //!   most. What remains follows after the next commits on the same snapshot and on those that are refreshed from it
 //!   ([`LeftOver`](super::LeftOver)), or after the first checkpoint of a later hour.
 //! - Checkpoints that their writers did not complete are deleted after a day.
+//! - No checkpoint is created, and none is deleted from the oldest remaining version on, which is all that the table
+//!   feature `checkpointProtection` asks for.
 //! - The table must be writable by this crate, whatever its properties say.
 
 mod plan;

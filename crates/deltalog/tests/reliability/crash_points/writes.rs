@@ -231,7 +231,8 @@ fn an_overwrite_of_partitions_is_atomic() {
     let replace = |storage: &Storage| {
         let base = Snapshot::open(storage, None)?;
         let new = [file("new", "1"), file("another", "3")];
-        let transaction = Transaction::overwrite_partitions(&base, &new, Operation::new("WRITE"), &hasty())?;
+        let transaction =
+            Transaction::overwrite_partitions(&base, None, &new, Operation::new("WRITE"), &hasty())?;
         transaction.commit_or_fail().map(drop)
     };
     fail_at_each_request(prepare, replace, false);

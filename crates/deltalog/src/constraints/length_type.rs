@@ -1,0 +1,256 @@
+//! Spark's text of a type with `char(n)` or `varchar(n)` in it, such as `struct<code:char(2),names:array<varchar(9)>>`.
+//!
+//! - Spark notes the text in the metadata of a top-level column. Where the schema has strings, it has the lengths.
+//! - The fields of a struct are those of the schema in their order. If their number differs, because fields were added
+//!   or dropped since, they are found by name.
+
+use crate::error::{Error, Result};
+use crate::protocol::{DataType, PrimitiveType};
+
+/// The strings inside of a value whose length is limited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Limit {
+    /// The value itself.
+    Text(Characters),
+    /// Fields of a struct, by position in the schema.
+    Struct(Vec<(usize, Limit)>),
+    /// The elements of an array.
+    Elements(Box<Limit>),
+    /// The keys and the values of a map.
+    Entries(Option<Box<Limit>>, Option<Box<Limit>>),
+}
+
+/// The limit of a string.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Characters {
+    /// `char(n)`: exactly as many, with spaces at the end.
+    Exactly(usize),
+    /// `varchar(n)`: at most as many.
+    AtMost(usize),
+}
+
+impl Limit {
+    /// Reads `text`, the type of a column that has the type `data_type` in the schema. Returns `None` if it limits
+    /// nothing.
+    ///
+    /// # Errors
+    /// CorruptLog if the text is no type, or if it does not fit the schema.
+    pub(super) fn parse(text: &str, data_type: &DataType) -> Result<Option<Self>> {
+        let unreadable = || Error::corrupt_log(format!("'{text}' is not a type of Spark"));
+        let (parsed, rest) = Parsed::read(text.trim()).ok_or_else(unreadable)?;
+        if !rest.trim().is_empty() {
+            return Err(unreadable());
+        }
+        parsed
+            .on(data_type)
+            .map_err(|what| Error::corrupt_log(format!("the type '{text}' does not fit the schema: {what}")))
+    }
+}
+
+/// A type as it is written.
+enum Parsed<'a> {
+    Text(Characters),
+    Struct(Vec<(&'a str, Self)>),
+    Array(Box<Self>),
+    Map(Box<Self>, Box<Self>),
+    Other,
+}
+
+impl<'a> Parsed<'a> {
+    /// Reads a type from the beginning of `text`; returns it and the rest.
+    fn read(text: &'a str) -> Option<(Self, &'a str)> {
+        let text = text.trim_start();
+        let end = text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len());
+        let (word, rest) = text.split_at(end);
+        match (word.to_ascii_lowercase().as_str(), rest.trim_start()) {
+            ("struct", inner) if inner.starts_with('<') => Self::fields(inner.strip_prefix('<')?),
+            ("array", inner) if inner.starts_with('<') => {
+                let (element, rest) = Self::read(inner.strip_prefix('<')?)?;
+                Some((Self::Array(Box::new(element)), rest.trim_start().strip_prefix('>')?))
+            }
+            ("map", inner) if inner.starts_with('<') => {
+                let (key, rest) = Self::read(inner.strip_prefix('<')?)?;
+                let (value, rest) = Self::read(rest.trim_start().strip_prefix(',')?)?;
+                Some((Self::Map(Box::new(key), Box::new(value)), rest.trim_start().strip_prefix('>')?))
+            }
+            (name @ ("char" | "character" | "varchar"), inner) => {
+                let (number, rest) = inner.strip_prefix('(')?.split_once(')')?;
+                let number = number.trim().parse().ok()?;
+                let limit = if name == "varchar" { Characters::AtMost } else { Characters::Exactly };
+                Some((Self::Text(limit(number)), rest))
+            }
+            ("", _) => None,
+            // `decimal(10,2)`, `string collate UTF8_LCASE`, `interval day to second`
+            _ => {
+                let rest = match rest.strip_prefix('(') {
+                    Some(arguments) => arguments.split_once(')')?.1,
+                    None => rest,
+                };
+                let end = rest.find([',', '>']).unwrap_or(rest.len());
+                Some((Self::Other, rest.get(end..)?))
+            }
+        }
+    }
+
+    /// Reads the fields of a struct and the bracket that closes it.
+    fn fields(mut text: &'a str) -> Option<(Self, &'a str)> {
+        let mut fields = Vec::new();
+        loop {
+            text = text.trim_start();
+            if let Some(rest) = text.strip_prefix('>').filter(|_| fields.is_empty()) {
+                return Some((Self::Struct(fields), rest));
+            }
+            let (name, rest) = match text.strip_prefix('`') {
+                // A quote inside of the name is doubled. Then the name is not needed: the position tells the field.
+                Some(quoted) => {
+                    let end = quoted.find("`:")?;
+                    (quoted.get(..end)?, quoted.get(end + 2..)?)
+                }
+                None => text.split_once(':')?,
+            };
+            let (parsed, rest) = Self::read(rest)?;
+            fields.push((name, parsed));
+            let rest = rest.trim_start();
+            if let Some(rest) = rest.strip_prefix('>') {
+                return Some((Self::Struct(fields), rest));
+            }
+            text = rest.strip_prefix(',')?;
+        }
+    }
+
+    /// Returns the limits of values of type `data_type`; an error says what does not fit.
+    fn on(&self, data_type: &DataType) -> Result<Option<Limit>, String> {
+        let boxed = |parsed: &Self, of: &DataType| Ok::<_, String>(parsed.on(of)?.map(Box::new));
+        match (self, data_type) {
+            (Self::Text(characters), DataType::Primitive(PrimitiveType::String)) => {
+                Ok(Some(Limit::Text(*characters)))
+            }
+            (Self::Array(element), DataType::Array(array)) => {
+                Ok(boxed(element, &array.element_type)?.map(Limit::Elements))
+            }
+            (Self::Map(key, value), DataType::Map(map)) => {
+                let (key, value) = (boxed(key, &map.key_type)?, boxed(value, &map.value_type)?);
+                Ok((key.is_some() || value.is_some()).then_some(Limit::Entries(key, value)))
+            }
+            (Self::Struct(parsed), DataType::Struct(schema)) => {
+                let fields = schema.fields();
+                let mut limits = Vec::new();
+                for (position, (name, parsed)) in parsed.iter().enumerate() {
+                    let place = match parsed.limits_any() {
+                        false => continue,
+                        true if self.len() == fields.len() => Some(position),
+                        true => fields.iter().position(|field| field.name.eq_ignore_ascii_case(name)),
+                    };
+                    // A field that was dropped has no values.
+                    let Some((place, field)) = place.and_then(|place| Some((place, fields.get(place)?)))
+                    else {
+                        continue;
+                    };
+                    limits.extend(parsed.on(&field.data_type)?.map(|limit| (place, limit)));
+                }
+                Ok((!limits.is_empty()).then_some(Limit::Struct(limits)))
+            }
+            (Self::Other, _) => Ok(None),
+            _ if !self.limits_any() => Ok(None),
+            _ => Err("it has a length where the schema has no string".to_owned()),
+        }
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Struct(fields) => fields.len(),
+            _ => 0,
+        }
+    }
+
+    fn limits_any(&self) -> bool {
+        match self {
+            Self::Text(_) => true,
+            Self::Other => false,
+            Self::Struct(fields) => fields.iter().any(|(_, parsed)| parsed.limits_any()),
+            Self::Array(element) => element.limits_any(),
+            Self::Map(key, value) => key.limits_any() || value.limits_any(),
+        }
+    }
+}
+
+impl std::fmt::Display for Characters {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Exactly(count) => write!(f, "char({count})"),
+            Self::AtMost(count) => write!(f, "varchar({count})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::StructType;
+
+    fn column(json: &str) -> DataType {
+        let field = format!(r#"{{"name":"v","type":{json},"nullable":true,"metadata":{{}}}}"#);
+        let schema = StructType::from_json(&format!(r#"{{"type":"struct","fields":[{field}]}}"#)).unwrap();
+        schema.fields()[0].data_type.clone()
+    }
+
+    fn fields(names: &[&str]) -> DataType {
+        let field =
+            |name: &&str| format!(r#"{{"name":"{name}","type":"string","nullable":true,"metadata":{{}}}}"#);
+        let fields: Vec<_> = names.iter().map(field).collect();
+        column(&format!(r#"{{"type":"struct","fields":[{}]}}"#, fields.join(",")))
+    }
+
+    fn exactly(count: usize) -> Limit {
+        Limit::Text(Characters::Exactly(count))
+    }
+
+    #[test]
+    fn lengths_are_found_at_every_depth() {
+        let string = column(r#""string""#);
+        for (text, limit) in [
+            ("char(3)", Some(exactly(3))),
+            (" CHARACTER ( 3 ) ", Some(exactly(3))),
+            ("varchar(10)", Some(Limit::Text(Characters::AtMost(10)))),
+            ("string", None),
+            ("string collate UTF8_LCASE", None),
+        ] {
+            assert_eq!(Limit::parse(text, &string).unwrap(), limit, "{text}");
+        }
+        let array = column(r#"{"type":"array","elementType":"string","containsNull":true}"#);
+        let elements = Some(Limit::Elements(Box::new(exactly(2))));
+        assert_eq!(Limit::parse("array<char(2)>", &array).unwrap(), elements);
+        let map = column(
+            r#"{"type":"map","keyType":"string","valueType":"decimal(10,2)","valueContainsNull":true}"#,
+        );
+        let keys = Some(Limit::Entries(Some(Box::new(exactly(4))), None));
+        assert_eq!(Limit::parse("map<char(4),decimal(10,2)>", &map).unwrap(), keys);
+        assert_eq!(Limit::parse("map<string,decimal(10,2)>", &map).unwrap(), None);
+    }
+
+    #[test]
+    fn fields_are_found_by_position_and_otherwise_by_name() {
+        let limits = |text: &str, names: &[&str]| Limit::parse(text, &fields(names)).unwrap();
+        let second = Some(Limit::Struct(vec![(1, exactly(2))]));
+        assert_eq!(limits("struct<a:string,b:char(2)>", &["a", "renamed"]), second);
+        assert_eq!(limits("struct<a b:string,`c``d:e`:char(2)>", &["a b", "c`d:e"]), second);
+        assert_eq!(limits("struct<B:char(2)>", &["a", "b", "c"]), second);
+        assert_eq!(limits("struct<b:char(2),a:string,gone:char(3)>", &["a", "b"]), second);
+        assert_eq!(limits("struct<a:string,b:string>", &["a", "b"]), None);
+    }
+
+    #[test]
+    fn what_is_no_type_or_does_not_fit_is_corrupt() {
+        let string = column(r#""string""#);
+        for text in
+            ["", "char", "char(x)", "char(3", "char(3) x", "array<char(3)", "struct<a>", "map<string>"]
+        {
+            let error = Limit::parse(text, &string).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::CorruptLog, "{text}");
+        }
+        for (text, kind) in [("char(3)", r#""long""#), ("array<char(3)>", r#""string""#)] {
+            let error = Limit::parse(text, &column(kind)).unwrap_err().to_string();
+            assert!(error.contains("does not fit the schema"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,56 @@
+"""`char(n)` and `varchar(n)` inside of structs, arrays and maps, as Spark's writer treats them."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from deltalog import DeltaTable, SchemaMismatchError, write_deltalake
+from tests import lengths
+from tests.crafted import CraftedTable
+from tests.python.place import data_files
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return CraftedTable(tmp_path / "t", lengths.FIELDS).commit()
+
+
+def test_strings_are_padded_and_cut_at_every_depth(path: Path) -> None:
+    write_deltalake(path, lengths.GIVEN, mode="append")
+    assert DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist() == lengths.STORED.to_pylist()
+    # What fits is left as it is.
+    write_deltalake(path, lengths.STORED, mode="overwrite")
+    assert DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist() == lengths.STORED.to_pylist()
+
+
+@pytest.mark.parametrize(("rows", "column", "kind"), lengths.REFUSED)
+def test_a_longer_string_is_refused(path: Path, rows: pa.Table, column: str, kind: str) -> None:
+    with pytest.raises(SchemaMismatchError, match=re.escape(f"column '{column}' has the type {kind}")):
+        write_deltalake(path, rows, mode="append")
+    assert not data_files(path)
+
+
+def test_what_is_hidden_by_null_is_no_value(path: Path) -> None:
+    """The memory of a NULL struct, of a NULL list and before and after a slice holds anything."""
+    too_long = pa.array(["much too long"] * 3)
+    hidden = pa.array([True, False, True])
+    fields = [pa.field("a", pa.string()), pa.field("b c", pa.string())]
+    structs = pa.StructArray.from_arrays(
+        [pa.array(["a", "much too long", "b"]), pa.array([None] * 3, pa.string())],
+        fields=fields,
+        mask=pa.array([False, True, False]),
+    )
+    inner = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), too_long, mask=pa.array([True] * 3))
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), inner, mask=hidden)
+    write_deltalake(path, pa.table({"id": [0, 1, 2], "s": structs, "l": lists}), mode="append")
+    sliced = (
+        lengths.rows(l=[[["much too long"]], [["a"]], [["much too long"]]]).select(["id", "l"]).slice(1, 1)
+    )
+    write_deltalake(path, sliced.set_column(0, "id", [[3]]), mode="append")
+    found = DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist()
+    assert [row["s"] and row["s"]["a"] for row in found] == ["a  ", None, "b  ", None]
+    assert [row["l"] for row in found] == [None, [None], None, [["a "]]]
