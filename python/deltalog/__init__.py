@@ -35,6 +35,7 @@ from deltalog.errors import (
 )
 from deltalog.schema import ArrayType, Field, Identity, MapType, PrimitiveType, Schema, StructType
 from deltalog.table import DeltaTable, Metadata, Protocol
+from deltalog.table_log import Commit
 from deltalog.verification import Difference, Verification
 from deltalog.writer import write_deltalake
 
@@ -43,6 +44,7 @@ __all__ = [
     "AfterCommitError",
     "AlreadyApplied",
     "ArrayType",
+    "Commit",
     "CommitConflictError",
     "CommitProperties",
     "CommitStateUnknownError",

@@ -11,8 +11,10 @@ __all__ = [
     "AccessDeniedError",
     "AlreadyApplied",
     "ArrowStream",
+    "Commit",
     "CommitConflictError",
     "CommitStateUnknownError",
+    "Commits",
     "CorruptDataError",
     "CorruptLogError",
     "DeltaError",
@@ -21,6 +23,7 @@ __all__ = [
     "InvalidArgumentError",
     "MissingFileError",
     "NotATableError",
+    "Recent",
     "SchemaMismatchError",
     "Snapshot",
     "SparkChanges",
@@ -43,6 +46,7 @@ __all__ = [
     "run_upkeep_in_background",
     "schema_from_arrow",
     "schema_to_arrow",
+    "table_exists",
     "wait_for_upkeep",
     "write_stream",
 ]
@@ -148,6 +152,7 @@ class Snapshot:
         staged_commits: Sequence[str | tuple[int, bytes]] | None = None,
         allowed_roots: Sequence[str] | None = None,
         table_id: str | None = None,
+        max_age: timedelta | None = None,
     ) -> Snapshot:
         """Opens a table. Raises `TableReplacedError` if its id is not `table_id`, that of the table opened before."""
     @property
@@ -227,6 +232,16 @@ class Snapshot:
         """Returns the same as Arrow; see `DeltaTable.history_arrow`."""
     def commit_actions(self, start: int, end: int | None = None) -> ArrowStream:
         """Returns the actions of each version; see `DeltaTable.commit_actions`."""
+    def commits(self, start: int) -> Commits:
+        """Returns the commits from a version on; see `DeltaTable.commits`."""
+    @property
+    def log_retention(self) -> timedelta:
+        """How long commits are kept."""
+    @property
+    def deleted_file_retention(self) -> timedelta:
+        """How long data files are kept after they were removed."""
+    def ensure_removable(self) -> None:
+        """Raises if the table is append-only."""
     def verify(self) -> tuple[str | None, list[str], list[tuple[str, str, str]]]:
         """Compares the version with its checksum; see `DeltaTable.verify`.
 
@@ -330,6 +345,38 @@ def create_table(
 
     Without `schema_json`, the table has the schema of the stream.
     """
+
+@final
+class Recent:
+    """The newest snapshot of a table, refreshed in the background."""
+
+    def __new__(cls, snapshot: Snapshot) -> Recent: ...
+    def snapshot(self, max_age: timedelta) -> Snapshot:
+        """Returns a snapshot that was the newest at most `max_age` ago."""
+
+@final
+class Commits:
+    """The commits of a table, one by one."""
+
+    def __iter__(self) -> Commits: ...
+    def __next__(self) -> Commit: ...
+
+@final
+class Commit:
+    """A commit of a table."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def timestamp_ms(self) -> int: ...
+    @property
+    def info_json(self) -> str | None:
+        """The provenance as JSON."""
+    def actions(self) -> ArrowStream:
+        """Returns its actions, one row each."""
+
+def table_exists(uri: str, storage_options: Mapping[str, str] | None = None) -> bool:
+    """Returns whether there is a table, readable or not."""
 
 def forget_snapshots() -> None:
     """Forgets the snapshots that the process keeps, so that the next one is opened as in a new process.

@@ -77,6 +77,18 @@ def version_argument(version: int | None) -> int | None:
     return version
 
 
+def span_argument(span: float | timedelta | None, what: str) -> timedelta | None:
+    """Returns a span of time, which may be a number of seconds."""
+    if span is None:
+        return None
+    is_number = isinstance(span, (int, float)) and not isinstance(span, bool)
+    if is_number and 0 <= span <= 1e9:  # type: ignore[operator]
+        return timedelta(seconds=span)  # type: ignore[arg-type]
+    if isinstance(span, timedelta) and span >= timedelta(0):
+        return span
+    raise InvalidArgumentError(f"{what} is a number of seconds that is not negative, not {span!r}")
+
+
 def limit_argument(limit: int | None) -> int | None:
     """How many entries somebody wants."""
     if limit is not None and not _is_count(limit):

@@ -3,11 +3,12 @@
 import os
 import threading
 from collections.abc import Callable, Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from deltalog import _internal
 from deltalog.arguments import (
     StagedCommit,
+    span_argument,
     staged_argument,
     timestamp_argument,
     version_argument,
@@ -28,6 +29,8 @@ class TableHandle:
     """The snapshot of a table that is open, which threads may share."""
 
     _snapshot: _internal.Snapshot
+    _recent: tuple[int, _internal.Recent] | None = None
+    """What keeps the newest snapshot, and the process that it works for."""
 
     @property
     def table_uri(self) -> str:
@@ -42,7 +45,12 @@ class TableHandle:
         """Returns the table's schema."""
         return Schema._of(self._snapshot.schema_json)
 
-    def update_incremental(self, *, staged_commits: Iterable[StagedCommit] | None = None) -> None:
+    def update_incremental(
+        self,
+        *,
+        staged_commits: Iterable[StagedCommit] | None = None,
+        max_age: float | timedelta | None = None,
+    ) -> None:
         """Goes to the newest version; reads only the commits that are new.
 
         Threads may call it at once: one that is slow never puts the table back to an older version than
@@ -50,12 +58,37 @@ class TableHandle:
 
         Args:
             staged_commits: what the table's catalog lists by now, if one manages the table.
+            max_age: goes to a version that was the newest so many seconds ago, or later. If the last look at the log
+                is not longer ago, the call returns at once, and the log is looked at behind it. Should that fail, a
+                call raises the error as soon as what is known is older than this; if the table was replaced, the next
+                one does.
 
         Raises:
             DeltaError: as opening the table; the version that is open stays open.
         """
-        staged = staged_argument(staged_commits)
-        self._move(lambda snapshot: snapshot.refresh(staged))
+        limit = span_argument(max_age, "max_age")
+        if limit is None:
+            staged = staged_argument(staged_commits)
+            self._move(lambda snapshot: snapshot.refresh(staged))
+            return
+        if staged_commits is not None:
+            raise InvalidArgumentError(
+                "with staged_commits there is no max_age: the catalog names the newest version"
+            )
+
+        def newer(snapshot: _internal.Snapshot) -> _internal.Snapshot:
+            found = self._keeper(snapshot).snapshot(limit)
+            return found if found.version > snapshot.version else snapshot
+
+        self._move(newer)
+
+    def _keeper(self, snapshot: _internal.Snapshot) -> _internal.Recent:
+        """Returns what keeps the newest snapshot. A forked child has its own, because threads of its parent may have
+        been changing the other."""
+        process, recent = os.getpid(), self._recent
+        if recent is None or recent[0] != process:
+            recent = self._recent = (process, _internal.Recent(snapshot))
+        return recent[1]
 
     def load_as_version(self, version: int | str | datetime) -> None:
         """Goes to another version of the table, older or newer.

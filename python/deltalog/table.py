@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from deltalog import _internal
@@ -14,6 +14,7 @@ from deltalog.arguments import (
     location_argument,
     options_argument,
     roots_argument,
+    span_argument,
     staged_argument,
     stream_argument,
     table_options,
@@ -21,7 +22,7 @@ from deltalog.arguments import (
     version_argument,
 )
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.errors import NotATableError, UnsupportedFeatureError
+from deltalog.errors import UnsupportedFeatureError
 from deltalog.schema import Schema
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
@@ -71,6 +72,8 @@ class DeltaTable(TableRows, TableLog):
         allowed_roots: paths or URLs below which data files and deletion vectors may lie, beside the table's
             own location. Those of a shallow clone lie in the table that it was cloned from. A file outside all
             roots is refused.
+        max_age: the newest version may be one that this process has seen so many seconds ago, or later. Then nothing is
+            read, and the log is looked at behind the call. Other than the newest version are not concerned.
 
     Raises:
         NotATableError: there is no table.
@@ -90,6 +93,7 @@ class DeltaTable(TableRows, TableLog):
         *,
         staged_commits: Iterable[StagedCommit] | None = None,
         allowed_roots: "Iterable[str | os.PathLike[str]] | None" = None,
+        max_age: float | timedelta | None = None,
     ) -> None:
         self._snapshot = _internal.Snapshot.open(
             location_argument(table_uri),
@@ -98,6 +102,7 @@ class DeltaTable(TableRows, TableLog):
             options_argument(storage_options, "a storage option"),
             staged_argument(staged_commits),
             roots_argument(allowed_roots),
+            max_age=span_argument(max_age, "max_age"),
         )
         self._has_catalog = staged_commits is not None
 
@@ -106,18 +111,9 @@ class DeltaTable(TableRows, TableLog):
         table_uri: "str | os.PathLike[str]", storage_options: Mapping[str, str] | None = None
     ) -> bool:
         """Returns whether there is a Delta table, readable or not. A store that does not answer raises."""
-        try:
-            _internal.Snapshot.open(
-                location_argument(table_uri),
-                None,
-                None,
-                options_argument(storage_options, "a storage option"),
-            )
-        except NotATableError:
-            return False
-        except (_internal.UnsupportedFeatureError, _internal.CorruptLogError):
-            return True
-        return True
+        return _internal.table_exists(
+            location_argument(table_uri), options_argument(storage_options, "a storage option")
+        )
 
     @classmethod
     def create(

@@ -1,6 +1,8 @@
 """What the log of a table records, and what is kept beside it."""
 
 import json
+from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 from deltalog import _internal
@@ -9,7 +11,38 @@ from deltalog.errors import InvalidArgumentError
 from deltalog.handle import TableHandle
 from deltalog.verification import Verification
 
-__all__ = ["TableLog"]
+__all__ = ["Commit", "TableLog"]
+
+
+class Commit:
+    """A commit of a table, as its log has it."""
+
+    def __init__(self, commit: _internal.Commit) -> None:
+        self._commit = commit
+
+    @property
+    def version(self) -> int:
+        """The version."""
+        return self._commit.version
+
+    @property
+    def timestamp(self) -> int:
+        """When it was committed, in milliseconds since the epoch."""
+        return self._commit.timestamp_ms
+
+    @property
+    def info(self) -> dict[str, Any]:
+        """The provenance that the writer has recorded (protocol: "Commit Provenance Information"); perhaps nothing."""
+        json_text = self._commit.info_json
+        info: dict[str, Any] = {} if json_text is None else json.loads(json_text)
+        return info
+
+    def actions(self) -> _internal.ArrowStream:
+        """Returns the actions, one row each, with the columns of `DeltaTable.commit_actions`."""
+        return self._commit.actions()
+
+    def __repr__(self) -> str:
+        return f"Commit(version={self.version}, operation={self.info.get('operation')!r})"
 
 
 class TableLog(TableHandle):
@@ -52,6 +85,49 @@ class TableLog(TableHandle):
         if first is None:
             raise InvalidArgumentError("the version to start from is missing")
         return self._snapshot.commit_actions(first, version_argument(end))
+
+    def commits(self, start: int = 0) -> Iterator[Commit]:
+        """Returns the commits from version `start` on, up to the newest of the log, whatever version is open.
+
+        Each is read when it is asked for, so that memory holds one at a time. There are none if `start` is the version
+        after the newest. A program that follows a table asks for that version again later.
+
+        Raises:
+            VersionNotFoundError: the commit of a version was cleaned up, or `start` is later than the version after
+                the newest; the message lists the readable versions.
+            CorruptLogError: a commit is missing among others, or damaged.
+            TableReplacedError: the table was dropped, and another one was created in its place.
+        """
+        first = version_argument(start)
+        if first is None:
+            raise InvalidArgumentError("the version to start from is missing")
+        return map(Commit, self._snapshot.commits(first))
+
+    def log_retention(self) -> timedelta:
+        """Returns how long the commits of the log are kept: `delta.logRetentionDuration`; 30 days without it.
+
+        Raises:
+            UnsupportedFeatureError: the property is not a time span in weeks or smaller units.
+        """
+        return self._snapshot.log_retention
+
+    def deleted_file_retention(self) -> timedelta:
+        """Returns how long data files are kept after they were removed from the table.
+
+        This is the property `delta.deletedFileRetentionDuration`; 7 days without it.
+
+        Raises:
+            UnsupportedFeatureError: the property is not a time span in weeks or smaller units.
+        """
+        return self._snapshot.deleted_file_retention
+
+    def ensure_removable(self) -> None:
+        """Checks that rows may be deleted or changed (protocol: "Append-only Tables").
+
+        Raises:
+            InvalidArgumentError: the table is append-only.
+        """
+        self._snapshot.ensure_removable()
 
     def verify(self) -> Verification:
         """Compares this version, replayed from the log, with its checksum file, if there is one.

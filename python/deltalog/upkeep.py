@@ -8,9 +8,9 @@ started, may end without waiting. Their commits do this work before they return.
 """
 
 import sys
-from datetime import timedelta
 
 from deltalog import _internal
+from deltalog.arguments import span_argument
 from deltalog.errors import InvalidArgumentError
 
 __all__ = ["run_in_background", "wait"]
@@ -36,10 +36,7 @@ def wait(timeout: float | None = None) -> bool:
     Returns:
         Whether it was done in time.
     """
-    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-    if timeout is not None and not (is_number and 0 <= timeout <= 1e9):
-        raise InvalidArgumentError(f"a timeout is a number of seconds that is not negative, not {timeout!r}")
-    return _internal.wait_for_upkeep(None if timeout is None else timedelta(seconds=timeout))
+    return _internal.wait_for_upkeep(span_argument(timeout, "a timeout"))
 
 
 def _is_worker() -> bool:

@@ -11,6 +11,7 @@
 //! | `error` | errors of the crate as the classes of `deltalog.errors` |
 //! | `registry` | the newest versions of the tables that the process has opened |
 //! | `snapshot` | `Snapshot` |
+//! | `handle` | the newest snapshot of a table, and its commits |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `create` | `create_table`: tables by their definition, with or without rows |
@@ -38,6 +39,7 @@ mod distributed;
 mod error;
 mod expression;
 mod fragment;
+mod handle;
 mod logging;
 mod registry;
 mod snapshot;
@@ -69,6 +71,10 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<spark_write::SparkWrite>()?;
     module.add_class::<stream::ArrowStream>()?;
     module.add_class::<alter::TableChange>()?;
+    module.add_class::<handle::Recent>()?;
+    module.add_class::<handle::Commits>()?;
+    module.add_class::<handle::Commit>()?;
+    module.add_function(wrap_pyfunction!(handle::table_exists, module)?)?;
     module.add_function(wrap_pyfunction!(expression::evaluate, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_to_arrow, module)?)?;
     module.add_function(wrap_pyfunction!(stream::schema_from_arrow, module)?)?;

@@ -1,7 +1,8 @@
 //! The newest versions of the tables that this process has opened, shared by all readers.
 //!
 //! Opening a table again costs a listing of its log, and reading the commits since then, instead of all of its
-//! commits; see [`Snapshot::reopen`].
+//! commits; see [`Snapshot::reopen`]. If the caller accepts a version of a certain age, it may cost nothing; see
+//! [`Table::recent_snapshot`].
 //!
 //! - The number of snapshots and their memory are limited. The least recently used ones are dropped first.
 //! - A snapshot in the registry has no open files, and none is handed out: callers get copies, which open files
@@ -11,9 +12,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError, TryLockError};
+use std::time::Duration;
 
-use deltalog::{Result, Snapshot, Storage};
+use deltalog::{Result, Snapshot, Storage, Table};
 use pyo3::prelude::*;
+
+use crate::upkeep;
 
 /// The maximum number of snapshots in the registry.
 const MAX_SNAPSHOTS: usize = 64;
@@ -24,7 +28,7 @@ const MAX_BYTES: u64 = 256 << 20;
 /// The number of attempts to take the lock before the registry is bypassed.
 const MAX_ATTEMPTS: usize = 10_000;
 
-static REGISTRY: Mutex<Registry<Key, Snapshot>> = Mutex::new(Registry { process: 0, held: Vec::new() });
+static REGISTRY: Mutex<Registry<Key, Table>> = Mutex::new(Registry { process: 0, held: Vec::new() });
 
 /// A table and everything that its snapshot depends on.
 #[derive(Clone, PartialEq, Eq)]
@@ -60,14 +64,22 @@ struct Entry<K, V> {
     bytes: u64,
 }
 
-/// Returns the newest version of a table. If the registry does not have the table, `open` opens it.
-pub(crate) fn newest(key: Key, open: impl FnOnce() -> Result<Snapshot>) -> Result<Snapshot> {
+/// Returns a version of a table that was the newest at most `max_age` ago. If the registry does not have the table,
+/// `open` opens the newest.
+pub(crate) fn recent(
+    key: Key,
+    max_age: Duration,
+    open: impl FnOnce() -> Result<Snapshot>,
+) -> Result<Snapshot> {
     let held = with_registry(|registry| registry.get(&key)).flatten();
-    match held.map_or_else(open, |held| held.without_open_files().reopen()) {
-        Ok(snapshot) => {
-            let (copy, bytes) = (snapshot.without_open_files(), snapshot.memory());
+    let found = match held {
+        Some(table) => table.recent_snapshot(max_age).map(|snapshot| (table, snapshot)),
+        None => Table::at_place(open, &upkeep::environment()),
+    };
+    match found {
+        Ok((table, snapshot)) => {
             // Memory is freed after the lock is released.
-            drop(with_registry(|registry| registry.put(key, copy, bytes)));
+            drop(with_registry(|registry| registry.put(key, table, snapshot.memory())));
             Ok(snapshot)
         }
         Err(error) => {
@@ -116,7 +128,7 @@ impl<K: PartialEq, V: Clone> Registry<K, V> {
 }
 
 /// Applies `work` to the registry; returns `None` if the lock cannot be taken.
-fn with_registry<T>(work: impl FnOnce(&mut Registry<Key, Snapshot>) -> T) -> Option<T> {
+fn with_registry<T>(work: impl FnOnce(&mut Registry<Key, Table>) -> T) -> Option<T> {
     for _ in 0..MAX_ATTEMPTS {
         let mut registry = match REGISTRY.try_lock() {
             Ok(registry) => registry,

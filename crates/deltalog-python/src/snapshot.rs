@@ -1,6 +1,7 @@
 //! The Python class `Snapshot`: a version of a table.
 
 use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
 
 use deltalog::engine::changes::{ChangeBound, ChangeFeed};
 use deltalog::engine::commit_actions::commit_actions_schema;
@@ -19,8 +20,10 @@ use pyo3::types::PyBytes;
 
 use crate::answers;
 use crate::call::call;
+use crate::error::IntoPython;
 use crate::fragment;
-use crate::registry::{Key, newest};
+use crate::handle::Commits;
+use crate::registry::{Key, recent};
 use crate::spark_changes::SparkChanges;
 use crate::spark_plan::{SparkPlan, pack, pack_answers};
 use crate::stream::ArrowStream;
@@ -124,6 +127,7 @@ impl Snapshot {
         staged_commits = None,
         allowed_roots = None,
         table_id = None,
+        max_age = None,
     ))]
     #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
     fn open(
@@ -135,6 +139,7 @@ impl Snapshot {
         staged_commits: Option<Vec<Staged>>,
         allowed_roots: Option<Vec<String>>,
         table_id: Option<&str>,
+        max_age: Option<Duration>,
     ) -> PyResult<Self> {
         call(py, || {
             let options = storage_options.unwrap_or_default();
@@ -153,7 +158,7 @@ impl Snapshot {
                 builder = builder.staged_commits(staged_of(staged)?);
             }
             match key {
-                Some(key) => newest(key, || builder.open()),
+                Some(key) => recent(key, max_age.unwrap_or_default(), || builder.open()),
                 None => builder.open(),
             }
         })
@@ -321,6 +326,24 @@ impl Snapshot {
     fn commit_actions(&self, py: Python<'_>, start: u64, end: Option<u64>) -> PyResult<ArrowStream> {
         let changes = call(py, || self.0.commit_actions(start, end))?;
         ArrowStream::start(py, commit_actions_schema(), changes)
+    }
+
+    fn commits(&self, py: Python<'_>, start: u64) -> PyResult<Commits> {
+        call(py, || self.0.commits(start)).map(Commits::new)
+    }
+
+    #[getter]
+    fn log_retention(&self) -> PyResult<Duration> {
+        self.0.log_retention().into_python()
+    }
+
+    #[getter]
+    fn deleted_file_retention(&self) -> PyResult<Duration> {
+        self.0.deleted_file_retention().into_python()
+    }
+
+    fn ensure_removable(&self) -> PyResult<()> {
+        self.0.ensure_removable().into_python()
     }
 
     fn verify(&self, py: Python<'_>) -> PyResult<Verified> {

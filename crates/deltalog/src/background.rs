@@ -7,7 +7,7 @@
 //!                                    running
 //! ```
 //!
-//! - Of one table and one duty only the newest task waits: a checkpoint of version 20 makes the one of version 10
+//! - Of one lane, which is a table, and of one duty only the newest task waits: a checkpoint of version 20 makes the one of version 10
 //!   useless. Hence the number of tasks does not grow with the number of commits.
 //! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
 //!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
@@ -62,16 +62,16 @@ pub(crate) struct Queue {
 #[derive(Debug, Default)]
 struct Tasks {
     waiting: VecDeque<Task>,
-    /// The tables with a running task.
+    /// The lanes with a running task.
     busy: Vec<String>,
     threads: usize,
 }
 
 /// Something to do for a table.
 pub(crate) struct Task {
-    /// The table's location.
-    pub(crate) table: String,
-    /// What kind of work it is. A later task of the same table and duty replaces a waiting one.
+    /// Tasks of one lane run one after another. For upkeep it is the table's location.
+    pub(crate) lane: String,
+    /// What kind of work it is. A later task of the same lane and duty replaces a waiting one.
     pub(crate) duty: &'static str,
     pub(crate) work: Box<dyn FnOnce(&Ending) + Send>,
 }
@@ -137,12 +137,12 @@ impl Queue {
             return Err(task);
         }
         let Some(mut tasks) = self.lock() else { return Err(task) };
-        let same = |other: &Task| other.table == task.table && other.duty == task.duty;
+        let same = |other: &Task| other.lane == task.lane && other.duty == task.duty;
         let older = tasks.waiting.iter().position(same).and_then(|position| tasks.waiting.remove(position));
         if tasks.waiting.len() >= MAX_WAITING {
             return Err(task);
         }
-        let is_free = !tasks.busy.contains(&task.table);
+        let is_free = !tasks.busy.contains(&task.lane);
         tasks.waiting.push_back(task);
         if is_free && tasks.threads < MAX_THREADS {
             let queue = Arc::clone(self);
@@ -163,18 +163,18 @@ impl Queue {
     fn run(&self) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let next = tasks.waiting.iter().position(|task| !tasks.busy.contains(&task.table));
-            let Some(Task { table, work, .. }) = next.and_then(|next| tasks.waiting.remove(next)) else {
+            let next = tasks.waiting.iter().position(|task| !tasks.busy.contains(&task.lane));
+            let Some(Task { lane, work, .. }) = next.and_then(|next| tasks.waiting.remove(next)) else {
                 break;
             };
-            tasks.busy.push(table.clone());
+            tasks.busy.push(lane.clone());
             drop(tasks);
             let ending = Ending(Arc::clone(&self.is_ending));
             if catch_unwind(AssertUnwindSafe(|| work(&ending))).is_err() {
-                tracing::error!(table, "the work after a commit panicked");
+                tracing::error!(lane, "the work after a commit panicked");
             }
             tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.busy.retain(|busy| *busy != table);
+            tasks.busy.retain(|busy| *busy != lane);
             self.changed.notify_all();
         }
         tasks.threads -= 1;
@@ -217,7 +217,7 @@ impl Task {
 
 impl std::fmt::Debug for Task {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Task").field("table", &self.table).field("duty", &self.duty).finish_non_exhaustive()
+        f.debug_struct("Task").field("lane", &self.lane).field("duty", &self.duty).finish_non_exhaustive()
     }
 }
 
@@ -241,7 +241,7 @@ mod tests {
             began.send(name).unwrap();
             let _ = gone.recv();
         };
-        (Task { table: table.to_owned(), duty, work: Box::new(work) }, go)
+        (Task { lane: table.to_owned(), duty, work: Box::new(work) }, go)
     }
 
     fn next(began: &Receiver<&'static str>) -> &'static str {
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(next(&began), "blocker");
         let duties: Vec<&'static str> =
             (0..=MAX_WAITING).map(|number| &*Box::leak(number.to_string().into_boxed_str())).collect();
-        let quick = |duty| Task { table: "0".to_owned(), duty, work: Box::new(|_| {}) };
+        let quick = |duty| Task { lane: "0".to_owned(), duty, work: Box::new(|_| {}) };
         for duty in &duties[..MAX_WAITING] {
             background.0.submit(quick(duty)).unwrap();
         }
@@ -298,7 +298,7 @@ mod tests {
     #[test]
     fn a_panic_ends_no_thread_and_the_end_is_seen_by_tasks() {
         let background = Background::new();
-        let panics = Task { table: "a".to_owned(), duty: "x", work: Box::new(|_| panic!("as planned")) };
+        let panics = Task { lane: "a".to_owned(), duty: "x", work: Box::new(|_| panic!("as planned")) };
         background.0.submit(panics).unwrap();
         assert!(background.wait(LONG));
         let (sender, seen) = channel();
@@ -308,9 +308,9 @@ mod tests {
             }
             sender.send(()).unwrap();
         };
-        background.0.submit(Task { table: "a".to_owned(), duty: "x", work: Box::new(work) }).unwrap();
+        background.0.submit(Task { lane: "a".to_owned(), duty: "x", work: Box::new(work) }).unwrap();
         background.close();
-        let late = Task { table: "a".to_owned(), duty: "x", work: Box::new(|_| {}) };
+        let late = Task { lane: "a".to_owned(), duty: "x", work: Box::new(|_| {}) };
         assert!(background.0.submit(late).is_err(), "the caller does what comes after the end");
         assert!(background.wait(LONG));
         seen.try_recv().unwrap();

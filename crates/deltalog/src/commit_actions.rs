@@ -17,9 +17,11 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef, TimeUnit};
 use serde_json::value::RawValue;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::{CommitFile, CommitTimes};
-use crate::protocol::{Action, ActionLine, DeletionVectorDescriptor, LogPath, Pairs, PathResolver, path};
+use crate::protocol::{
+    Action, ActionLine, CommitInfo, DeletionVectorDescriptor, LogPath, Pairs, PathResolver, path,
+};
 use crate::storage::Storage;
 
 /// The columns of [`CommitActions`].
@@ -81,11 +83,13 @@ impl CommitActions {
         Ok(Self { storage: storage.clone(), resolver: resolver.clone(), times, commits: commits.into_iter() })
     }
 
-    fn read(&self, commit: CommitFile) -> Result<RecordBatch> {
+    fn read(&self, commit: CommitFile) -> Result<CommitEntry> {
         let located = |error: Error| {
             error.at_path(commit.path()).at_version(commit.version).in_table(self.storage.url())
         };
-        let bytes = self.storage.read(&commit.path()).map_err(located)?;
+        // It may have been cleaned up since the listing.
+        let bytes = self.storage.get(&commit.path()).map_err(located)?;
+        let bytes = bytes.ok_or_else(|| cleaned_up(&self.storage, commit.version))?;
         let mut lines = Vec::new();
         for (line, number) in bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).zip(1..) {
             if !line.is_empty() {
@@ -101,7 +105,8 @@ impl CommitActions {
         for (number, line) in &lines {
             rows.append(line, &self.resolver).map_err(|error| located(error.at_line(*number)))?;
         }
-        rows.finish(commit.version, timestamp, lines.len()).map_err(located)
+        let actions = rows.finish(commit.version, timestamp, lines.len()).map_err(located)?;
+        Ok(CommitEntry { version: commit.version, timestamp_ms: timestamp, info: info.cloned(), actions })
     }
 }
 
@@ -110,8 +115,62 @@ impl Iterator for CommitActions {
 
     fn next(&mut self) -> Option<Self::Item> {
         let commit = self.commits.next()?;
-        Some(self.read(commit))
+        Some(self.read(commit).map(|entry| entry.actions))
     }
+}
+
+/// A commit of a table, as its log has it.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct CommitEntry {
+    /// The version.
+    pub version: u64,
+    /// When it was committed, in milliseconds since the epoch.
+    pub timestamp_ms: i64,
+    /// The provenance, if the writer has recorded one.
+    pub info: Option<CommitInfo>,
+    /// All actions, one row each; the columns are those of [`commit_actions_schema`].
+    pub actions: RecordBatch,
+}
+
+/// An iterator over the commits of a table, version by version. Each is read on demand, so that memory holds one.
+pub struct Commits(CommitActions);
+
+impl Commits {
+    /// Returns the commits from version `start` on; none if it is the one after the newest.
+    pub(crate) fn since(
+        storage: &Storage,
+        resolver: &PathResolver,
+        times: CommitTimes,
+        start: u64,
+    ) -> Result<Self> {
+        let end = times.commits().last().map_or(0, |newest| newest.version);
+        if times.commits().is_empty() || start == end + 1 {
+            let commits = Vec::new().into_iter();
+            let (storage, resolver) = (storage.clone(), resolver.clone());
+            return Ok(Self(CommitActions { storage, resolver, times, commits }));
+        }
+        // One that is later still is refused by its name.
+        CommitActions::new(storage, resolver, times, start, end.max(start)).map(Self)
+    }
+}
+
+impl Iterator for Commits {
+    type Item = Result<CommitEntry>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let commit = self.0.commits.next()?;
+        Some(self.0.read(commit))
+    }
+}
+
+fn cleaned_up(storage: &Storage, version: u64) -> Error {
+    Error::new(
+        ErrorKind::VersionNotFound,
+        "the commit no longer exists: it was cleaned up while commits were read",
+    )
+    .in_table(storage.url())
+    .at_version(version)
 }
 
 /// A line of a commit.

@@ -3,6 +3,8 @@
 //! | what for | where to start |
 //! | --- | --- |
 //! | open a table | [`Storage::open`], [`Snapshot::open`], [`Snapshot::builder`] |
+//! | keep its newest snapshot, answer without a request | [`Table`] |
+//! | follow its commits | [`Snapshot::commits`] |
 //! | list its files | [`FileListing`] |
 //! | read its rows | [`TableScan`], [`ChangeFeed`] for the rows that versions have changed |
 //! | ask the log for counts and bounds | [`Answers`] |
@@ -91,6 +93,7 @@ mod scan;
 mod snapshot;
 mod stats;
 mod storage;
+mod table;
 mod transaction;
 mod unused_files;
 mod upkeep;
@@ -102,7 +105,7 @@ pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table};
 pub use background::Background;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;
-pub use commit_actions::CommitActions;
+pub use commit_actions::{CommitActions, CommitEntry, Commits};
 pub use constraints::{
     Check, Constraints, DefaultValue, Generated, IdentityValues, RowRules, RuleText, Violation,
 };
@@ -126,6 +129,7 @@ pub use replacement::ReplaceWhere;
 pub use scan::{Answers, FileList, FileListing, FileRows, ListColumn, MinMax, TableScan};
 pub use snapshot::{Snapshot, SnapshotBuilder, Totals};
 pub use storage::Storage;
+pub use table::Table;
 pub use transaction::{
     AlreadyApplied, Committed, Operation, PartitionOverwrite, SaveMode, SchemaMode, find_commit,
 };

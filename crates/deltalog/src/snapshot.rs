@@ -8,6 +8,7 @@
 mod checksum;
 mod file_totals;
 mod open;
+mod policies;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,7 +18,7 @@ use arrow::array::{AsArray, RecordBatch};
 use arrow::compute::sum;
 use arrow::datatypes::{Int64Type, SchemaRef};
 
-use crate::commit_actions::CommitActions;
+use crate::commit_actions::{CommitActions, Commits};
 use crate::error::{Error, ErrorKind, Result};
 use crate::history::{HistoryEntry, history};
 use crate::log::{
@@ -117,22 +118,31 @@ impl Snapshot {
     /// included.
     ///
     /// # Errors
-    /// As [`Snapshot::open`].
+    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
+    /// [`Snapshot::open`].
     pub fn at_version(&self, version: u64) -> Result<Self> {
         if version == self.version() {
-            Ok(self.clone())
-        } else {
-            Self::load(&self.0.source, self.0.source.find(Some(version))?, None)
+            return Ok(self.clone());
         }
+        self.of_same_table(|| Self::load(&self.0.source, self.0.source.find(Some(version))?, None))
+    }
+
+    /// Opens another version with `open`, and checks that the table is still the same.
+    fn of_same_table(&self, open: impl FnOnce() -> Result<Self>) -> Result<Self> {
+        let opened = open();
+        // What was opened, or could not be, may be of another table.
+        self.newest_version()?;
+        opened
     }
 
     /// Opens the version of the same table that was the newest at `timestamp_ms`, in milliseconds since the epoch.
     /// If a catalog manages the table, the commits that it named are included.
     ///
     /// # Errors
-    /// As [`Snapshot::open_at`].
+    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
+    /// [`Snapshot::open_at`].
     pub fn at_timestamp_ms(&self, timestamp_ms: i64) -> Result<Self> {
-        Self::load_at(&self.0.source, timestamp_ms)
+        self.of_same_table(|| Self::load_at(&self.0.source, timestamp_ms))
     }
 
     /// Returns the newest version, or a clone of `self` if it is the newest. Costs one listing and reading the new
@@ -308,6 +318,17 @@ impl Snapshot {
         let end = end.unwrap_or_else(|| self.version());
         let times = self.commit_times(Some(self.version()))?;
         CommitActions::new(self.storage(), self.resolver(), times, start, end)
+    }
+
+    /// Returns the commits from version `start` on, up to the newest of the log, whatever version this is. There are none
+    /// if `start` is the version after the newest.
+    ///
+    /// # Errors
+    /// `VersionNotFound` for a commit that was cleaned up or is later than that, `CorruptLog` for one that is missing
+    /// between others, `TableReplaced`. Errors of reading come with the commits.
+    pub fn commits(&self, start: u64) -> Result<Commits> {
+        let newest = self.refresh()?;
+        Commits::since(self.storage(), self.resolver(), newest.commit_times(Some(newest.version()))?, start)
     }
 
     /// Returns the provenance of this version, if its commit still exists.

@@ -11,11 +11,8 @@ use arrow::datatypes::{DataType, Field, Int64Type};
 use super::action_file::ActionRows;
 use super::adds::AddColumns;
 use crate::error::{Error, Result};
-use crate::protocol::properties::interval_ms;
 use crate::replay::{FileAction, FileColumns, remove_fields};
 use crate::snapshot::Snapshot;
-
-const DEFAULT_RETENTION_MS: i64 = 7 * 24 * 3600 * 1000;
 
 /// The maximum number of rows of a batch.
 const BATCH_ROWS: usize = 8 * 1024;
@@ -33,11 +30,9 @@ impl FileActions {
     /// # Errors
     /// As [`AddColumns::of`].
     pub(super) fn of(snapshot: &Snapshot, now_ms: i64) -> Result<Self> {
-        let retention = match snapshot.metadata().property("delta.deletedFileRetentionDuration") {
-            None => Some(DEFAULT_RETENTION_MS),
-            // An interval that is not understood expires nothing.
-            Some(text) => interval_ms(text),
-        };
+        // An interval that is not understood expires nothing.
+        let retention = snapshot.deleted_file_retention().ok();
+        let retention = retention.and_then(|retention| i64::try_from(retention.as_millis()).ok());
         let expired_ms = retention.map_or(i64::MIN, |retention| now_ms.saturating_sub(retention));
         Ok(Self { adds: AddColumns::of(snapshot)?, expired_ms })
     }

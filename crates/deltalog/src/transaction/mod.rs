@@ -69,7 +69,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Predicate;
 use crate::protocol::{
     Add, CLUSTERING_DOMAIN, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, TableFeature,
-    ensure_writable, is_append_only,
+    ensure_writable,
 };
 use crate::replay::adds_of;
 use crate::snapshot::Snapshot;
@@ -188,7 +188,7 @@ impl Transaction {
     /// As [`Transaction::new`]; `InvalidArgument` if the table is append-only; also the errors of replaying the log.
     pub fn overwrite(base: &Snapshot, operation: Operation, environment: &Environment) -> Result<Self> {
         let mut transaction = Self::new(base, operation, environment)?;
-        ensure_not_append_only(base)?;
+        base.ensure_removable()?;
         transaction.read_whole_table();
         transaction.isolation = Some(IsolationLevel::Serializable);
         transaction.replaces = Some(Replaced::WholeTable);
@@ -211,7 +211,7 @@ impl Transaction {
         environment: &Environment,
     ) -> Result<Self> {
         let mut transaction = Self::new(base, operation, environment)?;
-        ensure_not_append_only(base)?;
+        base.ensure_removable()?;
         transaction.add_files(files)?;
         let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
         let mut partitions = PartitionSet::of(base, evolved).map_err(located)?;
@@ -479,15 +479,5 @@ impl Transaction {
         let kind =
             if self.base.is_none() { ErrorKind::TableAlreadyExists } else { ErrorKind::CommitConflict };
         conflict.into_error(kind, self.storage.url())
-    }
-}
-
-fn ensure_not_append_only(base: &Snapshot) -> Result<()> {
-    match is_append_only(base.metadata()) {
-        false => Ok(()),
-        true => Err(Error::invalid_argument(
-            "the table is append-only (delta.appendOnly) and cannot be overwritten",
-        )
-        .in_table(base.storage().url())),
     }
 }

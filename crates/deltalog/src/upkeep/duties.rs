@@ -28,9 +28,9 @@ impl Duties {
     /// Lets `work` be done behind the commit if `environment` has a background, and does it at once otherwise.
     pub(super) fn submit(self, environment: &Environment, duty: &'static str, work: fn(&Self, Pace<'_>)) {
         let Some(queue) = environment.background() else { return work(&self, Pace::Brief) };
-        let table = self.storage().url();
+        let lane = self.storage().url();
         let work = Box::new(move |ending: &Ending| work(&self, Pace::UntilTheEnd(ending)));
-        if let Err(task) = queue.submit(Task { table, duty, work }) {
+        if let Err(task) = queue.submit(Task { lane, duty, work }) {
             task.run();
         }
     }

@@ -26,6 +26,7 @@ mod conflicts;
 mod counts;
 mod crash_points;
 mod defined;
+mod handles;
 mod histories;
 mod kept_checksums;
 mod killed;

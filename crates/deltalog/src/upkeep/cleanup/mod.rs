@@ -31,14 +31,10 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::name::LogFileName;
 use crate::log::{LOG_DIRECTORY, LogInventory};
-use crate::protocol::properties::interval_ms;
-use crate::protocol::{Metadata, TableFeature, ensure_writable};
+use crate::protocol::{TableFeature, ensure_writable};
 use crate::snapshot::Snapshot;
 
 use plan::Plan;
-
-/// How long commits are kept if the table does not say.
-const DEFAULT_RETENTION_MS: i64 = 30 * DAY_MS;
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
@@ -124,7 +120,7 @@ pub(super) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     // A writer that has lost a version and pauses must not find the next one deleted, and free again.
     let (_, found) = find(&newest, now_ms, DAY_MS, false)?;
     let Some(plan) = found else { return Ok(()) };
-    let retention_ms = retention_ms(newest.metadata())?;
+    let retention_ms = retention_ms(&newest)?;
     delete_some(duties, Expired { files: plan.files, retention_ms }, pace)
 }
 
@@ -140,7 +136,7 @@ pub(super) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     let base = &duties.base;
     let expired = base.left_over().take();
     // The properties may have changed, so that the files are to be kept.
-    if expired.files.is_empty() || !is_wanted(base) || retention_ms(base.metadata())? > expired.retention_ms {
+    if expired.files.is_empty() || !is_wanted(base) || retention_ms(base)? > expired.retention_ms {
         return Ok(());
     }
     delete_some(duties, expired, pace)
@@ -174,7 +170,7 @@ fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<
 /// Returns the cut-off, and what has expired at `now_ms`. Commits are kept for `least_ms` at least. Sidecars are looked
 /// at if a checkpoint has expired, or if `all_sidecars` says so, because that means reading all checkpoints.
 fn find(snapshot: &Snapshot, now_ms: i64, least_ms: i64, all_sidecars: bool) -> Result<(i64, Option<Plan>)> {
-    let retention_ms = retention_ms(snapshot.metadata())?.max(least_ms);
+    let retention_ms = retention_ms(snapshot)?.max(least_ms);
     let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms));
     let inventory = LogInventory::read(snapshot.storage())?;
     let plan = Plan::find(snapshot, &inventory, cutoff_ms)?;
@@ -218,12 +214,8 @@ fn ensure_cleanable(snapshot: &Snapshot) -> Result<()> {
 }
 
 /// Returns how long commits are kept.
-fn retention_ms(metadata: &Metadata) -> Result<i64> {
-    let Some(text) = metadata.property("delta.logRetentionDuration") else { return Ok(DEFAULT_RETENTION_MS) };
-    interval_ms(text).filter(|retention| *retention >= 0).ok_or_else(|| {
-        Error::unsupported(format!("the table property delta.logRetentionDuration is '{text}'"))
-            .with_hint("set it to a time span such as 'interval 30 days', in weeks or smaller units")
-    })
+fn retention_ms(snapshot: &Snapshot) -> Result<i64> {
+    snapshot.log_retention().map(|retention| i64::try_from(retention.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Returns the last midnight, UTC, at or before a time.

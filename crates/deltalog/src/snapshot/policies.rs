@@ -1,0 +1,57 @@
+//! What the properties of a table say about keeping and removing.
+
+use std::time::Duration;
+
+use super::Snapshot;
+use crate::error::{Error, Result};
+use crate::protocol::{is_append_only, properties::interval_ms};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+impl Snapshot {
+    /// Returns how long the commits of the log are kept: `delta.logRetentionDuration`; 30 days without it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the property is not a time span in weeks or smaller units.
+    pub fn log_retention(&self) -> Result<Duration> {
+        self.interval("delta.logRetentionDuration", 30 * DAY)
+    }
+
+    /// Returns how long data files are kept after they were removed from the table:
+    /// `delta.deletedFileRetentionDuration`; 7 days without it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the property is not a time span in weeks or smaller units.
+    pub fn deleted_file_retention(&self) -> Result<Duration> {
+        self.interval("delta.deletedFileRetentionDuration", 7 * DAY)
+    }
+
+    /// Checks that rows may be removed or changed. (PROTOCOL, "Append-only Tables".)
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the table is append-only.
+    pub fn ensure_removable(&self) -> Result<()> {
+        match is_append_only(self.metadata()) {
+            false => Ok(()),
+            true => Err(self.located(
+                Error::invalid_argument("the table is append-only: its rows cannot be deleted or changed")
+                    .with_hint("set the table property delta.appendOnly to false"),
+            )),
+        }
+    }
+
+    fn interval(&self, property: &str, default: Duration) -> Result<Duration> {
+        let Some(text) = self.metadata().property(property) else { return Ok(default) };
+        let span = interval_ms(text).and_then(|span| u64::try_from(span).ok());
+        span.map(Duration::from_millis).ok_or_else(|| {
+            self.located(
+                Error::unsupported(format!("the table property {property} is '{text}'"))
+                    .with_hint("set it to a time span such as 'interval 30 days', in weeks or smaller units"),
+            )
+        })
+    }
+
+    fn located(&self, error: Error) -> Error {
+        error.in_table(self.storage().url()).at_version(self.version())
+    }
+}

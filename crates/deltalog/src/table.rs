@@ -1,0 +1,202 @@
+//! A table that changes: its newest snapshot, kept and refreshed.
+//!
+//! ```text
+//!   snapshot()          recent_snapshot(max_age)
+//!      │                   │ checked longer ago ──► as snapshot()
+//!      ▼                   │ else
+//!   refresh ──► kept ◄─────┼──► the kept one at once
+//!                 ▲        ▼
+//!                 └── refresh behind, one at a time
+//! ```
+//!
+//! - What is kept never goes back to an older version of the same table.
+//! - If the refresh behind fails, the kept snapshot only grows older: a later call refreshes it itself, and fails. If
+//!   the table is gone or replaced, this is the next call.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::background::Task;
+use crate::environment::Environment;
+use crate::error::{ErrorKind, Result};
+use crate::log::is_table;
+use crate::snapshot::Snapshot;
+use crate::storage::Storage;
+
+/// A table with its newest snapshot. Clones share it.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use deltalog::{Background, Environment, Table};
+///
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/doc/example_table.rs"));
+/// # fn main() -> deltalog::Result<()> {
+/// # let (_directory, storage) = example_table()?;
+/// let background = Background::new();
+/// assert!(Table::exists(&storage)?);
+/// let table = Table::open(&storage, &Environment::system().with_background(&background))?;
+/// // At most five seconds old: answered without a request to the store.
+/// assert_eq!(table.recent_snapshot(Duration::from_secs(5))?.version(), 1);
+/// assert_eq!(table.snapshot()?.version(), 1);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Table(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    environment: Environment,
+    /// Whether another table at the same place is opened, too. What is kept then has no open files, and what is handed
+    /// out opens its own.
+    is_place: bool,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    snapshot: Snapshot,
+    /// When the store was asked for newer versions, in milliseconds since the epoch; `None` if it must be asked again.
+    checked_ms: Option<i64>,
+    is_refreshing: bool,
+}
+
+impl Table {
+    /// Returns whether there is a table, readable or not. Costs one listing.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub fn exists(storage: &Storage) -> Result<bool> {
+        is_table(storage)
+    }
+
+    /// Opens the newest version of a table.
+    ///
+    /// # Errors
+    /// As [`Snapshot::open`].
+    pub fn open(storage: &Storage, environment: &Environment) -> Result<Self> {
+        let now_ms = environment.now_ms();
+        Ok(Self::new(Snapshot::open(storage, None)?, Some(now_ms), environment))
+    }
+
+    /// Returns the table of a snapshot, which need not be the newest.
+    pub fn of(snapshot: &Snapshot, environment: &Environment) -> Self {
+        Self::new(snapshot.clone(), None, environment)
+    }
+
+    /// Returns the place of the table whose newest version `open` opens, and that version. If the table is dropped and
+    /// another one is created there, its versions follow.
+    ///
+    /// # Errors
+    /// Those of `open`.
+    #[doc(hidden)]
+    pub fn at_place(
+        open: impl FnOnce() -> Result<Snapshot>,
+        environment: &Environment,
+    ) -> Result<(Self, Snapshot)> {
+        let now_ms = environment.now_ms();
+        let snapshot = open()?;
+        let kept =
+            Kept { snapshot: snapshot.without_open_files(), checked_ms: Some(now_ms), is_refreshing: false };
+        let shared = Shared { environment: environment.clone(), is_place: true, kept: Mutex::new(kept) };
+        Ok((Self(Arc::new(shared)), snapshot))
+    }
+
+    fn new(snapshot: Snapshot, checked_ms: Option<i64>, environment: &Environment) -> Self {
+        let kept = Mutex::new(Kept { snapshot, checked_ms, is_refreshing: false });
+        Self(Arc::new(Shared { environment: environment.clone(), is_place: false, kept }))
+    }
+
+    /// Returns the newest version. Costs one listing and reading the new commits.
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`].
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.0.refresh()
+    }
+
+    /// Returns a version that was the newest at most `max_age` ago.
+    ///
+    /// If one is at hand, no request is made, and with a [`Background`](crate::Background) the next one is looked for
+    /// behind this call. Otherwise this is [`Table::snapshot`].
+    ///
+    /// # Errors
+    /// As [`Snapshot::refresh`].
+    pub fn recent_snapshot(&self, max_age: Duration) -> Result<Snapshot> {
+        let now_ms = self.0.environment.now_ms();
+        let mut kept = self.0.kept();
+        // A clock that was set back tells nothing.
+        let age_ms = kept.checked_ms.and_then(|checked| u128::try_from(now_ms.checked_sub(checked)?).ok());
+        if max_age.is_zero() || age_ms.is_none_or(|age| age > max_age.as_millis()) {
+            drop(kept);
+            return self.0.refresh();
+        }
+        let snapshot = self.0.copy_of(&kept.snapshot);
+        let is_needed = !std::mem::replace(&mut kept.is_refreshing, true);
+        drop(kept);
+        if is_needed && !self.refresh_behind() {
+            self.0.kept().is_refreshing = false;
+        }
+        Ok(snapshot)
+    }
+
+    /// Lets the table be refreshed in the background. Returns false if that is not possible.
+    fn refresh_behind(&self) -> bool {
+        let Some(queue) = self.0.environment.background() else { return false };
+        let shared = Arc::downgrade(&self.0);
+        let work = Box::new(move |_: &_| {
+            // The table may not be wanted any more.
+            let Some(shared) = shared.upgrade() else { return };
+            if let Err(error) = shared.refresh() {
+                let table = shared.kept().snapshot.storage().url();
+                tracing::warn!(table, %error, "a table could not be refreshed");
+            }
+            shared.kept().is_refreshing = false;
+        });
+        // Tables that are opened twice, with different options, are refreshed apart.
+        let lane = format!("refresh {:p}", Arc::as_ptr(&self.0));
+        queue.submit(Task { lane, duty: "refresh", work }).is_ok()
+    }
+}
+
+impl Shared {
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns a copy to be kept, or to be handed out.
+    fn copy_of(&self, snapshot: &Snapshot) -> Snapshot {
+        if self.is_place { snapshot.without_open_files() } else { snapshot.clone() }
+    }
+
+    /// Refreshes what is kept, and returns it. The lock is not held during requests.
+    fn refresh(&self) -> Result<Snapshot> {
+        // A version that appears after this moment may be missing in the listing.
+        let now_ms = self.environment.now_ms();
+        let before = self.copy_of(&self.kept().snapshot);
+        let newest = if self.is_place { before.reopen() } else { before.refresh() };
+        let mut kept = self.kept();
+        match newest {
+            Ok(newest) => {
+                // Another thread may have found a newer version meanwhile. At a place, where a table may be restored from
+                // an older copy of itself, the later look counts.
+                let is_newer = kept.snapshot.metadata().id != newest.metadata().id
+                    || kept.snapshot.version() <= newest.version()
+                    || (self.is_place && kept.checked_ms < Some(now_ms));
+                if is_newer {
+                    kept.snapshot = self.copy_of(&newest);
+                    kept.checked_ms = kept.checked_ms.max(Some(now_ms));
+                    return Ok(newest);
+                }
+                Ok(self.copy_of(&kept.snapshot))
+            }
+            Err(error) => {
+                if matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) {
+                    kept.checked_ms = None;
+                }
+                Err(error)
+            }
+        }
+    }
+}

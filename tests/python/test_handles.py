@@ -1,0 +1,189 @@
+"""Handles: recent versions without a request, the commits of a log, and what properties allow."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pyarrow
+import pytest
+
+from deltalog import (
+    CorruptLogError,
+    DeltaTable,
+    InvalidArgumentError,
+    NotATableError,
+    TableReplacedError,
+    UnsupportedFeatureError,
+    VersionNotFoundError,
+    upkeep,
+    write_deltalake,
+)
+
+ONE = pyarrow.table({"id": [1]})
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def background() -> Iterator[None]:
+    upkeep.run_in_background(True)
+    yield
+    assert upkeep.wait(60)
+    upkeep.run_in_background(False)
+
+
+def append(path: Path, times: int = 1) -> None:
+    for _ in range(times):
+        write_deltalake(path, ONE, mode="append")
+
+
+def until(table: DeltaTable, version: int, max_age: float) -> None:
+    """Asks for a recent version until it is `version`; a minute is enough for anything."""
+    deadline = time.monotonic() + 60
+    while table.version() != version:
+        assert time.monotonic() < deadline
+        table.update_incremental(max_age=max_age)
+        assert upkeep.wait(60)
+
+
+@pytest.mark.usefixtures("background")
+def test_a_recent_version_is_answered_at_once_and_refreshed_behind(tmp_path: Path) -> None:
+    append(tmp_path)
+    table = DeltaTable(tmp_path)
+    table.update_incremental(max_age=3600)
+    append(tmp_path)
+    table.update_incremental(max_age=timedelta(hours=1))
+    assert table.version() == 0, "what was the newest a moment ago"
+    until(table, 1, 3600)
+    append(tmp_path)
+    table.update_incremental(max_age=0)
+    assert table.version() == 2
+    table.load_as_version(0)
+    until(table, 2, 3600)
+
+
+@pytest.mark.usefixtures("background")
+def test_opening_a_table_again_may_cost_nothing(tmp_path: Path) -> None:
+    append(tmp_path)
+    assert DeltaTable(tmp_path).version() == 0
+    moved = tmp_path.rename(tmp_path.with_name("moved"))
+    assert DeltaTable(tmp_path, max_age=3600).version() == 0, "the log is not looked at"
+    with pytest.raises(NotATableError):
+        DeltaTable(tmp_path)
+    moved.rename(tmp_path)
+    append(tmp_path)
+    assert DeltaTable(tmp_path, max_age=3600).version() in (0, 1)
+    assert DeltaTable(tmp_path, max_age=0).version() == 1
+
+
+@pytest.mark.usefixtures("background")
+def test_a_replaced_table_is_an_error_of_a_handle_and_a_new_table_of_its_place(tmp_path: Path) -> None:
+    append(tmp_path, 3)
+    table = DeltaTable(tmp_path)
+    table.update_incremental(max_age=3600)
+    shutil.rmtree(tmp_path)
+    append(tmp_path)
+    with pytest.raises(TableReplacedError):
+        until(table, -1, 3600)
+    assert (table.version(), DeltaTable(tmp_path).version()) == (2, 0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+@pytest.mark.usefixtures("background")
+def test_a_forked_child_refreshes_on_its_own(tmp_path: Path) -> None:
+    append(tmp_path)
+    table = DeltaTable(tmp_path)
+    table.update_incremental(max_age=3600)
+    append(tmp_path)
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            table.update_incremental(max_age=3600)
+            code = 0 if table.version() == 1 else 2
+        finally:
+            os._exit(code)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.parametrize("max_age", [-1, "1", True, float("nan"), timedelta(days=-1)])
+def test_invalid_ages(tmp_path: Path, max_age: object) -> None:
+    append(tmp_path)
+    with pytest.raises(InvalidArgumentError, match="max_age"):
+        DeltaTable(tmp_path, max_age=max_age)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="max_age"):
+        DeltaTable(tmp_path).update_incremental(max_age=max_age)  # type: ignore[arg-type]
+    with pytest.raises(InvalidArgumentError, match="staged_commits"):
+        DeltaTable(tmp_path).update_incremental(max_age=1, staged_commits=[])
+
+
+def test_commits_come_one_by_one_up_to_the_newest(tmp_path: Path) -> None:
+    append(tmp_path, 2)
+    table = DeltaTable(tmp_path)
+    append(tmp_path)
+    commits = list(table.commits())
+    assert [commit.version for commit in commits] == [0, 1, 2]
+    assert [commit.info["operation"] for commit in commits] == ["WRITE"] * 3
+    assert [commit.version for commit in table.commits(2)] == [2]
+    assert list(table.commits(3)) == []
+    actions = [pyarrow.table(commit.actions()) for commit in commits]
+    assert pyarrow.concat_tables(actions) == pyarrow.table(DeltaTable(tmp_path).commit_actions(0))
+    assert commits[1].timestamp == actions[1]["timestamp"][0].as_py().timestamp() * 1000
+    assert repr(commits[1]) == "Commit(version=1, operation='WRITE')"
+    with pytest.raises(VersionNotFoundError, match="versions 0 to 2"):
+        table.commits(4)
+
+
+def test_commits_that_are_gone(tmp_path: Path) -> None:
+    append(tmp_path, 12)
+    table, log = DeltaTable(tmp_path), tmp_path / "_delta_log"
+    for version in range(3):
+        (log / f"{version:020}.json").unlink()
+    assert [commit.version for commit in table.commits(3)] == list(range(3, 12))
+    with pytest.raises(VersionNotFoundError, match="versions 3 to 11"):
+        table.commits(2)
+    commits = table.commits(8)
+    assert next(commits).version == 8
+    (log / f"{9:020}.json").unlink()
+    with pytest.raises(VersionNotFoundError, match="cleaned up"):
+        next(commits)
+    with pytest.raises(CorruptLogError):
+        table.commits(8)
+
+
+def test_retention_and_removal_follow_from_the_properties(tmp_path: Path) -> None:
+    append(tmp_path / "plain")
+    plain = DeltaTable(tmp_path / "plain")
+    assert (plain.log_retention(), plain.deleted_file_retention()) == (30 * DAY, 7 * DAY)
+    plain.ensure_removable()
+    configuration = {
+        "delta.logRetentionDuration": "interval 2 weeks",
+        "delta.deletedFileRetentionDuration": "interval 36 hours",
+        "delta.appendOnly": "true",
+    }
+    write_deltalake(tmp_path / "kept", ONE, configuration=configuration)
+    kept = DeltaTable(tmp_path / "kept")
+    assert (kept.log_retention(), kept.deleted_file_retention()) == (14 * DAY, 1.5 * DAY)
+    with pytest.raises(InvalidArgumentError, match="append-only"):
+        kept.ensure_removable()
+    log = tmp_path / "plain" / "_delta_log" / f"{0:020}.json"
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    for line in lines:
+        if "metaData" in line:
+            line["metaData"]["configuration"] = {"delta.logRetentionDuration": "interval 1 month"}
+    log.write_text("\n".join(map(json.dumps, lines)))
+    with pytest.raises(UnsupportedFeatureError, match="1 month"):
+        DeltaTable(tmp_path / "plain").log_retention()
+
+
+def test_whether_a_table_exists_is_one_listing(tmp_path: Path) -> None:
+    assert not DeltaTable.is_deltatable(tmp_path)
+    append(tmp_path)
+    assert DeltaTable.is_deltatable(tmp_path)
+    (tmp_path / "_delta_log" / f"{0:020}.json").write_text("{torn")
+    assert DeltaTable.is_deltatable(tmp_path), "a table that cannot be read is one"
