@@ -7,8 +7,8 @@
 //!                                    running
 //! ```
 //!
-//! - Of one lane, which is a table, and of one duty only the newest task waits: a checkpoint of version 20 makes the one of version 10
-//!   useless. Hence the number of tasks does not grow with the number of commits.
+//! - Of one lane, which is a table, and of one duty only the newest task waits: a checkpoint of version 20 makes that
+//!   of version 10 useless. Hence the number of tasks does not grow with the number of commits.
 //! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
 //!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
 //! - A forked child has none of the threads. It forgets the tasks, which its parent runs, and its own tasks are not

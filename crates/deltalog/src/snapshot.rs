@@ -320,8 +320,8 @@ impl Snapshot {
         CommitActions::new(self.storage(), self.resolver(), times, start, end)
     }
 
-    /// Returns the commits from version `start` on, up to the newest of the log, whatever version this is. There are none
-    /// if `start` is the version after the newest.
+    /// Returns the commits from version `start` on, up to the newest of the log, whatever version this is. There are
+    /// none if `start` is the version after the newest.
     ///
     /// # Errors
     /// `VersionNotFound` for a commit that was cleaned up or is later than that, `CorruptLog` for one that is missing

@@ -179,8 +179,8 @@ impl Shared {
         let mut kept = self.kept();
         match newest {
             Ok(newest) => {
-                // Another thread may have found a newer version meanwhile. At a place, where a table may be restored from
-                // an older copy of itself, the later look counts.
+                // Another thread may have found a newer version meanwhile. At a place, where a table may be restored
+                // from an older copy of itself, the later look counts.
                 let is_newer = kept.snapshot.metadata().id != newest.metadata().id
                     || kept.snapshot.version() <= newest.version()
                     || (self.is_place && kept.checked_ms < Some(now_ms));
