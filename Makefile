@@ -105,6 +105,12 @@ SEEDS ?= 100000
 simulate: ## play 100,000 runs of simulated processes on a store that fails
 	DELTALOG_SEEDS=$(SEEDS) cargo test --release --locked -p deltalog --test simulation the_promises -- --nocapture
 
+HISTORIES ?= 100-199
+
+.PHONY: histories
+histories: .venv/.wheel .venvs/$(JVM_SPARK)/.deps .cache/jars/.complete ## play random histories with other writers
+	DELTALOG_HISTORIES=$(HISTORIES) $(bin)/python -m pytest tests/interop/histories $(PYTEST_ARGS)
+
 FUZZ_SECONDS ?= 60
 
 .PHONY: fuzz

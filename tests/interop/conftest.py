@@ -6,6 +6,7 @@ import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.ipc
@@ -24,21 +25,32 @@ class Jvm:
         self._process = process
         self._result = results / "result.arrow"
 
-    def _ask(self, sql: str, to: Path | None) -> None:
+    def _ask(self, request: dict[str, Any]) -> None:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"sql": sql, "to": to and str(to)}) + "\n")
+        self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         answer = self._process.stdout.readline()
         assert answer == "ok\n", answer
 
     def run(self, sql: str) -> None:
-        self._ask(sql, None)
+        self._ask({"sql": sql, "to": None})
 
     def query(self, sql: str) -> pa.Table:
-        self._ask(sql, self._result)
-        with pa.OSFile(str(self._result)) as source:
-            return pyarrow.ipc.open_file(source).read_all()
+        self._ask({"sql": sql, "to": str(self._result)})
+        return _read(self._result)
+
+    def versions(self, table: Path, versions: list[int]) -> list[tuple[pa.Table, dict[str, Any]]]:
+        """The rows of each version, and its protocol, metadata and application transactions as in the log."""
+        self._ask({"table": str(table), "versions": versions, "to": str(self._result)})
+        states = json.loads(self._result.read_text())
+        files = [self._result.with_name(f"{self._result.name}.{version}") for version in versions]
+        return list(zip(map(_read, files), states, strict=True))
+
+
+def _read(file: Path) -> pa.Table:
+    with pa.OSFile(str(file)) as source:
+        return pyarrow.ipc.open_file(source).read_all()
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,20 @@
 """A Spark session with the JVM connector in a separate process, which runs SQL. The jars are the arguments.
 
 Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
-there as an Arrow file. Standard output has one answer per line: `ok` or `error: …`.
+there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of these versions of a table
+into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata and
+application transactions, as a JSON array of objects. Standard output has one answer per line: `ok` or `error: …`.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.ipc
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 
 def session(jars: list[str]) -> SparkSession:
@@ -21,13 +24,47 @@ def session(jars: list[str]) -> SparkSession:
         .config("spark.sql.extensions", "io.delta.sql.DeltaSparkSessionExtension")
         .config("spark.sql.catalog.spark_catalog", "org.apache.spark.sql.delta.catalog.DeltaCatalog")
         .config("spark.databricks.delta.properties.defaults.enableDeletionVectors", "false")
-        .config("spark.databricks.delta.snapshotPartitions", "2")
+        .config("spark.databricks.delta.snapshotPartitions", "1")
+        .config("spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.sql.shuffle.partitions", "2")
+        # Tables are small: compiling code for a query takes longer than running it.
+        .config("spark.sql.codegen.wholeStage", "false")
+        .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+        .config("spark.sql.adaptive.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "1")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .getOrCreate()
     )
+
+
+def write(frame: DataFrame, file: str) -> None:
+    table = frame.toArrow()
+    with pa.OSFile(file, "wb") as sink, pyarrow.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+
+
+def write_versions(spark: SparkSession, path: str, versions: list[int], file: str) -> None:
+    """Writes what the connector reads of each version. Its own snapshots are asked, as SQL does not tell everything."""
+    logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog  # type: ignore[union-attr]
+    log = logs.forTable(spark._jsparkSession, path)
+    states = []
+    for version in versions:
+        write(spark.read.format("delta").option("versionAsOf", version).load(path), f"{file}.{version}")
+        # The defaults of a Scala method are methods.
+        defaults = (getattr(log, f"getSnapshotAt$default${number}")() for number in (2, 3, 4))
+        snapshot = log.getSnapshotAt(version, *defaults)
+        applications = snapshot.setTransactions()
+        states.append(
+            {
+                "protocol": json.loads(snapshot.protocol().json()),
+                "metadata": json.loads(snapshot.metadata().json()),
+                "applications": [
+                    json.loads(applications.apply(number).json()) for number in range(applications.size())
+                ],
+            }
+        )
+    Path(file).write_text(json.dumps(states))
 
 
 def main() -> None:
@@ -35,14 +72,12 @@ def main() -> None:
     for line in sys.stdin:
         request = json.loads(line)
         try:
-            frame = spark.sql(request["sql"])
-            if request["to"] is not None:
-                table = frame.toArrow()
-                with (
-                    pa.OSFile(request["to"], "wb") as sink,
-                    pyarrow.ipc.new_file(sink, table.schema) as writer,
-                ):
-                    writer.write_table(table)
+            if "versions" in request:
+                write_versions(spark, request["table"], request["versions"], request["to"])
+            else:
+                frame = spark.sql(request["sql"])
+                if request["to"] is not None:
+                    write(frame, request["to"])
             answer = "ok"
         except Exception as error:  # noqa: BLE001 (the other side raises it)
             answer = f"error: {error}".replace("\n", " ")

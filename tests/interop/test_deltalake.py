@@ -216,3 +216,14 @@ def test_they_accept_our_checksums_compactions_and_clean_up(tmp_path: Path) -> N
     deltalog.write_deltalake(tmp_path, data, mode="append")
     assert rows(read(deltalake, tmp_path)) == rows(read(deltalog, tmp_path))
     assert deltalog.DeltaTable(tmp_path).verify().ok
+
+
+def test_what_they_delete_of_our_files_stays_deleted(tmp_path: Path) -> None:
+    """Protocol: "Add File and Remove File". They write paths again in ASCII, and compare them as text."""
+    data = pa.table({"id": pa.array(range(4), pa.int64()), "é": ["ü", "a b", "日%", None]})
+    deltalog.write_deltalake(tmp_path, data, partition_by=["é"])
+    theirs = deltalake.DeltaTable(tmp_path)
+    theirs.delete("id < 3")
+    theirs.create_checkpoint()
+    leave_newest_checkpoint(tmp_path)
+    assert rows(read(deltalog, tmp_path)) == rows(read(deltalake, tmp_path)) == rows(data.slice(3))

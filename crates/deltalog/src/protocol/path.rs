@@ -225,11 +225,13 @@ impl PathResolver {
     }
 }
 
-/// Encodes a decoded path as `java.net.URI` and Hadoop's `Path.toUri` do, so that other clients can read it.
+/// Encodes a decoded path as a URI. (PROTOCOL, "Add File and Remove File": paths are URIs of RFC 2396.)
 ///
-/// Letters, digits, `/`, `_-!.~'()*`, `;:@&=+$,` and characters outside ASCII are kept, except for spaces and
-/// control characters. All other characters become the percent-encoded bytes of their UTF-8. A colon in the
-/// first segment is encoded too, because the text before it could be mistaken for a scheme.
+/// Letters, digits, `/`, `_-!.~'()*` and `;:@&=+$,` are kept, as `java.net.URI` and Hadoop's `Path.toUri` do. All
+/// other characters become the percent-encoded bytes of their UTF-8. These include characters outside ASCII, which
+/// Java keeps: `deltalake` encodes them when it removes a file and in checkpoints, but compares paths as text, so that
+/// the removed file would come back. A colon in the first segment is encoded too, because the text before it could
+/// be mistaken for a scheme.
 pub fn encode(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     let mut first_segment = true;
@@ -237,8 +239,7 @@ pub fn encode(path: &str) -> String {
         first_segment &= c != '/';
         let keep = match c {
             ':' => !first_segment,
-            c if c.is_ascii() => c.is_ascii_alphanumeric() || "/_-!.~'()*;@&=+$,".contains(c),
-            c => !c.is_whitespace() && !c.is_control(),
+            c => c.is_ascii_alphanumeric() || "/_-!.~'()*;@&=+$,".contains(c),
         };
         if keep {
             out.push(c);

@@ -1,0 +1,238 @@
+"""What a history consists of. Each action knows what it makes of a table; the players know how to do it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from tests.interop.histories.model import Model, Predicate
+
+
+class Action:
+    """One step of a history."""
+
+    def apply(self, model: Model) -> Model:
+        """Returns the state afterwards. Most of what is done to the log changes no state."""
+        return model
+
+    def __str__(self) -> str:
+        shown = [
+            f"{name}={value.num_rows} rows" if isinstance(value, pa.Table) else f"{name}={value!r}"
+            for name, value in vars(self).items()
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+@dataclass(frozen=True)
+class Append(Action):
+    rows: pa.Table
+
+    def apply(self, model: Model) -> Model:
+        return model.with_rows(model.table, self.rows)
+
+
+@dataclass(frozen=True)
+class AppendOnce(Append):
+    """An append that records a version of an application."""
+
+    app: str
+    app_version: int
+
+    def apply(self, model: Model) -> Model:
+        after = super().apply(model)
+        return replace(after, applications={**model.applications, self.app: self.app_version})
+
+
+@dataclass(frozen=True)
+class Overwrite(Action):
+    rows: pa.Table
+
+    def apply(self, model: Model) -> Model:
+        return model.with_rows(self.rows)
+
+
+@dataclass(frozen=True)
+class OverwritePartitions(Action):
+    rows: pa.Table
+
+    def apply(self, model: Model) -> Model:
+        replaced = {model.partition_of(row) for row in self.rows.to_pylist()}
+        return model.with_rows(model.without(lambda row: model.partition_of(row) in replaced), self.rows)
+
+
+@dataclass(frozen=True)
+class ReplaceWhere(Action):
+    predicate: Predicate
+    rows: pa.Table
+
+    def apply(self, model: Model) -> Model:
+        return model.with_rows(model.without(self.predicate.holds), self.rows)
+
+
+@dataclass(frozen=True)
+class Delete(Action):
+    predicate: Predicate
+
+    def apply(self, model: Model) -> Model:
+        return model.with_rows(model.without(self.predicate.holds))
+
+
+@dataclass(frozen=True)
+class Update(Action):
+    """Gives `column` a value in the rows that meet the predicate; `literal` is its text in SQL."""
+
+    predicate: Predicate
+    column: str
+    value: Any
+    literal: str
+
+    def apply(self, model: Model) -> Model:
+        rows = model.table.to_pylist()
+        values = [self.value if self.predicate.holds(row) else row[self.column] for row in rows]
+        place = model.schema.get_field_index(self.column)
+        of_column = model.schema.field(place)
+        table = model.table.set_column(place, of_column, pa.array(values, of_column.type))
+        return replace(model, table=model.stored(table))
+
+
+@dataclass(frozen=True)
+class Merge(Action):
+    """Rows with ids that the table has replace those; the others are added."""
+
+    rows: pa.Table
+
+    def apply(self, model: Model) -> Model:
+        ids = set(self.rows.column("id").to_pylist())
+        return model.with_rows(model.without(lambda row: row["id"] in ids), self.rows)
+
+
+@dataclass(frozen=True)
+class AddColumn(Action):
+    column: pa.Field
+
+    def apply(self, model: Model) -> Model:
+        nulls = pa.nulls(model.table.num_rows, self.column.type)
+        return replace(model, table=model.table.append_column(self.column, nulls), names=model.names + 1)
+
+
+@dataclass(frozen=True)
+class AppendWithColumn(Action):
+    """An append whose rows have a column that the table lacks."""
+
+    column: pa.Field
+    rows: pa.Table
+
+    def apply(self, model: Model) -> Model:
+        wider = AddColumn(self.column).apply(model)
+        return wider.with_rows(wider.table, self.rows)
+
+
+@dataclass(frozen=True)
+class OverwriteSchema(Action):
+    """An overwrite that gives the table the columns of the rows."""
+
+    rows: pa.Table
+
+    def apply(self, model: Model) -> Model:
+        return replace(model.with_rows(self.rows), names=model.names + 1)
+
+
+@dataclass(frozen=True)
+class RenameColumn(Action):
+    column: str
+    name: str
+
+    def apply(self, model: Model) -> Model:
+        names = [self.name if name == self.column else name for name in model.table.column_names]
+        parts = tuple(self.name if name == self.column else name for name in model.partition_by)
+        table = model.table.rename_columns(names)
+        return replace(model, table=table, partition_by=parts, names=model.names + 1)
+
+
+@dataclass(frozen=True)
+class DropColumn(Action):
+    column: str
+
+    def apply(self, model: Model) -> Model:
+        return replace(model, table=model.table.drop_columns([self.column]))
+
+
+@dataclass(frozen=True)
+class WidenColumn(Action):
+    column: str
+    to: pa.DataType
+
+    def apply(self, model: Model) -> Model:
+        place = model.schema.get_field_index(self.column)
+        wide = model.table.column(place).cast(self.to)
+        return replace(model, table=model.table.set_column(place, pa.field(self.column, self.to), wide))
+
+
+@dataclass(frozen=True)
+class SetProperty(Action):
+    name: str
+    value: str
+
+    def apply(self, model: Model) -> Model:
+        return replace(model, properties={**model.properties, self.name: self.value})
+
+
+@dataclass(frozen=True)
+class UnsetProperty(Action):
+    name: str
+
+    def apply(self, model: Model) -> Model:
+        left = {name: value for name, value in model.properties.items() if name != self.name}
+        return replace(model, properties=left)
+
+
+@dataclass(frozen=True)
+class AddConstraint(Action):
+    name: str
+    sql: str
+
+    def apply(self, model: Model) -> Model:
+        return replace(model, constraints={**model.constraints, self.name: self.sql}, names=model.names + 1)
+
+
+@dataclass(frozen=True)
+class DropConstraint(Action):
+    name: str
+
+    def apply(self, model: Model) -> Model:
+        left = {name: sql for name, sql in model.constraints.items() if name != self.name}
+        return replace(model, constraints=left)
+
+
+@dataclass(frozen=True)
+class Optimize(Action):
+    """Rewrites small files into larger ones."""
+
+
+@dataclass(frozen=True)
+class Purge(Action):
+    """Rewrites the files that have deletion vectors."""
+
+
+@dataclass(frozen=True)
+class Checkpoint(Action):
+    pass
+
+
+@dataclass(frozen=True)
+class CompactLog(Action):
+    """Writes a compaction of some of the last versions."""
+
+    length: int
+
+
+@dataclass(frozen=True)
+class CleanUp(Action):
+    """Makes all log files older than their retention but the last ones, and removes what has expired."""
+
+    kept: int
+
+    def apply(self, model: Model) -> Model:
+        return replace(model, is_aged=True)

@@ -1,0 +1,135 @@
+"""Plays one history: a seed decides the table, its writers and what they do, which all readers then compare."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import deltalog
+from deltalog import DeltaTable
+from tests.golden.canonical import rows
+from tests.interop.conftest import Jvm
+from tests.interop.histories.choices import draw_action, start
+from tests.interop.histories.model import Model
+from tests.interop.histories.players import Connector, Ours, Player, Rust
+from tests.interop.histories.readers import Seen, diff, read_connector, read_deltalake, read_ours
+
+# Properties of tables that all three write, and of those that `deltalake` does not write or not even open.
+PLAIN: list[dict[str, str]] = [{}, {"delta.enableChangeDataFeed": "true"}]
+RICH: list[dict[str, str]] = [
+    {},
+    {"delta.enableDeletionVectors": "true"},
+    {"delta.enableDeletionVectors": "true", "delta.checkpointPolicy": "v2"},
+    {"delta.columnMapping.mode": "name", "delta.enableDeletionVectors": "true"},
+    {"delta.columnMapping.mode": "id", "delta.checkpoint.writeStatsAsStruct": "true"},
+    {"delta.enableTypeWidening": "true", "delta.columnMapping.mode": "name"},
+    {"delta.enableTypeWidening": "true", "delta.enableDeletionVectors": "true"},
+    {"delta.enableRowTracking": "true", "delta.enableDeletionVectors": "true"},
+    {"delta.enableInCommitTimestamps": "true", "delta.enableChangeDataFeed": "true"},
+]
+
+
+def seeded(text: str) -> random.Random:
+    return random.Random(text)  # noqa: S311 (no secret)
+
+
+@dataclass
+class History:
+    """A history and what was done in it."""
+
+    seed: int
+    skipped: frozenset[int] = frozenset()
+    steps: list[str] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return "-".join(
+            [str(self.seed), *(["without", *map(str, sorted(self.skipped))] if self.skipped else [])]
+        )
+
+    @property
+    def reads_deltalake(self) -> bool:
+        """Whether `deltalake` reads the table too, and may write it."""
+        return self.seed % 3 != 0
+
+    def play(self, directory: Path, jvm: Jvm | None, length: int) -> int:
+        """Plays the steps and compares every version; returns the number of versions.
+
+        Without a JVM, histories in which it writes are not played. Each step has its own randomness, so that the
+        others stay much the same if one is left out.
+        """
+        rng = seeded(str(self.seed))
+        path = directory / f"history {self.name}"
+        players = self._cast(rng, jvm, directory)
+        model = start(rng, self._properties(rng, players))
+        rng.choice(players).create(path, model)
+        expected = {0: model}
+        for number in range(length):
+            rng = seeded(f"{self.seed} {number}")
+            player = rng.choice(players)
+            action = draw_action(rng, model, player.plays)
+            if number in self.skipped:
+                continue
+            self.steps.append(f"{number}: {player.name}: {action}")
+            player.play(path, model, action)
+            model = action.apply(model)
+            expected[DeltaTable(path).version()] = model
+        return self._compare(path, expected, jvm)
+
+    def _cast(self, rng: random.Random, jvm: Jvm | None, directory: Path) -> list[Player]:
+        if jvm is None:
+            return rng.choice([[Ours()], [Ours(), Rust()], [Rust()]])
+        ours, connector = Ours(), Connector(jvm, directory, stores_int96=not self.reads_deltalake)
+        casts: list[list[Player]] = [[ours], [connector], [ours, connector], [ours, connector]]
+        return rng.choice([*casts, [ours, connector, Rust()]] if self.reads_deltalake else casts)
+
+    def _properties(self, rng: random.Random, players: Collection[Player]) -> dict[str, str]:
+        plain = any(isinstance(player, Rust) for player in players)
+        found = dict(rng.choice(PLAIN if plain else RICH))
+        if rng.random() < 0.7:
+            found["delta.checkpointInterval"] = str(rng.randrange(2, 6))
+        return found
+
+    def _compare(self, path: Path, expected: dict[int, Model], jvm: Jvm | None) -> int:
+        newest = DeltaTable(path).version()
+        seen: dict[int, Seen] = {}
+        for version in range(newest, -1, -1):
+            try:
+                seen[version] = read_ours(path, version)
+            except deltalog.VersionNotFoundError:
+                assert expected[max(expected)].is_aged, f"version {version} is not readable"
+                break
+        for version, ours in seen.items():
+            if version in expected:
+                assert_expected(version, expected[version], ours)
+        versions = sorted(seen)
+        if jvm is not None:
+            for version, theirs in zip(versions, read_connector(jvm, path, versions), strict=True):
+                assert_equal("the connector", version, seen[version], theirs)
+        if self.reads_deltalake and opened_by_deltalake(seen[newest]):
+            for version in versions:
+                theirs = read_deltalake(path, version, seen[version])
+                assert_equal("deltalake", version, seen[version], theirs)
+        return len(versions)
+
+
+def opened_by_deltalake(seen: Seen) -> bool:
+    return "typeWidening" not in seen.protocol[3]
+
+
+def assert_expected(version: int, model: Model, seen: Seen) -> None:
+    wanted = rows(model.table)
+    assert seen.rows == wanted, f"version {version}: not what was written:\n{diff(seen.rows, wanted)}"
+    assert seen.applications == model.applications, f"version {version}: {seen.applications}"
+    # `deltalake` moves partition columns behind the others when it adds a column.
+    names = sorted(column["name"] for column in seen.schema["fields"])
+    assert names == sorted(model.table.column_names), f"version {version}: columns {names}"
+    lost = model.properties.items() - seen.properties.items()
+    assert not lost, f"version {version}: properties {lost} are not set"
+
+
+def assert_equal(reader: str, version: int, ours: Seen, theirs: Seen) -> None:
+    differences = ours.differences(theirs)
+    assert not differences, f"version {version}, which {reader} reads otherwise:\n" + "\n".join(differences)

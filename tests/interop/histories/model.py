@@ -1,0 +1,108 @@
+"""What a table must hold, computed without any Delta code."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tests.interop.histories.values import draw, draw_partition_value
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Predicate:
+    """A condition that every engine evaluates alike, with its meaning."""
+
+    columns: tuple[str, ...]
+    # The text, with `{0}`, `{1}` for the quoted names of the columns.
+    template: str
+    holds: Callable[[Row], bool]
+
+    def sql(self, quote: Callable[[str], str]) -> str:
+        return self.template.format(*map(quote, self.columns))
+
+    def __repr__(self) -> str:
+        return self.sql(lambda name: f"`{name}`")
+
+
+@dataclass(frozen=True)
+class Model:
+    """The state of a table.
+
+    - `id` is a column of each table. It is unique and never NULL; predicates use it and the partition columns.
+    - An empty text as a partition value is NULL (protocol: "Partition Value Serialization").
+    """
+
+    table: pa.Table
+    partition_by: tuple[str, ...]
+    properties: dict[str, str]
+    constraints: dict[str, str] = field(default_factory=dict)
+    applications: dict[str, int] = field(default_factory=dict)
+    next_id: int = 0
+    # How many names were given, so that each is new.
+    names: int = 0
+    # Whether log files were made older than their retention.
+    is_aged: bool = False
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.table.schema
+
+    @property
+    def is_mapped(self) -> bool:
+        return self.properties.get("delta.columnMapping.mode", "none") != "none"
+
+    def has(self, name: str) -> bool:
+        """Whether a property of a feature is on."""
+        return self.properties.get(name) == "true"
+
+    def draw_rows(
+        self, rng: random.Random, count: int, schema: pa.Schema | None = None, where: Predicate | None = None
+    ) -> pa.Table:
+        """Draws rows with new ids, and of them those that meet `where`."""
+        schema = schema or self.schema
+        found = []
+        for number in range(count):
+            row = {
+                column.name: (draw_partition_value if column.name in self.partition_by else draw)(
+                    rng, column.type
+                )
+                for column in schema
+            }
+            found.append({**row, "id": self.next_id + number})
+        table = self.stored(pa.Table.from_pylist(found, schema=schema))
+        return table if where is None else _choose(table, where.holds)
+
+    def stored(self, rows: pa.Table) -> pa.Table:
+        """The rows as a table gives them back."""
+        for name in self.partition_by:
+            column = rows.column(name)
+            if pa.types.is_string(column.type):
+                known = [text or None for text in column.to_pylist()]
+                place = rows.schema.get_field_index(name)
+                rows = rows.set_column(place, rows.schema.field(name), pa.array(known, column.type))
+        return rows
+
+    def with_rows(self, kept: pa.Table, new: pa.Table | None = None) -> Model:
+        tables = [kept] if new is None else [kept, new]
+        ids = [pc.max(table.column("id")).as_py() for table in tables]
+        top = max([number + 1 for number in ids if number is not None], default=0)
+        return replace(self, table=pa.concat_tables(tables), next_id=max(self.next_id, top))
+
+    def without(self, holds: Callable[[Row], bool]) -> pa.Table:
+        return _choose(self.table, lambda row: not holds(row))
+
+    def partition_of(self, row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in self.partition_by)
+
+
+def _choose(table: pa.Table, holds: Callable[[Row], bool]) -> pa.Table:
+    # By number: rows pass through Python only to be looked at.
+    numbers = [number for number, row in enumerate(table.to_pylist()) if holds(row)]
+    return table.take(pa.array(numbers, pa.int64()))

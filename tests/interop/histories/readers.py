@@ -1,0 +1,107 @@
+"""Those who read a table at each of its versions: deltalog, `deltalake` and the JVM connector."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+
+import deltalog
+from tests.golden.canonical import rows
+from tests.interop.conftest import Jvm
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A version as one reader sees it."""
+
+    rows: list[str]
+    protocol: tuple[int, int, frozenset[str], frozenset[str]]
+    schema: Any
+    partition_by: list[str]
+    properties: dict[str, str]
+    applications: dict[str, int]
+
+    def differences(self, other: Seen) -> list[str]:
+        """The names of the parts in which the two differ, with what only one of them has."""
+        found = [
+            f"{name}: {mine!r} is not {theirs!r}"
+            for name, mine in vars(self).items()
+            if name != "rows" and mine != (theirs := vars(other)[name])
+        ]
+        return [*found, diff(self.rows, other.rows)] if self.rows != other.rows else found
+
+
+def diff(found: list[str], wanted: list[str]) -> str:
+    """The first rows that only one side has, or has more often."""
+    more, fewer = Counter(found), Counter(wanted)
+    lines = [*[f"+ {row}" for row in (more - fewer)][:5], *[f"- {row}" for row in (fewer - more)][:5]]
+    return "\n".join(lines)
+
+
+def read_ours(path: Path, version: int) -> Seen:
+    table = deltalog.DeltaTable(path, version=version)
+    found = table.verify()
+    assert found.ok, f"the checksum of version {version} differs from the log: {found}"
+    protocol, metadata = table.protocol(), table.metadata()
+    return Seen(
+        rows(pa.table(table.to_arrow())),
+        (
+            protocol.min_reader_version,
+            protocol.min_writer_version,
+            frozenset(protocol.reader_features or []),
+            frozenset(protocol.writer_features or []),
+        ),
+        json.loads(table.schema().to_json()),
+        metadata.partition_columns,
+        metadata.configuration,
+        table.transaction_versions(),
+    )
+
+
+def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
+    """Reads with `deltalake`, which does not tell the names of applications: those of `like` are asked for."""
+    table = deltalake.DeltaTable(path, version=version)
+    protocol, metadata = table.protocol(), table.metadata()
+    applications = {name: table.transaction_version(name) for name in like.applications}
+    return Seen(
+        rows(pa.table(table.scan())),
+        (
+            protocol.min_reader_version,
+            protocol.min_writer_version,
+            frozenset(protocol.reader_features or []),
+            frozenset(protocol.writer_features or []),
+        ),
+        json.loads(table.schema().to_json()),
+        metadata.partition_columns,
+        metadata.configuration,
+        {name: known for name, known in applications.items() if known is not None},
+    )
+
+
+def read_connector(jvm: Jvm, path: Path, versions: list[int]) -> list[Seen]:
+    """Reads all versions in one request."""
+    found = []
+    for table, state in jvm.versions(path, versions):
+        protocol, metadata = state["protocol"]["protocol"], state["metadata"]["metaData"]
+        found.append(
+            Seen(
+                rows(table),
+                (
+                    protocol["minReaderVersion"],
+                    protocol["minWriterVersion"],
+                    frozenset(protocol.get("readerFeatures", [])),
+                    frozenset(protocol.get("writerFeatures", [])),
+                ),
+                json.loads(metadata["schemaString"]),
+                metadata["partitionColumns"],
+                metadata["configuration"],
+                {entry["txn"]["appId"]: entry["txn"]["version"] for entry in state["applications"]},
+            )
+        )
+    return found
