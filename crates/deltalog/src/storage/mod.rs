@@ -9,6 +9,7 @@
 //!   `PermissionDenied`.
 //! - On a local file system, a put syncs the file and its directory before it returns.
 
+mod hadoop;
 mod list;
 mod location;
 mod read;
@@ -403,9 +404,14 @@ impl Storage {
     /// `Unavailable`, `PermissionDenied`.
     #[doc(hidden)]
     pub fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
-        block_on(self.store.put(&self.path(path)?, bytes.into()))
-            .map(drop)
-            .map_err(|error| self.error(path, error))
+        let located = self.path(path)?;
+        if self.local {
+            let file = object_store::local::LocalFileSystem::new()
+                .path_to_filesystem(&located)
+                .map_err(|error| self.error(path, error))?;
+            hadoop::remove_checksum(&file).map_err(|error| self.not_written(path, error))?;
+        }
+        block_on(self.store.put(&located, bytes.into())).map(drop).map_err(|error| self.error(path, error))
     }
 
     /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
@@ -544,17 +550,19 @@ impl Storage {
         let file = object_store::local::LocalFileSystem::new()
             .path_to_filesystem(&located)
             .map_err(|error| self.error(path, error))?;
-        local(&file, path).map_err(|error| {
-            let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
-                ErrorKind::PermissionDenied
-            } else {
-                ErrorKind::Unavailable
-            };
-            Error::new(kind, "the file could not be created")
-                .at_path(path)
-                .in_table(self.url())
-                .with_source(error)
-        })
+        local(&file, path).map_err(|error| self.not_written(path, error))
+    }
+
+    fn not_written(&self, path: &str, error: std::io::Error) -> Error {
+        let kind = if error.kind() == std::io::ErrorKind::PermissionDenied {
+            ErrorKind::PermissionDenied
+        } else {
+            ErrorKind::Unavailable
+        };
+        Error::new(kind, "the file could not be created")
+            .at_path(path)
+            .in_table(self.url())
+            .with_source(error)
     }
 }
 

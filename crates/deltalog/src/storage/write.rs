@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::Storage;
+use super::hadoop::remove_checksum;
 use super::sync::sync_directory;
 use super::upload::Upload;
 use crate::error::{Error, ErrorKind, Result};
@@ -59,6 +60,7 @@ impl Staged {
 
     /// Gives the file its name, in place of the file that has it now.
     fn publish(&mut self) -> io::Result<()> {
+        remove_checksum(&self.to)?;
         fs::rename(&self.from, &self.to)?;
         self.is_published = true;
         Ok(())

@@ -1,0 +1,57 @@
+//! The checksums that Hadoop keeps beside local files: `.name.crc` for the file `name`.
+//!
+//! Hadoop refuses to read a file whose checksum is that of other bytes. A program that replaces a file must therefore
+//! remove it. Without one, Hadoop reads the file unchecked.
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+/// Removes Hadoop's checksum of a local file that is about to be replaced, if there is one.
+///
+/// # Errors
+/// Those of the file system. The file must not be replaced then.
+pub(super) fn remove_checksum(file: &Path) -> io::Result<()> {
+    let Some(name) = file.file_name() else { return Ok(()) };
+    let mut checksum = std::ffi::OsString::from(".");
+    checksum.push(name);
+    checksum.push(".crc");
+    match std::fs::remove_file(file.with_file_name(checksum)) {
+        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use crate::storage::Storage;
+
+    /// Every way to replace a file removes its checksum and no other; what creates files leaves them all.
+    #[test]
+    fn a_replaced_file_has_no_checksum_of_the_old_one() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        let replace: [(&str, &dyn Fn()); 3] = [
+            ("put", &|| storage.put("put", "new".into()).unwrap()),
+            ("conditional", &|| {
+                let (_, state) = storage.get_with_state("conditional").unwrap().unwrap();
+                assert!(storage.put_if_unchanged("conditional", "new".into(), Some(&state)).unwrap());
+            }),
+            ("streamed", &|| {
+                let mut file = storage.replace_file("streamed").unwrap();
+                file.write_all(b"new").unwrap();
+                file.finish().unwrap();
+            }),
+        ];
+        for (name, replace) in replace {
+            for other in [name.to_owned(), format!(".{name}.crc"), format!(".{name}x.crc")] {
+                std::fs::write(directory.path().join(other), "old").unwrap();
+            }
+            replace();
+            assert_eq!(storage.read(name).unwrap(), "new");
+            assert!(!directory.path().join(format!(".{name}.crc")).exists(), "{name}");
+            assert!(directory.path().join(format!(".{name}x.crc")).exists(), "{name}");
+        }
+    }
+}
