@@ -227,9 +227,12 @@ def test_modes_and_options_are_those_of_a_write(tmp_path: Path) -> None:
     newest = DeltaTable(tmp_path).history()
     assert newest[-1]["by"] == "me"
     assert newest[1]["operationParameters"]["mode"] == "Overwrite"
-    sized = begin(tmp_path, mode="append", target_file_size=1)
-    batches = pa.table(pa.concat_tables([part(1)] * 2)).to_batches()
-    assert len(sized.task.write(pa.Table.from_batches(batches)).paths) >= 1
+    sized = begin(tmp_path, target_file_size=1 << 20)
+    many = pa.table(
+        {"id": [number * 0x9E3779B97F4A7C15 % 2**62 for number in range(300_000)], "p": ["x"] * 300_000}
+    )
+    assert len(sized.task.write(many).paths) == 2
+    sized.abort()
     with pytest.raises(deltalog.InvalidArgumentError, match="target file size"):
         begin_write(tmp_path, target_file_size=0)
 

@@ -41,6 +41,28 @@ def test_modes(tmp_path: Path) -> None:
     assert pa.table(DeltaTable(tmp_path, version=1).to_arrow()).num_rows == 2
 
 
+def test_files_have_the_size_that_is_asked_for(tmp_path: Path) -> None:
+    """However the rows are divided into batches, by the option or by the property of the table."""
+    many = pa.table({"id": [number * 0x9E3779B97F4A7C15 % 2**62 for number in range(300_000)]})
+    properties = {"delta.targetFileSize": "1mb"}
+    writes: list[tuple[int, dict[str, Any]]] = [
+        (300_000, {"target_file_size": 1 << 20, "configuration": {"delta.targetFileSize": "1g"}}),
+        (77_777, {"configuration": properties}),
+        (3_000, {"configuration": properties}),
+    ]
+    sizes = []
+    for number, (rows_per_batch, options) in enumerate(writes):
+        path = tmp_path / str(number)
+        write_deltalake(path, pa.Table.from_batches(many.to_batches(rows_per_batch)), **options)
+        sizes.append([action["add"]["size"] for action in actions(path, 0) if "add" in action])
+    assert len(sizes[0]) == 3
+    assert all(1 << 20 <= size < 2 << 20 for size in sizes[0][:-1])
+    assert all(each == sizes[0] for each in sizes)
+    for wrong in (0, -1, True, "1mb"):
+        with pytest.raises(deltalog.InvalidArgumentError, match="target file size"):
+            write_deltalake(tmp_path / "t", ONE, target_file_size=wrong)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("mode", ["error", "append", "overwrite", "ignore"])
 def test_every_mode_creates_a_table(mode: Any, tmp_path: Path) -> None:
     assert write_deltalake(tmp_path, ONE, mode=mode) == 0

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! push ─► pending batches ─► encoder (pages of one row group, in memory) ─► row groups in the file ─► footer
-//!            1 MiB             spilled when the writer's budget is used up
+//!            a chunk           spilled when the writer's budget is used up
 //! ```
 //!
 //! - The file is created when its first batch is encoded. Until then it is only rows in memory, so a partition
@@ -23,12 +23,10 @@ use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
+use super::chunk::Chunk;
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::{FileWriter, Storage};
-
-/// The number of pending bytes at which rows are encoded.
-const ENCODE_AT: usize = 1 << 20;
 
 /// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays
 /// takes more memory than its rows.
@@ -50,6 +48,7 @@ pub(super) struct DataFile {
     schema: SchemaRef,
     pending: Vec<RecordBatch>,
     pending_bytes: usize,
+    chunk: Chunk,
     encoder: Option<ArrowWriter<Sink>>,
     is_created: bool,
     has_nan: bool,
@@ -75,6 +74,7 @@ impl DataFile {
             schema,
             pending: Vec::new(),
             pending_bytes: 0,
+            chunk: Chunk::default(),
             encoder: None,
             is_created: false,
             has_nan: false,
@@ -113,8 +113,14 @@ impl DataFile {
         encoded as u64
     }
 
-    /// Adds rows without encoding them.
+    /// Returns how many of the first rows of `batch` may be pushed before the pending rows must be encoded.
+    pub(super) fn room(&self, batch: &RecordBatch) -> usize {
+        self.chunk.missing(batch).unwrap_or(batch.num_rows())
+    }
+
+    /// Adds rows, at most as many as [`DataFile::room`] allows, without encoding them.
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
+        self.chunk.add(&batch);
         self.has_nan = self.has_nan || batch.columns().iter().any(has_nan);
         self.pending_bytes += bytes(&batch) + ARRAY_OVERHEAD * batch.num_columns();
         self.pending.push(batch);
@@ -139,7 +145,7 @@ impl DataFile {
 
     /// Returns whether there are enough pending rows to encode.
     pub(super) fn should_encode(&self) -> bool {
-        self.pending_bytes >= ENCODE_AT
+        self.chunk.is_complete()
     }
 
     /// Encodes the pending rows, creating the file if necessary.
@@ -156,6 +162,7 @@ impl DataFile {
             }
         };
         let batch = self.take_pending()?;
+        self.chunk.end();
         encoder.write(&batch).map_err(|error| failed(&self.path, error))?;
         self.encoder = Some(encoder);
         Ok(())
@@ -199,7 +206,7 @@ fn failed(path: &str, error: ParquetError) -> Error {
 }
 
 /// Returns the memory of the rows of `batch` in bytes, without the rest of buffers that they share.
-pub(super) fn bytes(batch: &RecordBatch) -> usize {
+fn bytes(batch: &RecordBatch) -> usize {
     let bytes = |array: &ArrayRef| {
         array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
     };

@@ -4,7 +4,8 @@
 //!   spills a row group.
 //! - File handles are bounded by [`WriteOptions::max_open_files`]. When another one is needed, the least
 //!   recently used file is closed. A partition without enough rows to encode needs no handle.
-//! - A file is closed when it reaches [`WriteOptions::target_file_size`].
+//! - A file is closed when it reaches [`WriteOptions::target_file_size`]. Within the limits of memory and handles, the
+//!   files do not depend on how the rows are divided into batches ([`super::chunk`]).
 //! - The writer owns the files until [`DataWriter::finish`] returns their actions. If it fails, or is dropped
 //!   or aborted, it deletes them.
 
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, SchemaRef};
 use arrow::record_batch::RecordBatch;
 
-use super::data_file::{ClosedFile, DataFile, bytes};
+use super::data_file::{ClosedFile, DataFile};
 use super::fit::fit;
 use super::hive;
 use super::rename::renamed;
@@ -26,9 +27,6 @@ use crate::error::{Error, Result};
 use crate::protocol::{Add, PartitionValues, path};
 use crate::stats::{CollectOptions, collect_stats};
 use crate::storage::Storage;
-
-/// The number of bytes of rows that are passed to a file at once. Size and memory are checked in between.
-const STEP: usize = 4 << 20;
 
 /// The options of a [`DataWriter`].
 #[derive(Debug, Clone)]
@@ -210,23 +208,25 @@ impl DataWriter {
     }
 
     fn write_part(&mut self, key: &PartitionKey, rows: &RecordBatch) -> Result<()> {
-        let row_bytes = (bytes(rows) / rows.num_rows().max(1)).max(1);
-        let step = (STEP / row_bytes).max(1);
-        for start in (0..rows.num_rows()).step_by(step) {
-            self.push(key, rows.slice(start, step.min(rows.num_rows() - start)))?;
+        let mut start = 0;
+        while start < rows.num_rows() {
+            start += self.push(key, &rows.slice(start, rows.num_rows() - start))?;
         }
         Ok(())
     }
 
-    fn push(&mut self, key: &PartitionKey, rows: RecordBatch) -> Result<()> {
+    /// Writes the first rows, up to the end of a chunk, and returns their number.
+    fn push(&mut self, key: &PartitionKey, rows: &RecordBatch) -> Result<usize> {
         self.uses += 1;
         if !self.files.contains_key(key) {
             let file = DataFile::new(self.new_path(key), key.clone(), Arc::clone(&self.file_schema));
             self.files.insert(key.clone(), Slot { file, memory: 0, last_use: 0 });
         }
+        let mut pushed = rows.num_rows();
         if let Some(slot) = self.files.get_mut(key) {
             slot.last_use = self.uses;
-            slot.file.push(rows)?;
+            pushed = slot.file.room(rows);
+            slot.file.push(rows.slice(0, pushed))?;
         }
         if self.files.get(key).is_some_and(|slot| slot.file.should_encode()) {
             self.change(key, DataFile::encode)?;
@@ -237,7 +237,8 @@ impl DataWriter {
         if self.files.get(key).is_some_and(|slot| slot.file.expected_size() >= target) {
             self.close(key)?;
         }
-        self.keep_within_budget()
+        self.keep_within_budget()?;
+        Ok(pushed)
     }
 
     fn keep_within_budget(&mut self) -> Result<()> {

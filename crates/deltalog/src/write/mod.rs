@@ -7,6 +7,7 @@
 //! | `split` | splits a batch by its partition values |
 //! | `hive` | formats and parses the names of partition directories |
 //! | `data_file` | writes one Parquet file |
+//! | `chunk` | cuts the rows of a file into what is encoded at once |
 //! | `data_writer` | writes all files of one write within a memory budget |
 //! | `adopt` | turns the files that an engine wrote to a directory into `add` actions |
 //! | `counted` | notes the values that an engine has given to identity columns |
@@ -19,6 +20,7 @@
 //! - Files of a failed or aborted write are deleted.
 
 mod adopt;
+mod chunk;
 mod counted;
 mod data_file;
 mod data_writer;
@@ -42,6 +44,8 @@ pub use spec::TableWriteSpec;
 
 #[cfg(test)]
 mod adopt_tests;
+#[cfg(test)]
+mod chunk_tests;
 #[cfg(test)]
 mod data_writer_tests;
 #[cfg(test)]

@@ -1,0 +1,106 @@
+//! Where the rows of a file are cut into the chunks that are encoded at once.
+//!
+//! ```text
+//!   rows of a file   0 ···· 1024 ···· 2048 ···· 3072 ···· 4096 ···
+//!   weight             0.4 MiB   0.8 MiB   1.2 MiB
+//!   chunks           |                         |
+//! ```
+//!
+//! - The cuts follow from the rows alone, not from the batches in which they come. So do the encoder's pages and row
+//!   groups, and the sizes at which files are closed: the same rows give the same files.
+//! - A chunk ends at the first multiple of 1,024 rows at which it weighs 1 MiB. Rows so large that this would take much
+//!   memory end it at a multiple of 32.
+//! - The weight of rows is the size of their values. It is the same in any batch, unlike the memory of arrays.
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::DataType;
+use arrow::record_batch::RecordBatch;
+
+/// A number of rows at whose multiples a chunk may end, and the weight from which it does.
+struct Cut {
+    rows: usize,
+    weight: usize,
+}
+
+const CUTS: [Cut; 2] = [Cut { rows: 1024, weight: 1 << 20 }, Cut { rows: 32, weight: 8 << 20 }];
+
+/// The place in a file after the rows that it has so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Chunk {
+    /// The rows of the file.
+    rows: usize,
+    /// The weight of the rows since the last cut.
+    weight: usize,
+}
+
+impl Chunk {
+    /// Returns how many of the first rows of `batch` complete the chunk, or `None` if all of them do not.
+    pub(super) fn missing(&self, batch: &RecordBatch) -> Option<usize> {
+        CUTS.iter().filter_map(|cut| self.missing_to(cut, batch)).min()
+    }
+
+    fn missing_to(&self, cut: &Cut, batch: &RecordBatch) -> Option<usize> {
+        let first = cut.rows - self.rows % cut.rows;
+        let places = (batch.num_rows() + cut.rows - first) / cut.rows;
+        let (mut low, mut high) = (0, places);
+        while low < high {
+            let middle = low.midpoint(high);
+            match self.weight + weight_of(batch, first + middle * cut.rows) < cut.weight {
+                true => low = middle + 1,
+                false => high = middle,
+            }
+        }
+        (low < places).then_some(first + low * cut.rows)
+    }
+
+    /// Counts all rows of `batch`, which must not go beyond the end of the chunk.
+    pub(super) fn add(&mut self, batch: &RecordBatch) {
+        self.rows += batch.num_rows();
+        self.weight += weight_of(batch, batch.num_rows());
+    }
+
+    /// Returns whether the chunk ends here.
+    pub(super) fn is_complete(&self) -> bool {
+        CUTS.iter().any(|cut| self.rows.is_multiple_of(cut.rows) && self.weight >= cut.weight)
+    }
+
+    /// Begins the next chunk.
+    pub(super) fn end(&mut self) {
+        self.weight = 0;
+    }
+}
+
+/// Returns the weight of the first `rows` rows.
+fn weight_of(batch: &RecordBatch, rows: usize) -> usize {
+    batch.columns().iter().map(|column| weight(column, 0, rows)).sum()
+}
+
+/// Returns the size in bytes of the values from `start` on. It is additive: that of a range is the sum of its parts'.
+fn weight(array: &dyn Array, start: usize, length: usize) -> usize {
+    let between = |offsets: &[i32]| {
+        let at = |place: usize| {
+            offsets.get(place).map_or(0, |offset| usize::try_from(*offset).unwrap_or_default())
+        };
+        (at(start), at(start + length) - at(start))
+    };
+    let of_range = |values: &dyn Array, offsets: &[i32]| {
+        let (first, count) = between(offsets);
+        size_of::<i32>() * length + weight(values, first, count)
+    };
+    match array.data_type() {
+        DataType::Utf8 => size_of::<i32>() * length + between(array.as_string::<i32>().value_offsets()).1,
+        DataType::Binary => size_of::<i32>() * length + between(array.as_binary::<i32>().value_offsets()).1,
+        DataType::Struct(_) => {
+            array.as_struct().columns().iter().map(|column| weight(column, start, length)).sum()
+        }
+        DataType::List(_) => {
+            let lists = array.as_list::<i32>();
+            of_range(lists.values(), lists.value_offsets())
+        }
+        DataType::Map(..) => {
+            let maps = array.as_map();
+            of_range(maps.entries(), maps.value_offsets())
+        }
+        other => other.primitive_width().unwrap_or(1) * length,
+    }
+}
