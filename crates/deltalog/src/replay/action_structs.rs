@@ -12,7 +12,7 @@ use crate::protocol::{Add, DeletionVectorDescriptor, PartitionValues, Remove};
 ///
 /// # Errors
 /// `CorruptLog` if an action lacks a required field.
-pub(crate) fn adds_of(batch: &RecordBatch) -> Result<Vec<Add>> {
+pub fn adds_of(batch: &RecordBatch) -> Result<Vec<Add>> {
     let rows = Rows::new(batch)?;
     (0..batch.num_rows()).map(|row| rows.add(row)).collect()
 }

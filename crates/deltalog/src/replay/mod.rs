@@ -38,7 +38,8 @@ pub use deletion_vectors::DeletionVectorColumn;
 pub use filter::{FileFilter, Keep};
 pub use tail::{FileReplay, Tail};
 
-pub(crate) use action_structs::{add_at, adds_of, removes_of};
+pub use action_structs::adds_of;
+pub(crate) use action_structs::{add_at, removes_of};
 pub(crate) use builder::batches_of_adds;
 pub(crate) use checkpoint::STATS_PARSED;
 pub(crate) use checkpoint::{

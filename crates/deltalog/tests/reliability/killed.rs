@@ -121,7 +121,7 @@ fn operations_of(name: &str, said: &str) -> Vec<Operation> {
                 intent: Intent::Write(Write {
                     files: [file.to_owned()].into(),
                     replaces: base.parse().ok(),
-                    progress: None,
+                    ..Write::default()
                 }),
                 outcome: None,
                 faults: 0,

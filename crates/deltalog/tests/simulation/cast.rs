@@ -49,6 +49,9 @@ fn properties(random: &mut Random) -> BTreeMap<String, String> {
     if random.chance(300) {
         properties.push(("delta.enableRowTracking", "true"));
     }
+    if random.chance(600) {
+        properties.push(("delta.enableDeletionVectors", "true"));
+    }
     properties.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }
 

@@ -5,10 +5,9 @@ use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arrow::array::AsArray;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::Add;
-use deltalog::engine::replay::{FileColumn, FileColumns};
+use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
 use deltalog::{
     Environment, Error, ErrorKind, PrimitiveType, Result, SaveMode, Snapshot, Storage, StructField,
     StructType, WriteRequest, find_commit,
@@ -39,6 +38,7 @@ pub struct Session<'a> {
     history: &'a History,
     properties: &'a BTreeMap<String, String>,
     files: u32,
+    marks: u32,
 }
 
 impl<'a> Session<'a> {
@@ -60,6 +60,7 @@ impl<'a> Session<'a> {
             history,
             properties,
             files: 0,
+            marks: 0,
         }
     }
 
@@ -112,6 +113,23 @@ impl<'a> Session<'a> {
         request
     }
 
+    /// Returns whether the table of the run has a property set to true.
+    pub fn has(&self, property: &str) -> bool {
+        self.properties.get(property).is_some_and(|value| value == "true")
+    }
+
+    /// Returns a text that no operation had before.
+    pub fn mark(&mut self, what: &str) -> String {
+        self.marks += 1;
+        format!("{what}-{}.{}-{}", self.process.name(), self.process.life(), self.marks)
+    }
+
+    /// Returns the number of rows of a file that [`write_files`](Self::write_files) has written.
+    pub fn row_count(&self, file: &Add) -> u64 {
+        let stats: serde_json::Value = serde_json::from_str(file.stats.as_deref().unwrap()).unwrap();
+        stats["numRecords"].as_u64().unwrap()
+    }
+
     /// Returns the names of one to three data files that nobody else writes.
     pub fn file_names(&mut self) -> BTreeSet<String> {
         let count = 1 + self.process.below(3) as u32;
@@ -128,7 +146,7 @@ impl<'a> Session<'a> {
             let mut add = Add::default();
             (add.path, add.size) = (name.clone(), i64::try_from(file.finish()?).unwrap());
             (add.modification_time, add.data_change) = (self.environment.now_ms(), true);
-            add.stats = Some(format!(r#"{{"numRecords":{}}}"#, 1 + self.process.below(5)));
+            add.stats = Some(format!(r#"{{"numRecords":{}}}"#, 4 + self.process.below(5)));
             Ok(add)
         };
         names.iter().map(add).collect()
@@ -138,15 +156,22 @@ impl<'a> Session<'a> {
 /// Returns what a snapshot shows. The handle had the version `before`.
 pub fn view(snapshot: &Snapshot, before: Option<u64>) -> Result<Outcome> {
     let mut files = BTreeSet::new();
-    for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path]))? {
-        let batch = batch?;
-        let paths = batch.column_by_name("path").unwrap().as_string::<i32>();
-        for path in paths.iter().flatten() {
-            assert!(files.insert(path.to_owned()), "the file {path} is listed twice");
-        }
+    for file in live_files(snapshot)? {
+        let vector = file.deletion_vector.map(|vector| format!("#{}", vector.unique_id()));
+        let name = file.path + &vector.unwrap_or_default();
+        assert!(files.insert(name.clone()), "the file {name} is listed twice");
     }
     let progress = snapshot.app_transactions()?.into_iter().map(|own| (own.app_id, own.version)).collect();
     Ok(Outcome::Saw(View { version: snapshot.version(), files, progress, before }))
+}
+
+/// Returns the live files of a snapshot.
+pub fn live_files(snapshot: &Snapshot) -> Result<Vec<Add>> {
+    let mut files = Vec::new();
+    for batch in snapshot.replay_files(FileColumns::of(&FileColumn::ALL))? {
+        files.extend(adds_of(&batch?)?);
+    }
+    Ok(files)
 }
 
 fn outcome(error: &Error) -> Outcome {

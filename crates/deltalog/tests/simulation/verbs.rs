@@ -3,10 +3,12 @@
 mod append;
 mod checkpoint;
 mod compact;
+mod delete_rows;
 mod find;
 mod overwrite;
 mod progress;
 mod read;
+mod set_property;
 
 use crate::session::Session;
 
@@ -21,6 +23,8 @@ pub const WRITER: Role = &[
     (6, append::append),
     (3, overwrite::overwrite),
     (3, progress::append_with_progress),
+    (4, delete_rows::delete_rows),
+    (1, set_property::set_property),
     (1, read::open),
     (1, read::refresh),
     (1, find::find),

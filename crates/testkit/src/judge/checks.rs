@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::history::{Found, Intent, Operation, Outcome};
-use super::replay::{Commit, Log};
+use super::history::{Found, Intent, MINE, Operation, Outcome, Write};
+use super::replay::{Commit, Log, RowIds};
 
 /// What is judged.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ pub struct Case {
 type Check = fn(&Case) -> Result<(), String>;
 
 /// Each promise with its check. The names are those of the table in the design.
-const CHECKS: [(&str, Check); 13] = [
+const CHECKS: [(&str, Check); 15] = [
     ("an acknowledged commit is in the log exactly once, as a whole", acknowledged),
     ("what failed is not in the log", failed),
     ("what is unknown is in the log at most once, as a whole, and is found there", unknown),
@@ -30,6 +30,8 @@ const CHECKS: [(&str, Check); 13] = [
     ("a reader sees what the log says", views),
     ("a handle does not go back, and a strong store's newest version is seen", freshness),
     ("an overwrite replaces what it has read, and nothing else", overwrites),
+    ("the rows that a deletion vector deletes are those that were to be deleted", row_deletes),
+    ("a change of the properties changes nothing else", properties),
     ("the progress of an application is recorded once and in order", progress),
     ("in-commit timestamps increase", timestamps),
     ("each row id is given once", row_ids),
@@ -49,11 +51,30 @@ impl Case {
         self.log.commits.get(usize::try_from(version).ok()?)
     }
 
-    /// Returns the versions that add one of the files of `operation`.
+    /// Returns the versions that add one of the files of `operation`, or have the mark of its row deletes, or its
+    /// property.
     fn places(&self, operation: &Operation) -> Vec<u64> {
         let Some(write) = operation.write() else { return Vec::new() };
-        let adds = |commit: &Commit| !commit.paths.is_disjoint(&write.files);
-        (0..).zip(&self.log.commits).filter(|(_, commit)| adds(commit)).map(|(version, _)| version).collect()
+        let is_place = |commit: &Commit| {
+            let is_marked = write.deletes.is_some()
+                && write.progress.as_ref().is_some_and(|(app, _)| commit.progress.contains_key(app));
+            let is_set = write.property.is_some() && commit.properties.get(MINE) == write.property.as_ref();
+            is_marked || is_set || write.files.iter().any(|path| commit.is_new(path))
+        };
+        (0..)
+            .zip(&self.log.commits)
+            .filter(|(_, commit)| is_place(commit))
+            .map(|(version, _)| version)
+            .collect()
+    }
+
+    /// Returns the write that deletes rows in a commit, if it is one.
+    fn row_delete(&self, commit: &Commit) -> Option<&(String, BTreeSet<u64>)> {
+        let is_its = |write: &&Write| {
+            write.deletes.is_some()
+                && write.progress.as_ref().is_some_and(|(app, _)| commit.progress.contains_key(app))
+        };
+        self.operations.iter().filter_map(Operation::write).find(is_its)?.deletes.as_ref()
     }
 
     /// Returns the newest version that was committed or seen by a process before `operation` began.
@@ -69,10 +90,19 @@ impl Case {
         let commit =
             self.commit(version).ok_or_else(|| format!("{operation}: there is no version {version}"))?;
         let progress: BTreeMap<String, i64> = write.progress.iter().cloned().collect();
-        if commit.paths != write.files || commit.progress != progress {
+        let of_deletes = write.deletes.iter().map(|(path, _)| path.clone()).collect::<BTreeSet<_>>();
+        let is_whole = match write.deletes {
+            // Rows that are deleted already change nothing, and a file without rows is removed.
+            Some(_) => commit.paths.is_subset(&of_deletes) && commit.removed_paths.is_subset(&of_deletes),
+            None => commit.paths == write.files,
+        };
+        if !is_whole
+            || commit.progress != progress
+            || (version > 0 && commit.has_metadata != write.property.is_some())
+        {
             return Err(format!("{operation}: version {version} is {commit:?}"));
         }
-        if write.replaces.is_none() && !commit.removes.is_empty() {
+        if write.replaces.is_none() && write.deletes.is_none() && !commit.removes.is_empty() {
             return Err(format!("{operation}: version {version} removes {:?}", commit.removes));
         }
         Ok(())
@@ -151,8 +181,17 @@ fn wanted(case: &Case) -> Result<(), String> {
                 commit.txn_id
             ));
         }
-        if version > 0 && (commit.has_protocol || commit.has_metadata) {
-            return Err(format!("version {version} changes protocol or metadata"));
+        if version > 0 && commit.has_protocol {
+            return Err(format!("version {version} changes the protocol"));
+        }
+        let properties =
+            case.operations.iter().filter_map(Operation::write).filter_map(|w| w.property.as_ref());
+        let mine = commit.properties.get(MINE);
+        if version > 0
+            && commit.has_metadata
+            && !properties.into_iter().any(|property| mine == Some(property))
+        {
+            return Err(format!("version {version} changes the metadata"));
         }
     }
     Ok(())
@@ -235,6 +274,57 @@ fn overwrites(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
+/// Protocol: "Deletion Vectors". What the vector of a file deletes is the union of what was to be deleted.
+fn row_deletes(case: &Case) -> Result<(), String> {
+    // The number of rows of each file, and those that are deleted.
+    let mut files: BTreeMap<&str, (i64, BTreeSet<u64>)> = BTreeMap::new();
+    for (version, commit) in case.log.commits.iter().enumerate() {
+        for (path, ids) in &commit.row_ids {
+            files.entry(path).or_insert((ids.rows, BTreeSet::new()));
+        }
+        if let Some((path, rows)) = case.row_delete(commit) {
+            let Some((count, deleted)) = files.get_mut(path.as_str()) else {
+                return Err(format!("version {version} deletes rows of '{path}', which was never added"));
+            };
+            let before = deleted.len();
+            deleted.extend(rows);
+            // Rows that are deleted already change nothing, and a file without rows is removed.
+            let (has_effect, is_empty) = (deleted.len() > before, deleted.len() as i64 == *count);
+            let found = (commit.removed_paths.contains(path), commit.paths.contains(path));
+            if found != (has_effect, has_effect && !is_empty) {
+                return Err(format!(
+                    "version {version} deletes {rows:?} of the {count} rows of '{path}': {found:?}"
+                ));
+            }
+        }
+        for (path, deleted) in &commit.deleted {
+            let wanted = files.get(path.as_str()).map_or(0, |(_, deleted)| deleted.len() as i64);
+            if *deleted != wanted {
+                return Err(format!(
+                    "version {version}: {deleted} rows of '{path}' are deleted, not {wanted}"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Protocol: "Change Metadata".
+fn properties(case: &Case) -> Result<(), String> {
+    let others = |commit: &Commit| {
+        let others = commit.properties.iter().filter(|(name, _)| name.as_str() != MINE);
+        others.map(|(name, value)| (name.clone(), value.clone())).collect::<BTreeMap<_, _>>()
+    };
+    let mut changes = case.log.commits.iter().enumerate().filter(|(_, commit)| commit.has_metadata);
+    let Some((_, first)) = changes.next() else { return Ok(()) };
+    match changes.find(|(_, commit)| others(commit) != others(first)) {
+        Some((version, commit)) => {
+            Err(format!("version {version} has the properties {:?}", commit.properties))
+        }
+        None => Ok(()),
+    }
+}
+
 fn progress(case: &Case) -> Result<(), String> {
     let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
     for (version, commit) in case.log.commits.iter().enumerate() {
@@ -269,9 +359,17 @@ fn row_ids(case: &Case) -> Result<(), String> {
     if !case.log.is_enabled("delta.enableRowTracking") {
         return Ok(());
     }
-    let mut mark = -1;
+    let (mut mark, mut known) = (-1, BTreeMap::<&str, &RowIds>::new());
     for (version, commit) in case.log.commits.iter().enumerate() {
-        let mut given = commit.row_ids.clone();
+        // A file that gets another deletion vector keeps its row ids.
+        let (kept, new): (Vec<_>, Vec<_>) =
+            commit.row_ids.iter().partition(|(path, _)| commit.removed_paths.contains(*path));
+        if let Some((path, ids)) = kept.into_iter().find(|(path, ids)| known.get(path.as_str()) != Some(ids))
+        {
+            return Err(format!("version {version} gives '{path}' {ids:?}"));
+        }
+        known.extend(new.iter().map(|(path, ids)| (path.as_str(), *ids)));
+        let mut given: Vec<RowIds> = new.into_iter().map(|(_, ids)| *ids).collect();
         given.sort();
         for ids in &given {
             if ids.base != Some(mark + 1) || ids.commit_version != i64::try_from(version).ok() {
@@ -322,7 +420,7 @@ fn errors(case: &Case) -> Result<(), String> {
 fn conflicts(case: &Case, operation: &Operation, version: Option<u64>) -> bool {
     let Some((write, version)) = operation.write().zip(version) else { return false };
     let Some(commit) = case.commit(version) else { return false };
-    let is_own = !commit.paths.is_disjoint(&write.files);
+    let is_own = write.files.iter().any(|path| commit.is_new(path));
     let changes_files = !commit.adds.is_empty() || !commit.removes.is_empty();
     let overwrites_too = write.replaces.is_some_and(|base| base < version) && changes_files;
     // A conflict that is found before the commit names the newest version instead of that of the application.
@@ -331,5 +429,13 @@ fn conflicts(case: &Case, operation: &Operation, version: Option<u64>) -> bool {
         let recorded = state.and_then(|state| state.progress.get(app));
         commit.progress.contains_key(app) || recorded.is_some_and(|recorded| recorded >= progress)
     });
-    !is_own && (overwrites_too || records_too)
+    let deletes_too = write.deletes.as_ref().is_some_and(|(path, rows)| {
+        let theirs = case.row_delete(commit);
+        let is_overlap = theirs.is_none_or(|(_, theirs)| !rows.is_disjoint(theirs));
+        commit.removed_paths.contains(path) && is_overlap
+    });
+    let changes_too = write.property.is_some()
+        && commit.has_metadata
+        && commit.properties.get(MINE) != write.property.as_ref();
+    !is_own && (overwrites_too || records_too || deletes_too || changes_too)
 }

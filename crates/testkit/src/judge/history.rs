@@ -12,7 +12,15 @@ pub struct Write {
     pub replaces: Option<u64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
+    /// The data file of which rows are deleted, and their numbers. Such a write has the progress of an application that
+    /// no other write has, by which it is found in the log.
+    pub deletes: Option<(String, BTreeSet<u64>)>,
+    /// The value that no other write has of the property [`MINE`].
+    pub property: Option<String>,
 }
+
+/// The table property that processes change.
+pub const MINE: &str = "mine";
 
 /// What a process wants.
 #[derive(Debug, Clone)]

@@ -13,5 +13,5 @@ mod history;
 mod replay;
 
 pub use checks::{Case, check};
-pub use history::{Found, History, Intent, Operation, Outcome, View, Write};
+pub use history::{Found, History, Intent, MINE, Operation, Outcome, View, Write};
 pub use replay::{Commit, Log, RowIds, State};

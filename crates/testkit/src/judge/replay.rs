@@ -17,14 +17,18 @@ pub struct Commit {
     pub adds: BTreeSet<String>,
     /// The logical files that are removed.
     pub removes: BTreeSet<String>,
-    /// The paths of the data files that are added.
+    /// The paths of the data files that are added, or added again with another deletion vector.
     pub paths: BTreeSet<String>,
+    /// The paths of the data files that are removed, or removed to be added again.
+    pub removed_paths: BTreeSet<String>,
+    /// How many rows of each file that is added its deletion vector deletes.
+    pub deleted: BTreeMap<String, i64>,
     /// The progress of applications.
     pub progress: BTreeMap<String, i64>,
     /// `commitInfo.inCommitTimestamp`, if `commitInfo` is the first action.
     pub timestamp_ms: Option<i64>,
-    /// The row ids of the files that are added: the first one, the number of rows, and their commit version.
-    pub row_ids: Vec<RowIds>,
+    /// The row ids of the files that are added, by path.
+    pub row_ids: BTreeMap<String, RowIds>,
     /// The high water mark of row ids.
     pub high_water_mark: Option<i64>,
     /// The table properties, if there is a `metaData` action.
@@ -122,6 +126,11 @@ impl Log {
 }
 
 impl Commit {
+    /// Returns whether a data file is added that the table did not have before.
+    pub fn is_new(&self, path: &str) -> bool {
+        self.paths.contains(path) && !self.removed_paths.contains(path)
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         let mut commit = Self::default();
         let mut infos = 0;
@@ -137,11 +146,17 @@ impl Commit {
             };
             let is_new = match action {
                 "add" => {
-                    commit.paths.insert(text_of(fields, "path")?);
-                    commit.row_ids.push(RowIds::of(fields)?);
-                    commit.adds.insert(file(fields)?)
+                    let path = text_of(fields, "path")?;
+                    let vector = fields.get("deletionVector").and_then(|vector| vector.get("cardinality"));
+                    let deleted = vector.and_then(Value::as_i64).unwrap_or_default();
+                    commit.deleted.insert(path.clone(), deleted);
+                    commit.row_ids.insert(path.clone(), RowIds::of(fields)?);
+                    commit.paths.insert(path) & commit.adds.insert(file(fields)?)
                 }
-                "remove" => commit.removes.insert(file(fields)?),
+                "remove" => {
+                    commit.removed_paths.insert(text_of(fields, "path")?);
+                    commit.removes.insert(file(fields)?)
+                }
                 "txn" => {
                     let version =
                         fields.get("version").and_then(Value::as_i64).ok_or("a txn has no version")?;

@@ -1,0 +1,42 @@
+//! Deletes of rows, by deletion vectors. Protocol: "Deletion Vectors".
+
+use std::collections::BTreeSet;
+
+use deltalog::engine::deletion_vector::DeletionVector;
+use deltalog::engine::transaction::Transaction;
+use deltalog::{Operation, Snapshot};
+use deltalog_testkit::judge::{Intent, Outcome, Write};
+
+use crate::session::{Session, live_files};
+
+/// Deletes one or two rows of a file of the newest version, or of that of the handle. Others delete rows of the same
+/// file, sometimes the same ones.
+pub fn delete_rows(session: &mut Session<'_>) {
+    if !session.has("delta.enableDeletionVectors") {
+        return super::append::append(session);
+    }
+    let mark = session.mark("delete");
+    let write = Write { progress: Some((mark.clone(), 1)), ..Write::default() };
+    let on_handle = session.process.below(2) == 0;
+    session.operate("delete rows", Intent::Write(write.clone()), |session, intend| {
+        let base = match session.handle.as_ref().filter(|_| on_handle) {
+            Some(handle) => handle.clone(),
+            None => Snapshot::open(&session.storage, None)?,
+        };
+        let mut files = live_files(&base)?;
+        if files.is_empty() {
+            return Ok(Outcome::Done);
+        }
+        files.sort_by(|one, other| one.path.cmp(&other.path));
+        let file = files.swap_remove(session.process.below(files.len() as u64) as usize);
+        let rows = session.row_count(&file);
+        let rows: BTreeSet<u64> =
+            (0..1 + session.process.below(2)).map(|_| session.process.below(rows)).collect();
+        intend(Intent::Write(Write { deletes: Some((file.path.clone(), rows.clone())), ..write }));
+        let mut transaction = Transaction::new(&base, Operation::new("DELETE"), &session.environment)?;
+        transaction.record_progress(mark, 1);
+        transaction.delete_rows(file, rows.into_iter().collect::<DeletionVector>());
+        let committed = transaction.commit_or_fail()?;
+        Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
+    });
+}

@@ -1,0 +1,23 @@
+//! Changes of the metadata. Protocol: "Change Metadata".
+
+use deltalog::{Snapshot, TableChange, alter_table};
+use deltalog_testkit::judge::{Intent, MINE, Outcome, Write};
+
+use crate::session::Session;
+
+/// Sets a property of the newest version, or of that of the handle, to a value that it never had.
+pub fn set_property(session: &mut Session<'_>) {
+    let value = session.mark("value");
+    let write = Write { property: Some(value.clone()), ..Write::default() };
+    let on_handle = session.process.below(3) == 0;
+    session.operate("set a property", Intent::Write(write), |session, _| {
+        let base = match session.handle.as_ref().filter(|_| on_handle) {
+            Some(handle) => handle.clone(),
+            None => Snapshot::open(&session.storage, None)?,
+        };
+        let change = TableChange::SetProperties([(MINE.to_owned(), value)].into());
+        let committed = alter_table(&base, &change, Default::default(), &session.environment)?;
+        let committed = committed.expect("the value is new");
+        Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
+    });
+}
