@@ -48,10 +48,10 @@ QUOTED_NAMES = [*NAMES, "a name {0}", "{0},;{{}}()=", "it's {0}", 'quote"{0}']
 Draw = Callable[[random.Random, Model], does.Action | None]
 
 
-def start(rng: random.Random, properties: dict[str, str]) -> Model:
-    """Draws the schema of a new table."""
+def start(rng: random.Random, properties: dict[str, str], has_partitions: bool) -> Model:
+    """Draws the schema of a new table, partitioned if it may be."""
     model = Model(pa.table({"id": pa.array([], pa.int64())}), (), properties)
-    parts = rng.sample(PARTITION_KINDS, rng.choice([0, 0, 1, 2]))
+    parts = rng.sample(PARTITION_KINDS, rng.choice([0, 0, 1, 2]) if has_partitions else 0)
     for kind in [*parts, *rng.sample(KINDS, 5), pa.string()]:
         model = does.AddColumn(_column(rng, model, kind)).apply(model)
     names = model.table.column_names[1 : 1 + len(parts)]

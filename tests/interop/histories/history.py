@@ -63,7 +63,7 @@ class History:
         rng = seeded(str(self.seed))
         path = directory / f"history {self.name}"
         players = self._cast(rng, jvm, directory)
-        model = start(rng, self._properties(rng, players))
+        model = start(rng, self._properties(rng, players), has_partitions=not _mix_paths(players))
         rng.choice(players).create(path, model)
         expected = {0: model}
         for number in range(length):
@@ -113,6 +113,15 @@ class History:
                 theirs = read_deltalake(path, version, seen[version])
                 assert_equal("deltalake", version, seen[version], theirs)
         return len(versions)
+
+
+def _mix_paths(players: Collection[Player]) -> bool:
+    """Whether both the connector and `deltalake` write.
+
+    The connector keeps characters outside ASCII in paths, and `deltalake` encodes them when it removes a file. Neither
+    takes the two for one path, so that the connector still reads the removed file.
+    """
+    return {Connector, Rust} <= {type(player) for player in players}
 
 
 def opened_by_deltalake(seen: Seen) -> bool:
