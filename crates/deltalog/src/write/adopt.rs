@@ -94,7 +94,7 @@ fn rows_of(add: &Add) -> Result<u64> {
 ///
 /// # Errors
 /// `CorruptData` for a file whose directories do not name each partition column, for a file that is not Parquet, and
-/// as [`counted::note`]; also errors of the store.
+/// for one that does not tell the values of a column that the engine has counted; also errors of the store.
 pub fn adopt(storage: &Storage, directory: &str, spec: &TableWriteSpec) -> Result<Adopted> {
     let located = |error: Error| error.in_table(storage.url());
     let partition_columns = spec.physical_partition_columns();
