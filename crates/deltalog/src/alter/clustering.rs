@@ -32,7 +32,7 @@ pub(super) fn cluster_by(draft: &mut Draft<'_>, columns: &[ColumnPath]) -> Resul
     // Which columns files that are added meanwhile have statistics of is unknown.
     draft.depends_on_rows |= !added.is_empty();
     let supported = draft.base.protocol().supports(&TableFeature::Clustering);
-    if !(new == old && supported) {
+    if new != old || (!supported && !new.is_empty()) {
         draft.features.push(TableFeature::Clustering);
         draft.domains.push(clustering_domain(&new, draft.base.mapped_schema())?);
     }

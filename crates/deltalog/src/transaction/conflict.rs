@@ -48,7 +48,7 @@ pub enum ConflictReason {
     },
     /// The other commit recorded progress of the same application.
     AppTransaction(String),
-    /// The other commit changed the same metadata domain.
+    /// The other commit changed the same metadata domain, or one that this transaction depends on.
     DomainChanged(String),
 }
 
@@ -161,7 +161,10 @@ impl fmt::Display for Conflict {
                 write!(f, "{winner} recorded progress of the same application '{app}'")
             }
             ConflictReason::DomainChanged(domain) => {
-                write!(f, "{winner} changed the same metadata domain '{domain}'")
+                write!(
+                    f,
+                    "{winner} changed the metadata domain '{domain}', which this transaction changes or depends on"
+                )
             }
         }
     }

@@ -1,10 +1,16 @@
 //! Changes of a table that meet commits of other writers. Protocol: "Creation of New Log Entries", "CHECK Constraints",
 //! "Row Tracking".
 
-use deltalog::{ColumnPath, Environment, ErrorKind, Snapshot, Storage, TableChange, alter_table};
+use deltalog::engine::protocol::DomainMetadata;
+use deltalog::engine::transaction::Transaction;
+use deltalog::{
+    ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, SaveMode,
+    SchemaMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, WriteRequest,
+    alter_table,
+};
 
 use crate::common::store::FaultyStore;
-use crate::common::{append, environment, overwrite, table};
+use crate::common::{append, empty, environment, overwrite, schema, table};
 
 /// What another writer has committed since the table was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,9 +19,12 @@ enum Winner {
     Overwrite,
     Property,
     Feature,
+    ClusterBy,
+    Domain,
 }
 
-const WINNERS: [Winner; 4] = [Winner::Append, Winner::Overwrite, Winner::Property, Winner::Feature];
+const WINNERS: [Winner; 6] =
+    [Winner::Append, Winner::Overwrite, Winner::Property, Winner::Feature, Winner::ClusterBy, Winner::Domain];
 
 fn set(name: &str, value: &str) -> TableChange {
     TableChange::SetProperties([(name.to_owned(), value.to_owned())].into())
@@ -26,6 +35,16 @@ fn others() -> Environment {
 }
 
 impl Winner {
+    /// Returns the table that the winner changes. It supports domains if the winner commits nothing else.
+    fn table(self) -> (FaultyStore, Storage, Snapshot) {
+        match self {
+            Self::ClusterBy | Self::Domain => defined(|definition| {
+                definition.clustering_columns = Some(Vec::new());
+            }),
+            _ => empty_table(),
+        }
+    }
+
     fn commit(self, base: &Snapshot) {
         let change = |change| alter_table(base, &change, Default::default(), &others()).unwrap().map(drop);
         match self {
@@ -37,6 +56,8 @@ impl Winner {
             Self::Feature => {
                 change(TableChange::AddFeatures(vec!["vacuumProtocolCheck".to_owned()])).unwrap()
             }
+            Self::ClusterBy => change(TableChange::ClusterBy(vec![ColumnPath::new(["id"])])).unwrap(),
+            Self::Domain => set_domain(base),
         }
     }
 }
@@ -65,6 +86,27 @@ fn changes() -> Vec<(TableChange, bool)> {
     ]
 }
 
+/// Sets a domain of an application.
+fn set_domain(base: &Snapshot) {
+    let mut transaction = Transaction::new(base, Operation::new("TEST"), &others()).unwrap();
+    let mut domain = DomainMetadata::default();
+    "theirs".clone_into(&mut domain.domain);
+    transaction.set_domain(domain).unwrap();
+    transaction.commit_or_fail().unwrap();
+}
+
+/// A table without rows, with what `define` adds to its definition.
+fn defined(define: impl FnOnce(&mut TableDefinition)) -> (FaultyStore, Storage, Snapshot) {
+    let (store, storage) = empty();
+    let mut definition = TableDefinition::new(schema());
+    define(&mut definition);
+    let mode = CreationMode::ErrorIfExists;
+    let creation = PendingWrite::define(&storage, &definition, mode, Vec::new(), &others()).unwrap().unwrap();
+    creation.commit_or_fail(Vec::new(), Operation::new("CREATE TABLE")).unwrap();
+    let base = Snapshot::open(&storage, None).unwrap();
+    (store, storage, base)
+}
+
 /// A table without rows, so that each change is possible.
 fn empty_table() -> (FaultyStore, Storage, Snapshot) {
     let (store, storage) = table(&[]);
@@ -79,7 +121,7 @@ fn a_change_conflicts_with_what_it_depends_on() {
     for (change, depends_on_rows) in changes() {
         for winner in WINNERS {
             for is_hidden in [false, true] {
-                let (store, storage, base) = empty_table();
+                let (store, storage, base) = winner.table();
                 winner.commit(&base);
                 if is_hidden {
                     store.hide(&format!("{:020}.json", 1));
@@ -90,6 +132,9 @@ fn a_change_conflicts_with_what_it_depends_on() {
                     Winner::Append | Winner::Overwrite => depends_on_rows,
                     Winner::Property => sets_metadata,
                     Winner::Feature => true,
+                    // The same domain, or the schema that the clustering columns are part of.
+                    Winner::ClusterBy => sets_metadata || matches!(change, TableChange::ClusterBy(_)),
+                    Winner::Domain => matches!(change, TableChange::DropFeature(_)),
                 };
                 let result = alter_table(&base, &change, Default::default(), &environment());
                 let context = format!("{change:?} after {winner:?}: {result:?}");
@@ -128,4 +173,62 @@ fn an_append_conflicts_with_changes_that_concern_it() {
         let result = append(&base, "mine", &environment()).commit_or_fail();
         assert_eq!(result.is_ok(), concerns_no_writer, "{change:?}: {result:?}");
     }
+}
+
+/// "Clustered Table": the domain must not name a column that is gone, or nobody can write the table any more.
+#[test]
+fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
+    let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);
+    let (_, storage, base) = defined(|definition| {
+        definition.schema = StructType::try_new(vec![column("a"), column("b")]).unwrap();
+        definition.clustering_columns = Some(Vec::new());
+        definition.configuration.insert("delta.columnMapping.mode".to_owned(), "name".to_owned());
+    });
+    let by_b = || vec![ColumnPath::new(["b"])];
+    let overwrite = || {
+        let mut request =
+            WriteRequest::new(StructType::try_new(vec![column("a")]).unwrap(), SaveMode::Overwrite);
+        request.schema_mode = SchemaMode::Overwrite;
+        PendingWrite::begin_on(&base, request, &environment()).unwrap().unwrap()
+    };
+    let begun = overwrite();
+    alter_table(&base, &TableChange::ClusterBy(by_b()), Default::default(), &others()).unwrap().unwrap();
+    let dropped =
+        alter_table(&base, &TableChange::DropColumns(by_b()), Default::default(), &environment()).map(drop);
+    let [begun, late] =
+        [begun, overwrite()].map(|write| write.commit_or_fail(Vec::new(), Operation::new("WRITE")).map(drop));
+    for result in [dropped, begun, late] {
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("domain_changed")));
+    }
+    let newest = Snapshot::open(&storage, None).unwrap();
+    assert_eq!((newest.version(), newest.clustering_columns().unwrap()), (1, vec![vec!["b".to_owned()]]));
+}
+
+/// "Domain Metadata", "Clustered Table": no domain is left that the protocol does not explain.
+#[test]
+fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
+    let drop_feature = |name: &str| TableChange::DropFeature(name.to_owned());
+    let add =
+        |names: &[&str]| TableChange::AddFeatures(names.iter().map(|name| (*name).to_owned()).collect());
+    type Use = fn(&Snapshot);
+    let cluster: Use = |base| Winner::ClusterBy.commit(base);
+    for (feature, begin) in [("domainMetadata", set_domain as Use), ("clustering", cluster)] {
+        let (_, storage, base) = empty_table();
+        alter_table(&base, &add(&[feature]), Default::default(), &others()).unwrap().unwrap();
+        let base = base.refresh().unwrap();
+        begin(&base);
+        let result = alter_table(&base, &drop_feature(feature), Default::default(), &environment());
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("domain_changed")));
+        assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 2, "{feature}");
+    }
+}
+
+/// "Clustered Table": a table that is not clustered stays as it is, its protocol included.
+#[test]
+fn clustering_by_nothing_needs_no_feature() {
+    let (_, _, base) = empty_table();
+    let change = TableChange::ClusterBy(Vec::new());
+    assert_eq!(alter_table(&base, &change, Default::default(), &environment()).unwrap(), None);
 }

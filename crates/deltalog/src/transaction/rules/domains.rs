@@ -4,20 +4,36 @@
 //! The domain of row tracking is no exception, but no transaction holds it: each attempt writes it anew, on top of the
 //! winner's.
 //!
-//! Files have statistics of the clustering columns (protocol: "Writer Requirements for Clustered Table"), so whoever
-//! adds files conflicts with a change of these columns.
+//! Some transactions depend on domains that they do not change:
+//!
+//! - Files have statistics of the clustering columns (protocol: "Writer Requirements for Clustered Table"), and the
+//!   schema has these columns. So whoever adds files or sets the metadata conflicts with a change of the columns.
+//! - A table whose protocol loses a feature must have no domain that only the feature explains. So whoever drops a
+//!   feature conflicts with a change of any domain.
 
 use super::{Mine, Winner};
 use crate::error::Result;
-use crate::protocol::CLUSTERING_DOMAIN;
+use crate::protocol::{CLUSTERING_DOMAIN, DomainMetadata};
 use crate::transaction::conflict::ConflictReason;
+use crate::transaction::row_ids::RowIds;
 
 pub(super) fn check(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<ConflictReason>> {
-    let is_winners = |name: &&String| winner.commit.domains.iter().any(|other| other.domain == **name);
-    let mut names = mine.changes.domains.iter().map(|domain| &domain.domain);
-    let adds_files = !mine.changes.adds.is_empty();
-    if adds_files && winner.commit.domains.iter().any(|domain| domain.domain == CLUSTERING_DOMAIN) {
-        return Ok(Some(ConflictReason::DomainChanged(CLUSTERING_DOMAIN.to_owned())));
-    }
-    Ok(names.find(is_winners).map(|name| ConflictReason::DomainChanged(name.clone())))
+    let changes = mine.changes;
+    let needs_clustering = !changes.adds.is_empty() || changes.metadata.is_some();
+    let drops_feature = drops_feature(mine);
+    let is_conflict = |theirs: &&DomainMetadata| {
+        changes.domains.iter().any(|own| own.domain == theirs.domain)
+            || (needs_clustering && theirs.domain == CLUSTERING_DOMAIN)
+            || (drops_feature && !RowIds::is_own_domain(theirs))
+    };
+    let found = winner.commit.domains.iter().find(is_conflict);
+    Ok(found.map(|theirs| ConflictReason::DomainChanged(theirs.domain.clone())))
+}
+
+/// Returns whether the transaction sets a protocol without a feature that the table has supported.
+fn drops_feature(mine: &Mine<'_>) -> bool {
+    mine.changes.protocol.as_ref().is_some_and(|protocol| {
+        let kept = protocol.writer_features();
+        mine.base.protocol().writer_features().iter().any(|feature| !kept.contains(feature))
+    })
 }

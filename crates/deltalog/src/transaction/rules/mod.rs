@@ -5,7 +5,7 @@
 //! | [`protocol`] | sets the protocol |
 //! | [`metadata`] | sets the metadata, except for changes that concern no writer |
 //! | [`applications`] | records progress of the same application |
-//! | [`domains`] | changes the same metadata domain |
+//! | [`domains`] | changes the same metadata domain, or one that the transaction depends on |
 //! | [`appends`] | adds rows that the transaction should have read |
 //! | [`reads`] | removes a file that the transaction has read |
 //! | [`deletes`] | removes a file that the transaction removes |

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::environment::Environment;
 use crate::predicate::{ParseMode, parse};
-use crate::protocol::DomainMetadata;
+use crate::protocol::{DomainMetadata, Protocol, TableFeature};
 use crate::storage::Storage;
 use crate::transaction::{Operation, Transaction};
 
@@ -226,9 +226,10 @@ fn applications_and_domains_conflict_with_their_own() {
     assert_eq!(conflicts("domain", level), [("domain", "domain_changed")]);
 }
 
-/// "Clustered Table": the files were written without statistics of new clustering columns.
+/// "Clustered Table": the files were written without statistics of new clustering columns, and new metadata may lack
+/// these columns.
 #[test]
-fn added_files_conflict_with_a_change_of_the_clustering_columns() {
+fn files_and_metadata_conflict_with_a_change_of_the_clustering_columns() {
     let (_directory, base) = table();
     let domain = |name: &str| {
         commit(&[json!({"domainMetadata": {"domain": name, "configuration": "{}", "removed": false}})])
@@ -240,9 +241,33 @@ fn added_files_conflict_with_a_change_of_the_clustering_columns() {
     removes.remove_batch(commit(&[remove("a.parquet")]).removes);
     let level = IsolationLevel::WriteSerializable;
     let expected = ConflictReason::DomainChanged("delta.clustering".to_owned());
-    assert_eq!(reason(&base, &appends, level, &domain("delta.clustering")), Some(expected));
-    assert_eq!(reason(&base, &appends, level, &domain("other")), None);
+    let mut alters = new();
+    alters.set_metadata(base.metadata().clone());
+    for mine in [&appends, &alters] {
+        assert_eq!(reason(&base, mine, level, &domain("delta.clustering")), Some(expected.clone()));
+        assert_eq!(reason(&base, mine, level, &domain("other")), None);
+    }
     assert_eq!(reason(&base, &removes, level, &domain("delta.clustering")), None);
+}
+
+/// "Domain Metadata": a table without the feature has no domains. Row tracking keeps its own.
+#[test]
+fn dropped_features_conflict_with_a_change_of_any_domain() {
+    let (_directory, base) = table();
+    let domain = |name: &str| {
+        commit(&[json!({"domainMetadata": {"domain": name, "configuration": "{}", "removed": false}})])
+    };
+    let level = IsolationLevel::WriteSerializable;
+    let reason = |protocol: Protocol, winner: &str| {
+        let mut mine = Transaction::new(&base, Operation::new("TEST"), &Environment::system()).unwrap();
+        mine.set_protocol(protocol);
+        reason(&base, &mine, level, &domain(winner))
+    };
+    let drops = || base.protocol().without(&TableFeature::DomainMetadata);
+    let adds = || base.protocol().supporting(&[TableFeature::CheckConstraints]);
+    assert_eq!(reason(drops(), "d"), Some(ConflictReason::DomainChanged("d".to_owned())));
+    assert_eq!(reason(drops(), "delta.rowTracking"), None);
+    assert_eq!(reason(adds(), "d"), None);
 }
 
 /// Without what was read, the files that are removed decide.
