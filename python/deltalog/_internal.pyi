@@ -340,10 +340,12 @@ def create_table(
     stream: Any | None = None,
     cluster_by: Sequence[str] | None = None,
     constraints: Mapping[str, str] | None = None,
+    base: Snapshot | None = None,
 ) -> int | AlreadyApplied | None:
     """Creates or replaces a table, with the rows of an Arrow stream; see `DeltaTable.create`.
 
-    Without `schema_json`, the table has the schema of the stream.
+    Without `schema_json`, the table has the schema of the stream. A replacement removes the files of exactly `base`, if
+    that is given.
     """
 
 @final
@@ -482,7 +484,7 @@ class DistributedWrite:
     @property
     def task(self) -> WriteTask:
         """What each worker needs."""
-    def commit(self, fragments: Iterable[Fragment]) -> int | AlreadyApplied:
+    def commit(self, fragments: Iterable[Fragment]) -> int | AlreadyApplied | None:
         """Commits the files of all fragments as one version, and deletes the files of the write that none names.
 
         The fragments are checked first: each must come from a task of this write; its paths, partition values and
@@ -491,7 +493,8 @@ class DistributedWrite:
 
         Returns:
             The version that was committed; an `AlreadyApplied` if the table has recorded this write of an application
-            meanwhile. The files are deleted then.
+            meanwhile; None if another writer has created the table meanwhile, and the mode is `ignore`. The files are
+            deleted then.
 
         Raises:
             InvalidArgumentError: a fragment is not one of this write, or not as a worker has made it.
@@ -630,11 +633,11 @@ class SparkWrite:
         engine_info: str,
         written: tuple[int, int] | None = None,
         user_metadata: str | None = None,
-    ) -> int | AlreadyApplied:
+    ) -> int | AlreadyApplied | None:
         """Commits what was written and returns the version.
 
         If another writer has recorded the version of the application meanwhile, the files are deleted, and an
-        `AlreadyApplied` is returned.
+        `AlreadyApplied` is returned. It is None if another writer has created the table, and the mode is `ignore`.
 
         The footers of the files are read. If nothing was written, the commit has no files.
 
@@ -657,7 +660,7 @@ class SparkWrite:
         parameters: Mapping[str, str],
         engine_info: str,
         user_metadata: str | None = None,
-    ) -> int | AlreadyApplied:
+    ) -> int | AlreadyApplied | None:
         """Commits what the tasks have written, as `DistributedWrite.commit` does.
 
         On any error but `CommitStateUnknownError`, all files of the write are deleted.

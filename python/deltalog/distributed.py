@@ -18,8 +18,7 @@ from deltalog._internal import AlreadyApplied, DistributedWrite, Fragment, Write
 from deltalog.arguments import size_argument, table_options
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
 from deltalog.schema import Schema
-from deltalog.table import DeltaTable
-from deltalog.writer import target_argument
+from deltalog.table import DeltaTable, target_argument
 
 __all__ = ["DistributedWrite", "Fragment", "WriteTask", "begin_write"]
 

@@ -22,7 +22,7 @@ from deltalog.arguments import (
     version_argument,
 )
 from deltalog.commit import CommitProperties, commit_arguments
-from deltalog.errors import UnsupportedFeatureError
+from deltalog.errors import InvalidArgumentError, UnsupportedFeatureError
 from deltalog.schema import Schema
 from deltalog.table_log import TableLog
 from deltalog.table_rows import TableRows
@@ -118,7 +118,7 @@ class DeltaTable(TableRows, TableLog):
     @classmethod
     def create(
         cls,
-        table_uri: "str | os.PathLike[str]",
+        table_uri: "str | os.PathLike[str] | DeltaTable",
         schema: Any = None,
         *,
         mode: Literal["error", "ignore", "overwrite"] = "error",
@@ -145,7 +145,10 @@ class DeltaTable(TableRows, TableLog):
         conflicts with the replacement.
 
         Args:
-            table_uri: a path or a `file://` URL.
+            table_uri: a path, a `file://` URL, or a table, which passes on its version, its storage options and its
+                allowed roots. The mode `overwrite` replaces exactly that version: if another commit has added or
+                removed files since then, it raises `CommitConflictError`. Pass the table that `data` are computed from.
+                The table itself stays at its version.
             schema: a `Schema`, or anything with `__arrow_c_schema__`, such as a `pyarrow.Schema`. A `Field` of a
                 `Schema` can be generated, have a default value, or be an identity column. None for that of `data`.
             mode: what to do if there is a table: fail (`error`), open it as it is (`ignore`), or replace it
@@ -166,14 +169,14 @@ class DeltaTable(TableRows, TableLog):
             SchemaMismatchError: a table cannot have this schema or partitioning, or `data` do not fit it.
             InvalidArgumentError: rules contradict each other, an expression cannot be evaluated, a column cannot be
                 clustered by, or the table that was to be replaced is append-only.
-            CommitConflictError: another writer has changed the table that was to be replaced.
+            CommitConflictError: another writer has changed the table that was to be replaced. Nothing was committed.
             UnsupportedFeatureError: a property or a type needs a feature that cannot be written yet.
         """
         if schema is not None and not isinstance(schema, Schema):
             schema = Schema.from_arrow(schema)
-        options = options_argument(storage_options, "a storage option")
+        uri, options, base = target_argument(table_uri, storage_options)
         _internal.create_table(
-            location_argument(table_uri),
+            uri,
             None if schema is None else schema.to_json(),
             mode,
             table_options(partition_by, configuration, name, description),
@@ -182,8 +185,17 @@ class DeltaTable(TableRows, TableLog):
             None if data is None else stream_argument(data),
             columns_argument([cluster_by] if isinstance(cluster_by, str) else cluster_by),
             options_argument(constraints, "a constraint"),
+            base,
         )
-        return cls(table_uri, storage_options=options)
+        if isinstance(table_uri, DeltaTable) and base is not None:
+            return cls._at(base.refresh(), has_catalog=table_uri._has_catalog)
+        return cls(uri, storage_options=options)
+
+    @classmethod
+    def _at(cls, snapshot: _internal.Snapshot, *, has_catalog: bool) -> "DeltaTable":
+        table = cls.__new__(cls)
+        table._snapshot, table._has_catalog = snapshot, has_catalog
+        return table
 
     def metadata(self) -> Metadata:
         """Returns the table's id, name, partitioning and configuration."""
@@ -234,9 +246,21 @@ class DeltaTable(TableRows, TableLog):
 
 def _reopen(table_uri: str, version: int, allowed_roots: list[str], table_id: str) -> DeltaTable:
     """Opens a table that was pickled."""
-    table = DeltaTable.__new__(DeltaTable)
-    table._snapshot = _internal.Snapshot.open(
+    snapshot = _internal.Snapshot.open(
         table_uri, version=version, allowed_roots=allowed_roots, table_id=table_id
     )
-    table._has_catalog = False
-    return table
+    return DeltaTable._at(snapshot, has_catalog=False)
+
+
+def target_argument(
+    table_or_uri: "str | os.PathLike[str] | DeltaTable", storage_options: Mapping[str, str] | None
+) -> tuple[str, dict[str, str], _internal.Snapshot | None]:
+    """Returns where to write, the options of its store, and the version that a table is at."""
+    options = options_argument(storage_options, "a storage option")
+    if not isinstance(table_or_uri, DeltaTable):
+        return location_argument(table_or_uri), options, None
+    if options:
+        raise InvalidArgumentError(
+            "storage_options cannot be passed with a table, which has its own; pass them where the table is opened"
+        )
+    return table_or_uri.table_uri, options, table_or_uri._snapshot

@@ -6,16 +6,9 @@ from typing import Any, Literal
 
 from deltalog import _internal
 from deltalog._internal import AlreadyApplied
-from deltalog.arguments import (
-    location_argument,
-    options_argument,
-    size_argument,
-    stream_argument,
-    table_options,
-)
+from deltalog.arguments import size_argument, stream_argument, table_options
 from deltalog.commit import CommitProperties, WriteArguments, commit_arguments
-from deltalog.errors import InvalidArgumentError
-from deltalog.table import DeltaTable
+from deltalog.table import DeltaTable, target_argument
 
 __all__ = ["write_deltalake"]
 
@@ -98,17 +91,3 @@ def write_deltalake(
     )
     uri, options, base = target_argument(table_or_uri, storage_options)
     return _internal.write_stream(uri, stream_argument(data), arguments, storage_options=options, base=base)
-
-
-def target_argument(
-    table_or_uri: "str | os.PathLike[str] | DeltaTable", storage_options: Mapping[str, str] | None
-) -> tuple[str, dict[str, str], _internal.Snapshot | None]:
-    """Returns where to write, the options of its store, and the version that a table is at."""
-    options = options_argument(storage_options, "a storage option")
-    if not isinstance(table_or_uri, DeltaTable):
-        return location_argument(table_or_uri), options, None
-    if options:
-        raise InvalidArgumentError(
-            "storage_options cannot be passed with a table, which has its own; pass them where the table is opened"
-        )
-    return table_or_uri.table_uri, options, table_or_uri._snapshot

@@ -24,6 +24,7 @@ from deltalog import (
     write_deltalake,
 )
 from tests.python.alter_support import action, refused, rows
+from tests.python.interfering import Interfering
 from tests.python.place import actions, tree
 
 INNER = StructType([Field("x", "integer", nullable=False), Field("y", "integer")])
@@ -301,3 +302,43 @@ def test_a_repeated_creation_has_no_effect(tmp_path: Path) -> None:
     for mode in ("error", "overwrite", "error"):
         table = DeltaTable.create(tmp_path, data=ROWS, mode=mode, commit_properties=done)
         assert (table.version(), table.transaction_version("job")) == (0, 3)
+
+
+def test_a_handle_replaces_exactly_its_version(tmp_path: Path) -> None:
+    """Rows that others have committed since it was read are not lost."""
+    old = DeltaTable.create(tmp_path, Schema(COLUMNS), data=ROWS)
+    write_deltalake(tmp_path, ROWS, mode="append")
+    with refused(tmp_path, CommitConflictError, "version 1"):
+        DeltaTable.create(old, data=ROWS, mode="overwrite")
+    with refused(tmp_path, TableAlreadyExistsError, "already exists"):
+        DeltaTable.create(old, data=ROWS)
+    assert DeltaTable.create(old, data=ROWS, mode="ignore").version() == 1
+    with refused(tmp_path, InvalidArgumentError, "storage_options"):
+        DeltaTable.create(old, data=ROWS, mode="overwrite", storage_options={"a": "b"})
+    old.update_incremental()
+    new = DeltaTable.create(old, data=ROWS, mode="overwrite")
+    assert (old.version(), new.version()) == (1, 2)
+    assert rows(new) == ROWS.to_pylist()
+
+
+@pytest.mark.parametrize("mode", ["error", "ignore", "overwrite"])
+def test_two_creations_at_once(tmp_path: Path, mode: Any) -> None:
+    """One of them creates the table, and the mode `ignore` opens it as it is."""
+    data = Interfering(ROWS, lambda: DeltaTable.create(tmp_path, pa.schema([("z", pa.int64())])))
+    if mode == "ignore":
+        table = DeltaTable.create(tmp_path, data=data, mode=mode)
+        assert [field.name for field in table.schema().fields] == ["z"]
+        assert write_deltalake(tmp_path, ROWS, mode=mode) is None
+    else:
+        with pytest.raises(TableAlreadyExistsError if mode == "error" else CommitConflictError):
+            DeltaTable.create(tmp_path, data=data, mode=mode)
+    assert DeltaTable(tmp_path).version() == 0
+    assert not list(tmp_path.glob("*.parquet"))
+
+
+def test_two_runs_of_a_job_create_the_table_at_once(tmp_path: Path) -> None:
+    """PROTOCOL, "Transaction Identifiers"."""
+    done = CommitProperties(app_transactions=[Transaction("job", 3)])
+    data = Interfering(ROWS, lambda: DeltaTable.create(tmp_path, data=ROWS, commit_properties=done))
+    table = DeltaTable.create(tmp_path, data=data, commit_properties=done)
+    assert (table.version(), table.transaction_version("job"), len(rows(table))) == (0, 3, 2)

@@ -93,11 +93,15 @@ pub(crate) enum Answer {
     AlreadyApplied(AlreadyApplied),
 }
 
-impl From<WriteOutcome> for Answer {
-    fn from(outcome: WriteOutcome) -> Self {
+impl Answer {
+    /// Returns what Python gets for `outcome`: None if another writer has created the table, and the mode is `ignore`.
+    pub(crate) fn of(outcome: WriteOutcome) -> Option<Self> {
         match outcome {
-            WriteOutcome::Committed(committed) => Self::Version(committed.version),
-            WriteOutcome::AlreadyApplied(applied) => Self::AlreadyApplied(AlreadyApplied::new(&applied)),
+            WriteOutcome::Committed(committed) => Some(Self::Version(committed.version)),
+            WriteOutcome::AlreadyApplied(applied) => {
+                Some(Self::AlreadyApplied(AlreadyApplied::new(&applied)))
+            }
+            WriteOutcome::TableExists(_) => None,
         }
     }
 }

@@ -3,23 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 
 use deltalog::engine::protocol::StructType;
-use deltalog::{ColumnPath, CreationMode, Error, PendingWrite, Result};
+use deltalog::{ColumnPath, CreationMode, Error, Result};
 use pyo3::prelude::*;
 
 use crate::call::call_that_commits;
 use crate::commit_arguments::{AlreadyApplied, Answer, CommitArguments};
-use crate::snapshot::open_storage;
+use crate::snapshot::Snapshot;
 use crate::stream::reader_of;
 use crate::table_options::TableOptions;
 use crate::upkeep;
 use crate::write::write_batches;
+use crate::write_target::WriteTarget;
 
 /// Creates or replaces a table, and writes the rows of `stream` in the same commit. Without `schema_json` it has the
 /// schema of the stream. Returns `None` if the mode is `ignore` and the table exists.
 #[pyfunction]
 #[pyo3(signature = (
     uri, schema_json, mode, options, commit, storage_options = None, stream = None, cluster_by = None,
-    constraints = None
+    constraints = None, base = None
 ))]
 #[allow(clippy::too_many_arguments, reason = "the arguments of a Python function")]
 pub(crate) fn create_table(
@@ -33,29 +34,32 @@ pub(crate) fn create_table(
     stream: Option<&Bound<'_, PyAny>>,
     cluster_by: Option<Vec<String>>,
     constraints: Option<BTreeMap<String, String>>,
+    base: Option<Bound<'_, Snapshot>>,
 ) -> PyResult<Option<Answer>> {
     let reader = stream.map(reader_of).transpose()?;
+    let base = base.map(|base| base.get().0.clone());
     call_that_commits(py, || {
-        let storage = open_storage(uri, storage_options)?;
+        let target = WriteTarget::new(uri, storage_options, base)?;
         let mode = parse_mode(mode)?;
         let schema = match (schema_json, &reader) {
             (Some(json), _) => StructType::from_json(json),
             (None, Some(reader)) => StructType::from_arrow(&reader.schema()),
             (None, None) => Err(Error::invalid_argument("a table needs a schema, or data that have one")),
         };
-        let mut definition = options.definition(schema.map_err(|error| error.in_table(storage.url()))?);
+        let mut definition =
+            options.definition(schema.map_err(|error| error.in_table(target.storage().url()))?);
         definition.clustering_columns =
             cluster_by.map(|columns| columns.iter().map(|column| ColumnPath::parse(column)).collect());
         definition.constraints = constraints.unwrap_or_default();
         let environment = upkeep::environment();
-        let pending = PendingWrite::define(&storage, &definition, mode, commit.progress(), &environment)?;
+        let pending = target.define(&definition, mode, commit.progress(), &environment)?;
         let Some(pending) = pending else { return Ok(None) };
         if let Some(applied) = pending.already_applied() {
             return Ok(Some(Answer::AlreadyApplied(AlreadyApplied::new(applied))));
         }
         let operation = commit.describe(pending.definition_operation(reader.is_some()))?;
         let files = reader.map(|reader| write_batches(pending.writer()?, reader)).transpose()?;
-        Ok(Some(pending.commit(files.unwrap_or_default(), operation)?.into()))
+        Ok(Answer::of(pending.commit(files.unwrap_or_default(), operation)?))
     })
 }
 

@@ -196,7 +196,7 @@ impl DistributedWrite {
     }
 
     /// Commits fragments as one version.
-    fn commit(&self, py: Python<'_>, fragments: &Bound<'_, PyAny>) -> PyResult<Answer> {
+    fn commit(&self, py: Python<'_>, fragments: &Bound<'_, PyAny>) -> PyResult<Option<Answer>> {
         let fragments = fragments_of(fragments)?;
         call_that_commits(py, || {
             self.change(|write, operation| match write.check(&fragments) {
@@ -208,7 +208,7 @@ impl DistributedWrite {
                         Err(error) if error.kind() == ErrorKind::CommitStateUnknown
                     );
                     let closed = if is_unknown { Closed::Unknown } else { Closed::Ended };
-                    (State::Closed(closed), outcome.map(Answer::from))
+                    (State::Closed(closed), outcome.map(Answer::of))
                 }
             })
         })

@@ -346,7 +346,7 @@ impl SparkWrite {
         engine_info: &str,
         written: Option<(u64, u64)>,
         user_metadata: Option<String>,
-    ) -> PyResult<Answer> {
+    ) -> PyResult<Option<Answer>> {
         call_that_commits(py, || {
             let pending = self.take()?;
             let partitioned = !self.spec.partition_columns().is_empty();
@@ -358,7 +358,7 @@ impl SparkWrite {
                 let _ = self.delete_files();
             })?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);
-            Ok(pending.commit(files, operation)?.into())
+            Ok(Answer::of(pending.commit(files, operation)?))
         })
     }
 
@@ -402,7 +402,7 @@ impl SparkWrite {
         parameters: BTreeMap<String, String>,
         engine_info: &str,
         user_metadata: Option<String>,
-    ) -> PyResult<Answer> {
+    ) -> PyResult<Option<Answer>> {
         let fragments = fragments_of(fragments)?;
         call_that_commits(py, || {
             let write = DistributedWrite::resume(self.take()?, self.token.directory.clone());
@@ -412,7 +412,7 @@ impl SparkWrite {
                 let _ = self.delete_files();
             })?;
             let operation = self::operation(operation, parameters, engine_info, user_metadata);
-            Ok(write.commit(checked, operation)?.into())
+            Ok(Answer::of(write.commit(checked, operation)?))
         })
     }
 

@@ -45,7 +45,7 @@ pub(crate) fn write_stream(
         }
         let operation = arguments.operation(&pending)?;
         let files = write_batches(pending.writer()?, reader)?;
-        Ok(Some(pending.commit(files, operation)?.into()))
+        Ok(Answer::of(pending.commit(files, operation)?))
     })
 }
 

@@ -2,8 +2,11 @@
 
 use std::collections::HashMap;
 
-use deltalog::engine::protocol::StructType;
-use deltalog::{Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteRequest};
+use deltalog::engine::protocol::{SetTransaction, StructType};
+use deltalog::{
+    CreationMode, Environment, Error, ErrorKind, PendingWrite, Result, Snapshot, Storage, TableDefinition,
+    WriteRequest,
+};
 
 use crate::snapshot::open_storage;
 
@@ -79,6 +82,21 @@ impl WriteTarget {
         match &self.base {
             None => PendingWrite::begin(&self.storage, request, environment),
             Some(base) => PendingWrite::begin_on(base, request, environment),
+        }
+    }
+
+    /// Begins the creation or the replacement of the table, see [`PendingWrite::define`] and
+    /// [`PendingWrite::define_on`].
+    pub(crate) fn define(
+        &self,
+        definition: &TableDefinition,
+        mode: CreationMode,
+        progress: Vec<SetTransaction>,
+        environment: &Environment,
+    ) -> Result<Option<PendingWrite>> {
+        match &self.base {
+            None => PendingWrite::define(&self.storage, definition, mode, progress, environment),
+            Some(base) => PendingWrite::define_on(base, definition, mode, progress, environment),
         }
     }
 }

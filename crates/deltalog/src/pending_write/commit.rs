@@ -28,7 +28,7 @@ impl PendingWrite {
         let outcome = self.try_commit(&files, operation, &mut paths);
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
-            Ok(WriteOutcome::AlreadyApplied(_)) => true,
+            Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_)) => true,
             Err(error) => error.kind() != ErrorKind::CommitStateUnknown,
         };
         if is_unused {
@@ -40,13 +40,16 @@ impl PendingWrite {
     /// Commits `files` like [`PendingWrite::commit`], but returns an error if there was nothing to do.
     ///
     /// # Errors
-    /// `CommitConflict` with the reason `app_transaction` for a write that was done before; also the errors of
-    /// [`PendingWrite::commit`].
+    /// `CommitConflict` with the reason `app_transaction` for a write that was done before; `TableAlreadyExists` in the
+    /// mode `Ignore` too; also the errors of [`PendingWrite::commit`].
     pub fn commit_or_fail(self, files: Vec<Add>, operation: Operation) -> Result<Committed> {
         let table = self.storage.url();
         match self.commit(files, operation)? {
             WriteOutcome::Committed(committed) => Ok(committed),
             WriteOutcome::AlreadyApplied(applied) => Err(applied.into_error(table)),
+            WriteOutcome::TableExists(conflict) => {
+                Err(conflict.into_error(ErrorKind::TableAlreadyExists, table))
+            }
         }
     }
 
@@ -107,31 +110,48 @@ impl PendingWrite {
         }
         match transaction.commit()? {
             Outcome::Conflict { conflict, transaction }
-                if conflict.reason == ConflictReason::TableCreated && self.mode == SaveMode::Append =>
+                if conflict.reason == ConflictReason::TableCreated =>
             {
-                self.append_to_created(conflict, *transaction)
-            }
-            // A replacement is not refused because there is a table, but because another writer has just created it.
-            Outcome::Conflict { conflict, .. } if self.definition == Some(CreationMode::CreateOrReplace) => {
-                Err(conflict.into_error(ErrorKind::CommitConflict, self.storage.url()))
+                self.meet_created(conflict, *transaction)
             }
             outcome => WriteOutcome::of(outcome),
         }
     }
 
-    /// Appends to a table that another writer has created meanwhile, if it is as this write would have created it.
-    fn append_to_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
-        let created = Snapshot::open(&self.storage, None)?;
-        // What the creation recorded is only known now: this may be the same write again.
-        if let Some(applied) = AlreadyApplied::in_snapshot(&created, &self.progress)? {
+    /// Returns what becomes of a creation if another writer has created the table meanwhile.
+    fn meet_created(self, conflict: Conflict, transaction: Transaction) -> Result<WriteOutcome> {
+        let created = match self.mode == SaveMode::Append || !self.progress.is_empty() {
+            true => Some(Snapshot::open(&self.storage, None)?),
+            false => None,
+        };
+        // What the other creation recorded is only known now: it may be this same write.
+        if let Some(created) = &created
+            && let Some(applied) = AlreadyApplied::in_snapshot(created, &self.progress)?
+        {
             return Ok(WriteOutcome::AlreadyApplied(applied));
         }
-        let failed = transaction.failed(conflict);
-        let transaction = match transaction.onto(&created) {
-            Err(error) if error.kind() == ErrorKind::SchemaMismatch => return Err(failed),
-            transaction => transaction?,
-        };
-        WriteOutcome::of(transaction.commit()?)
+        match (self.mode, created) {
+            (SaveMode::Append, Some(created)) => append_to_created(conflict, transaction, &created),
+            (SaveMode::Ignore, _) => Ok(WriteOutcome::TableExists(conflict)),
+            // A replacement is not refused because there is a table, but because another writer has just created it.
+            _ if self.definition == Some(CreationMode::CreateOrReplace) => {
+                Err(conflict.into_error(ErrorKind::CommitConflict, self.storage.url()))
+            }
+            _ => Err(transaction.failed(conflict)),
+        }
+    }
+}
+
+/// Appends to `created`, which another writer has created meanwhile, if it is as `transaction` would have created it.
+fn append_to_created(
+    conflict: Conflict,
+    transaction: Transaction,
+    created: &Snapshot,
+) -> Result<WriteOutcome> {
+    let failed = transaction.failed(conflict);
+    match transaction.onto(created) {
+        Err(error) if error.kind() == ErrorKind::SchemaMismatch => Err(failed),
+        transaction => WriteOutcome::of(transaction?.commit()?),
     }
 }
 

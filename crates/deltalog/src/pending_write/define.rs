@@ -1,6 +1,6 @@
 //! Writes that define their table: it is created, or it replaces the one that is there, with or without rows.
 
-use super::{PendingWrite, Target, spec_of};
+use super::{PendingWrite, Target, base, spec_of};
 use crate::definition::{CreationMode, TableDefinition, operation};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
@@ -15,7 +15,9 @@ impl PendingWrite {
     /// table. Returns `None` if the mode is `Ignore` and the table exists.
     ///
     /// A replacement removes all files of the newest version and is serializable: it conflicts with every commit since,
-    /// and every writer that has read the old table conflicts with it.
+    /// except for those that only record the progress of other applications or change domains of users. Every writer
+    /// that has read the old table conflicts with it. If the new rows were computed from an older version, it must say
+    /// so through [`PendingWrite::define_on`], or commits in between are lost without a conflict.
     ///
     /// # Errors
     /// `TableAlreadyExists`; `SchemaMismatch` and `InvalidArgument` for a table that cannot exist, or that must not be
@@ -27,13 +29,42 @@ impl PendingWrite {
         app_transactions: Vec<SetTransaction>,
         environment: &Environment,
     ) -> Result<Option<Self>> {
+        Self::define_at(storage, base::newest(storage)?, definition, mode, app_transactions, environment)
+    }
+
+    /// Begins the replacement of a table by a writer that has read it at `read`. Returns `None` if the mode is
+    /// `Ignore`.
+    ///
+    /// A replacement removes the files of exactly that version. If another commit has added or removed files since
+    /// then, or changed the protocol or the metadata, it is a `CommitConflict`.
+    ///
+    /// # Errors
+    /// As [`PendingWrite::define`]; `CommitConflict` too.
+    pub fn define_on(
+        read: &Snapshot,
+        definition: &TableDefinition,
+        mode: CreationMode,
+        app_transactions: Vec<SetTransaction>,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
+        let base = match mode {
+            CreationMode::CreateOrReplace => base::of_replacement(read, &app_transactions, environment)?,
+            CreationMode::ErrorIfExists | CreationMode::Ignore => read.refresh()?,
+        };
+        Self::define_at(read.storage(), Some(base), definition, mode, app_transactions, environment)
+    }
+
+    /// Begins the same on exactly `base`; `None` stands for a table that is to be created.
+    fn define_at(
+        storage: &Storage,
+        base: Option<Snapshot>,
+        definition: &TableDefinition,
+        mode: CreationMode,
+        app_transactions: Vec<SetTransaction>,
+        environment: &Environment,
+    ) -> Result<Option<Self>> {
         let located = |error: Error| error.in_table(storage.url());
         check_distinct(&app_transactions).map_err(located)?;
-        let base = match Snapshot::open(storage, None) {
-            Ok(snapshot) => Some(snapshot),
-            Err(error) if error.kind() == ErrorKind::NotATable => None,
-            Err(error) => return Err(error),
-        };
         let (target, evolved, spec, already_applied) = match base {
             None => {
                 let table = definition.resolve(environment).map_err(located)?;
@@ -49,7 +80,7 @@ impl PendingWrite {
                         ErrorKind::TableAlreadyExists,
                         "the table already exists",
                     ))
-                    .with_hint("create it with the mode ignore, or replace it with the mode overwrite"));
+                    .with_hint("choose a mode that leaves the table as it is, or one that replaces it"));
                 }
                 let (table, spec) = match applied {
                     Some(_) => (None, TableWriteSpec::of(&base).map_err(at_version)?),
@@ -67,7 +98,8 @@ impl PendingWrite {
             target,
             mode: match mode {
                 CreationMode::CreateOrReplace => SaveMode::Overwrite,
-                CreationMode::ErrorIfExists | CreationMode::Ignore => SaveMode::ErrorIfExists,
+                CreationMode::ErrorIfExists => SaveMode::ErrorIfExists,
+                CreationMode::Ignore => SaveMode::Ignore,
             },
             definition: Some(mode),
             partition_overwrite: PartitionOverwrite::Static,

@@ -7,6 +7,7 @@
 //!
 //! | file | what it does |
 //! | --- | --- |
+//! | `base` | the version that a write is based on |
 //! | `commit` | turns the files of a write into a transaction, and commits it |
 //! | `define` | begins the creation or the replacement of a table by its definition |
 //! | `outcome` | what became of a write |
@@ -14,6 +15,7 @@
 //! - Everything that can be refused before files are written is refused in `begin`.
 //! - Files that were written and not committed belong to no version. `abort` deletes them; otherwise VACUUM does.
 
+mod base;
 mod commit;
 mod define;
 mod outcome;
@@ -32,9 +34,7 @@ use crate::protocol::{Add, Metadata, Protocol, SetTransaction, StructType, path}
 use crate::replacement::{ReplaceWhere, check_predicate};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
-use crate::transaction::{
-    AlreadyApplied, ConflictReason, PartitionOverwrite, SaveMode, Transaction, check_distinct,
-};
+use crate::transaction::{AlreadyApplied, PartitionOverwrite, SaveMode, check_distinct};
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions, Written, adopt};
 use crate::write_request::{WriteRequest, check_existing, evolved, requested};
 
@@ -83,12 +83,7 @@ impl PendingWrite {
         request: WriteRequest,
         environment: &Environment,
     ) -> Result<Option<Self>> {
-        let base = match Snapshot::open(storage, None) {
-            Ok(snapshot) => Some(snapshot),
-            Err(error) if error.kind() == ErrorKind::NotATable => None,
-            Err(error) => return Err(error),
-        };
-        Self::on(storage, base, request, environment)
+        Self::on(storage, base::newest(storage)?, request, environment)
     }
 
     /// Checks the request of a writer that has read the table at `read`. Returns `None` if the mode is
@@ -106,23 +101,15 @@ impl PendingWrite {
         request: WriteRequest,
         environment: &Environment,
     ) -> Result<Option<Self>> {
-        let base = if request.mode == SaveMode::Overwrite {
-            // Which partitions are replaced is only known with the data.
-            let replaces_all =
-                request.partition_overwrite == PartitionOverwrite::Static && request.replace_where.is_none();
-            if replaces_all && let Some(conflict) = Transaction::conflict_since(read, environment)? {
-                // The commit that conflicts may be this same write.
-                if !request.app_transactions.is_empty() && conflict.reason != ConflictReason::TableReplaced {
-                    let newest = read.refresh()?;
-                    if AlreadyApplied::in_snapshot(&newest, &request.app_transactions)?.is_some() {
-                        return Self::on(read.storage(), Some(newest), request, environment);
-                    }
-                }
-                return Err(conflict.into_error(ErrorKind::CommitConflict, read.storage().url()));
+        let replaces_all =
+            request.partition_overwrite == PartitionOverwrite::Static && request.replace_where.is_none();
+        let base = match request.mode {
+            SaveMode::Overwrite if replaces_all => {
+                base::of_replacement(read, &request.app_transactions, environment)?
             }
-            read.clone()
-        } else {
-            read.refresh()?
+            // Which partitions are replaced is only known with the data.
+            SaveMode::Overwrite => read.clone(),
+            _ => read.refresh()?,
         };
         Self::on(read.storage(), Some(base), request, environment)
     }

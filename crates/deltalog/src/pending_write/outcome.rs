@@ -1,7 +1,7 @@
 //! What became of a write.
 
 use crate::error::Result;
-use crate::transaction::{AlreadyApplied, Committed, Outcome};
+use crate::transaction::{AlreadyApplied, Committed, Conflict, Outcome};
 
 /// What became of a write.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,6 +10,8 @@ pub enum WriteOutcome {
     Committed(Committed),
     /// There was nothing to do: the table has recorded this write of an application, or a later one.
     AlreadyApplied(AlreadyApplied),
+    /// There was nothing to do: another writer has created the table meanwhile, and the mode is `Ignore`.
+    TableExists(Conflict),
 }
 
 impl WriteOutcome {
@@ -29,7 +31,7 @@ impl WriteOutcome {
     pub fn version(&self) -> Option<u64> {
         match self {
             Self::Committed(committed) => Some(committed.version),
-            Self::AlreadyApplied(_) => None,
+            Self::AlreadyApplied(_) | Self::TableExists(_) => None,
         }
     }
 }

@@ -446,6 +446,10 @@ impl Transaction {
         moved.changes.adds = changes.adds;
         moved.changes.transactions = changes.transactions;
         moved.changes.domains = changes.domains;
+        if is_creation {
+            // What the creation says about the table itself, such as its clustering columns, the other one has said.
+            moved.changes.domains.retain(|domain| !domain.is_system_controlled());
+        }
         Ok(moved)
     }
 

@@ -1,10 +1,11 @@
 //! Tables that are created and replaced. Protocol: "Table Features for New and Existing Tables", "Supported Features",
 //! "Creation of New Log Entries".
 
+use deltalog::engine::protocol::SetTransaction;
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
     Add, ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
-    Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, alter_table,
+    Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, WriteOutcome, alter_table,
 };
 
 use crate::common::{add, append, empty, environment, overwrite, schema, table};
@@ -190,4 +191,82 @@ fn creations_conflict_with_creations() {
         let error = write.commit_or_fail(Vec::new(), Operation::new("CREATE TABLE")).unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
     }
+    let (_, storage) = empty();
+    let mine = TableDefinition::new(schema());
+    let write = PendingWrite::define(&storage, &mine, CreationMode::Ignore, Vec::new(), &environment());
+    let write = write.unwrap().unwrap();
+    define(&storage, &mine, "a", &Environment::system()).unwrap();
+    let outcome = write.commit(Vec::new(), Operation::new("CREATE TABLE")).unwrap();
+    assert!(matches!(outcome, WriteOutcome::TableExists(_)), "{outcome:?}");
+    assert_eq!((outcome.version(), Snapshot::open(&storage, None).unwrap().version()), (None, 0));
+}
+
+/// Protocol: "Transaction Identifiers". Two runs of one job create the table at once.
+#[test]
+fn a_creation_that_was_done_meanwhile_has_no_effect() {
+    let definition = TableDefinition::new(schema());
+    for mode in [CreationMode::ErrorIfExists, CreationMode::Ignore, CreationMode::CreateOrReplace] {
+        let (_, storage) = empty();
+        let begin = || {
+            let progress = vec![SetTransaction::new("a", 1)];
+            let environment = Environment::system();
+            PendingWrite::define(&storage, &definition, mode, progress, &environment).unwrap().unwrap()
+        };
+        let [first, again] = [begin(), begin()]
+            .map(|write| write.commit(vec![file("a")], Operation::new("CREATE TABLE")).unwrap());
+        assert_eq!(first.version(), Some(0));
+        assert!(matches!(again, WriteOutcome::AlreadyApplied(_)), "{mode:?}: {again:?}");
+        assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
+    }
+}
+
+/// The rows of a replacement were computed from the version that was read. Rows committed after it must not disappear.
+#[test]
+fn a_replacement_of_an_older_version_conflicts() {
+    let (_, storage) = table(&["a"]);
+    let read = Snapshot::open(&storage, None).unwrap();
+    let definition = TableDefinition::new(schema());
+    let begin = |read: &Snapshot, mode, version: i64| {
+        let progress = vec![SetTransaction::new("job", version)];
+        PendingWrite::define_on(read, &definition, mode, progress, &Environment::system())
+    };
+    let replace = |read: &Snapshot, version: i64| -> Result<WriteOutcome> {
+        let write = begin(read, CreationMode::CreateOrReplace, version)?.unwrap();
+        write.commit(vec![file("mine")], Operation::new("REPLACE TABLE"))
+    };
+    append(&read, "b", &Environment::system()).commit_or_fail().unwrap();
+    let error = replace(&read, 1).unwrap_err();
+    assert_eq!((error.kind(), error.version()), (ErrorKind::CommitConflict, Some(2)), "{error}");
+    assert!(begin(&read, CreationMode::Ignore, 1).unwrap().is_none());
+    let error = begin(&read, CreationMode::ErrorIfExists, 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TableAlreadyExists);
+    let newest = read.refresh().unwrap();
+    assert_eq!(newest.totals().unwrap().files, 2);
+
+    // Progress of another application changes nothing that a replacement has read.
+    let mut progress = Transaction::new(&newest, Operation::new("TEST"), &Environment::system()).unwrap();
+    progress.record_progress("other", 1);
+    progress.commit_or_fail().unwrap();
+    assert_eq!(replace(&newest, 1).unwrap().version(), Some(4));
+    // The same write again, by a writer that has read the same version, was done before.
+    let again = replace(&newest, 1).unwrap();
+    assert!(matches!(again, WriteOutcome::AlreadyApplied(_)), "{again:?}");
+}
+
+/// "Clustered Table": a new table without rows would be clustered by a column of the old one.
+#[test]
+fn a_replacement_conflicts_with_a_change_of_the_clustering_columns() {
+    let (_, storage) = table(&[]);
+    let alter = |change: TableChange| {
+        let base = Snapshot::open(&storage, None).unwrap();
+        alter_table(&base, &change, Default::default(), &Environment::system()).unwrap().unwrap()
+    };
+    alter(TableChange::AddFeatures(vec!["clustering".to_owned()]));
+    let new = StructType::try_new(vec![StructField::new("other", PrimitiveType::Long, true)]).unwrap();
+    let (definition, mode) = (TableDefinition::new(new), CreationMode::CreateOrReplace);
+    let write =
+        PendingWrite::define(&storage, &definition, mode, Vec::new(), &environment()).unwrap().unwrap();
+    alter(TableChange::ClusterBy(vec![ColumnPath::new(["id"])]));
+    let error = write.commit_or_fail(Vec::new(), Operation::new("REPLACE TABLE")).unwrap_err();
+    assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("domain_changed")));
 }

@@ -7,7 +7,10 @@ use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::protocol::{SetTransaction, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
 use deltalog::engine::transaction::{Operation, SaveMode};
-use deltalog::{Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage, WriteOutcome, WriteRequest};
+use deltalog::{
+    ColumnPath, CreationMode, Environment, ErrorKind, PendingWrite, Result, Snapshot, Storage,
+    TableDefinition, WriteOutcome, WriteRequest,
+};
 
 use crate::common::store::{Fault, Op};
 use crate::common::{creation, empty, environment, metadata_line, paths, schema, write_commit};
@@ -174,15 +177,49 @@ fn an_append_does_not_go_on_top_of_a_table_with_another_partitioning() {
     assert_eq!(write_row(other).unwrap_err().kind(), ErrorKind::TableAlreadyExists);
 }
 
-/// Protocol: "Transaction Identifiers". A retried job must not append its rows a second time.
+/// "Clustered Table": what the losing creation says about the table is not said about that of the winner.
 #[test]
-fn an_application_that_created_the_table_does_not_append_the_same_version_again() {
+fn an_append_to_a_table_that_was_created_meanwhile_leaves_its_clustering_columns() {
+    for columns in [Some(vec![ColumnPath::new(["id"])]), None] {
+        let (_, storage) = empty();
+        let mut clusterable = request(SaveMode::Append);
+        clusterable.configuration.insert("delta.feature.clustering".to_owned(), "supported".to_owned());
+        let loser = PendingWrite::begin(&storage, clusterable, &Environment::system()).unwrap().unwrap();
+        let mut definition = TableDefinition::new(schema());
+        definition.clustering_columns.clone_from(&columns);
+        let mode = CreationMode::ErrorIfExists;
+        let winner = PendingWrite::define(&storage, &definition, mode, Vec::new(), &environment());
+        assert_eq!(write_row(winner.unwrap().unwrap()).unwrap(), 0);
+        assert_eq!(write_row(loser).unwrap(), 1);
+        let found = Snapshot::open(&storage, None).unwrap().clustering_columns().unwrap();
+        assert_eq!(found.len(), columns.map_or(0, |columns| columns.len()));
+    }
+}
+
+/// A table is left as it is, also if another writer has just created it.
+#[test]
+fn a_table_that_was_created_meanwhile_is_ignored() {
     let (_, storage) = empty();
-    let (first, again) = (begin_as(&storage, SaveMode::Append, 1), begin_as(&storage, SaveMode::Append, 1));
+    let (first, second) = (begin(&storage, SaveMode::Ignore), begin(&storage, SaveMode::Ignore));
     assert_eq!(write_row(first).unwrap(), 0);
-    assert_eq!(applied(again), (1, 1, 0));
-    assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 1);
+    let files = files(&second);
+    let outcome = second.commit(files, Operation::new("WRITE")).unwrap();
+    assert!(matches!(outcome, WriteOutcome::TableExists(_)), "{outcome:?}");
+    assert_eq!((outcome.version(), Snapshot::open(&storage, None).unwrap().version()), (None, 0));
     assert_eq!(data_files(&storage), 1);
+}
+
+/// Protocol: "Transaction Identifiers". A job that runs twice at once must not write its rows a second time.
+#[test]
+fn an_application_that_created_the_table_does_not_write_the_same_version_again() {
+    for mode in [SaveMode::Append, SaveMode::Overwrite, SaveMode::ErrorIfExists, SaveMode::Ignore] {
+        let (_, storage) = empty();
+        let (first, again) = (begin_as(&storage, mode, 1), begin_as(&storage, mode, 1));
+        assert_eq!(write_row(first).unwrap(), 0);
+        assert_eq!(applied(again), (1, 1, 0), "{mode:?}");
+        assert_eq!(paths(&Snapshot::open(&storage, None).unwrap()).len(), 1);
+        assert_eq!(data_files(&storage), 1);
+    }
 }
 
 /// Begins a write that is `version` of the application `a`.
@@ -197,7 +234,7 @@ fn applied(write: PendingWrite) -> (i64, i64, u64) {
     let files = files(&write);
     match write.commit(files, Operation::new("WRITE")).unwrap() {
         WriteOutcome::AlreadyApplied(applied) => (applied.version, applied.recorded, applied.table_version),
-        WriteOutcome::Committed(committed) => panic!("committed: {committed:?}"),
+        outcome => panic!("{outcome:?}"),
     }
 }
 
