@@ -8,6 +8,7 @@ import sys
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -127,3 +128,38 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
     assert stored > 600
     assert written < 150
     assert both < 150
+
+
+INNER = pa.struct([("b", pa.int32())])
+DEEP: dict[str, tuple[pa.DataType, list[Any]]] = {
+    "struct": (pa.struct([("a", INNER)]), [{"a": {"b": number}} for number in range(4)]),
+    "three": (
+        pa.struct([("a", pa.struct([("c", INNER)]))]),
+        [{"a": {"c": {"b": number}}} for number in range(4)],
+    ),
+    "null": (pa.struct([("a", INNER)]), [None, {"a": None}, {"a": {"b": None}}, None]),
+    "fixed list": (pa.list_(INNER, 2), [[{"b": number}, {"b": -number}] for number in range(4)]),
+    "list": (pa.struct([("a", pa.list_(INNER))]), [{"a": [{"b": 0}] * number} for number in range(4)]),
+    "in list": (pa.list_(pa.struct([("a", INNER)])), [[{"a": {"b": 0}}] * number for number in range(4)]),
+    "map": (
+        pa.map_(pa.string(), pa.struct([("a", INNER)])),
+        [[("k", {"a": {"b": number}})] for number in range(4)],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DEEP)
+@pytest.mark.parametrize("form", ["table", "batch", "reader", "chunks"])
+def test_slices_of_nested_columns(tmp_path: Path, name: str, form: str) -> None:
+    """arrow-rs counts the offset of a slice twice for arrays that are nested in arrays."""
+    data_type, values = DEEP[name]
+    whole = pa.table({"id": range(4), "v": pa.array(values, data_type)})
+    (batch,) = whole.slice(1, 2).to_batches()
+    data = {
+        "table": whole.slice(1, 2),
+        "batch": batch,
+        "reader": whole.slice(1, 2).to_reader(),
+        "chunks": pa.table({"id": pa.chunked_array([[1], [2]]), "v": whole["v"].slice(1, 2)}),
+    }[form]
+    write_deltalake(tmp_path, data)
+    assert pa.table(DeltaTable(tmp_path).to_arrow()).to_pylist() == whole.slice(1, 2).to_pylist()

@@ -6,20 +6,19 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Field, Schema};
 use deltalog::{Error, Expression};
 use pyo3::prelude::*;
-use pyo3_arrow::PyRecordBatchReader;
 
 use crate::call::call;
-use crate::stream::ArrowStream;
+use crate::stream::{ArrowStream, reader_of};
 
 /// Returns a stream with one column, the values of `sql` for the rows of `stream`.
 #[pyfunction]
 pub(crate) fn evaluate(
     py: Python<'_>,
-    stream: PyRecordBatchReader,
+    stream: &Bound<'_, PyAny>,
     sql: &str,
     time_zone: &str,
 ) -> PyResult<ArrowStream> {
-    let reader = stream.into_reader()?;
+    let reader = reader_of(stream)?;
     let schema = reader.schema();
     let expression = call(py, || Expression::bind(sql, &schema, time_zone))?;
     let field = Field::new("value", expression.data_type().clone(), true);

@@ -44,8 +44,11 @@ impl ArrowStream {
 /// Opens an object with `__arrow_c_stream__`. Our own errors, which a table as the source may raise, are returned
 /// unchanged.
 pub(crate) fn reader_of(stream: &Bound<'_, PyAny>) -> PyResult<Box<dyn RecordBatchReader + Send>> {
-    let reader = stream.extract::<PyRecordBatchReader>().and_then(PyRecordBatchReader::into_reader);
-    reader.map_err(|failure| {
+    let module = stream.py().import("deltalog.arrow_data");
+    let reader = module
+        .and_then(|module| module.call_method1("importable", (stream,)))
+        .and_then(|stream| stream.extract::<PyRecordBatchReader>());
+    reader.and_then(PyRecordBatchReader::into_reader).map_err(|failure| {
         if is_ours(stream.py(), &failure) {
             return failure;
         }

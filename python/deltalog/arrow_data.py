@@ -1,0 +1,62 @@
+"""Arrow data in a form that the binary can import."""
+
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow
+
+__all__ = ["importable"]
+
+
+def importable(data: Any) -> Any:
+    """Returns data that are an Arrow stream, as they are, or pyarrow's without the offsets of deeply nested columns.
+
+    A slice of pyarrow is an offset into the array of the whole. The C interface passes it on, and arrow-rs 59 counts it
+    once more for each struct or list of fixed size inside, until it panics. Such columns are copied, batch by batch.
+    """
+    # Data can only be pyarrow's if it was imported.
+    if "pyarrow" not in sys.modules:
+        return data
+    import pyarrow
+
+    if not isinstance(data, (pyarrow.Table, pyarrow.RecordBatch, pyarrow.RecordBatchReader)):
+        return data
+    deep = {index for index, field in enumerate(data.schema) if _is_deep(field.type)}
+    if not deep:
+        return data
+    if isinstance(data, pyarrow.RecordBatchReader):
+        batches = iter(data)
+    else:
+        batches = iter(data.to_batches() if isinstance(data, pyarrow.Table) else [data])
+    return pyarrow.RecordBatchReader.from_batches(data.schema, _copied(batches, deep))
+
+
+def _is_deep(data_type: "pyarrow.DataType") -> bool:
+    """Returns whether a slice of the type has an array inside that is sliced with it and has arrays inside itself."""
+    import pyarrow.types
+
+    data_type = _stored(data_type)
+    inside: list[pyarrow.DataType] = []
+    if pyarrow.types.is_struct(data_type):
+        inside = [field.type for field in data_type]
+    elif pyarrow.types.is_fixed_size_list(data_type):
+        inside = [data_type.value_type]
+    return any(pyarrow.types.is_nested(_stored(part)) for part in inside)
+
+
+def _stored(data_type: "pyarrow.DataType") -> "pyarrow.DataType":
+    return getattr(data_type, "storage_type", data_type)
+
+
+def _copied(batches: "Iterator[pyarrow.RecordBatch]", columns: set[int]) -> "Iterator[pyarrow.RecordBatch]":
+    """Copies those of `columns` that have an offset."""
+    import pyarrow
+
+    for batch in batches:
+        arrays = [
+            pyarrow.concat_arrays([array]) if index in columns and array.offset else array
+            for index, array in enumerate(batch.columns)
+        ]
+        yield pyarrow.RecordBatch.from_arrays(arrays, schema=batch.schema)
