@@ -108,11 +108,13 @@ class TableAlterer:
         """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
 
         What only tells how the table is kept is removed: row ids (`rowTracking`), the domain of the clustering columns
-        (`clustering`), in-commit timestamps, and the properties that allow deletion vectors, type changes and V2
-        checkpoints. What you have said about your data, such as constraints, default values or columns of a type, you
-        remove first. Features of readers must not be used by any version that can still be read: write a checkpoint,
-        wait until the log before it has expired, clean it up (`DeltaTable.cleanup_metadata`), and drop the feature
-        then.
+        (`clustering`) and in-commit timestamps. What you have said about your data, such as constraints, default values
+        or columns of a type, you remove first.
+
+        Features of readers must not be used by any version that can still be read. Unset the properties that allow
+        deletion vectors, type changes or V2 checkpoints, and overwrite rows that need the feature. Then write a
+        checkpoint, wait until the log before it has expired, clean it up (`DeltaTable.cleanup_metadata`), and drop the
+        feature.
 
         The protocol gets the lowest versions that support exactly the other features.
 

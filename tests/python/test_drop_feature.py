@@ -158,6 +158,9 @@ def test_v2_checkpoints(tmp_path: Path) -> None:
     """PROTOCOL, "V2 Spec": no checkpoint of that form is left."""
     table = created(tmp_path, configuration={"delta.checkpointPolicy": "v2"})
     table.create_checkpoint()
+    # Waiting is of no use before the property is unset, in a version of its own.
+    with refused(tmp_path, InvalidArgumentError, "delta.checkpointPolicy.*unset the property first"):
+        table.alter.drop_feature("v2Checkpoint")
     table.alter.set_table_properties({"delta.checkpointPolicy": "classic"})
     with refused(tmp_path, InvalidArgumentError, "version 0 of the table, which can still be read"):
         table.alter.drop_feature("v2Checkpoint")
@@ -170,18 +173,53 @@ def test_v2_checkpoints(tmp_path: Path) -> None:
 
 def test_deletion_vectors(tmp_path: Path) -> None:
     """PROTOCOL, "Deletion Vectors": neither files nor tombstones have one."""
-    properties = {"delta.enableDeletionVectors": "true"}
+    tombstones = "delta.deletedFileRetentionDuration"
+    properties = {"delta.enableDeletionVectors": "true", tombstones: "interval 0 days"}
     table = created(tmp_path, configuration=properties)
     write_deltalake(
         tmp_path, pa.table({"id": pa.array([1], pa.int64())}), mode="overwrite", predicate="id = 1"
     )
     table.update_incremental()
+    with refused(tmp_path, InvalidArgumentError, "delta.enableDeletionVectors.*unset the property first"):
+        table.alter.drop_feature("deletionVectors")
+    table.alter.unset_table_properties(["delta.enableDeletionVectors"])
     with refused(tmp_path, InvalidArgumentError, "files of the table have deletion vectors"):
         table.alter.drop_feature("deletionVectors")
     write_deltalake(tmp_path, NUMBERS, mode="overwrite")
     table.update_incremental()
-    with refused(tmp_path, InvalidArgumentError, "version 2 of the table, which can still be read"):
+    # The newest version has tombstones with vectors, so its checkpoint may have them too.
+    with refused(tmp_path, InvalidArgumentError, "version 3 of the table.*commit another version"):
         table.alter.drop_feature("deletionVectors")
+    write_deltalake(tmp_path, NUMBERS, mode="append")
+    table.update_incremental()
+    with refused(tmp_path, InvalidArgumentError, f"version 3 of the table.*{tombstones}.*write a checkpoint"):
+        table.alter.drop_feature("deletionVectors")
+    table.create_checkpoint()
+    expire(tmp_path, 4)
+    assert table.alter.drop_feature("deletionVectors") == 5
+    assert (table.protocol().min_reader_version, table.protocol().min_writer_version) == (1, 2)
+    assert [row["id"] for row in rows(table)] == [3, 3]
+
+
+def test_type_widening(tmp_path: Path) -> None:
+    """PROTOCOL, "Type Widening": no change of a type is left, and none can come."""
+    data = pa.table({"id": pa.array([1], pa.int32())})
+    table = created(tmp_path, data, configuration={"delta.enableTypeWidening": "true"})
+    table.alter.widen_column("id", "long")
+    with refused(tmp_path, InvalidArgumentError, "delta.enableTypeWidening.*unset the property first"):
+        table.alter.drop_feature("typeWidening")
+    table.alter.set_table_properties({"delta.enableTypeWidening": "false"})
+    with refused(tmp_path, InvalidArgumentError, "overwrite the schema together with all rows first"):
+        table.alter.drop_feature("typeWidening")
+    write_deltalake(tmp_path, NUMBERS, mode="overwrite", schema_mode="overwrite")
+    table.update_incremental()
+    with refused(tmp_path, InvalidArgumentError, "version 2 of the table.*write a checkpoint"):
+        table.alter.drop_feature("typeWidening")
+    table.create_checkpoint()
+    expire(tmp_path, 3)
+    assert table.alter.drop_feature("typeWidening") == 4
+    assert (table.protocol().min_reader_version, table.protocol().min_writer_version) == (1, 2)
+    assert (table.metadata().configuration, rows(table)) == ({}, [{"id": 3}])
 
 
 def test_a_column_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:

@@ -122,6 +122,27 @@ def test_types_become_wider_if_the_table_allows_it(tmp_path: Path) -> None:
     assert metadata_actions(path, 2) == []
 
 
+@pytest.mark.parametrize("names", [["n", "s"], ["n", "s", "other"]])
+def test_an_overwritten_schema_has_no_changes_of_types(tmp_path: Path, names: list[str]) -> None:
+    """Protocol: "Type Widening". No file with an older type remains."""
+
+    def inner(data_type: pa.DataType) -> pa.Array:
+        return pa.array([{"l": [{"x": 1}]}], pa.struct([("l", pa.list_(pa.struct([("x", data_type)])))]))
+
+    small = pa.table({"n": pa.array([1], pa.int32()), "s": inner(pa.int16())})
+    large = pa.table({"n": pa.array([1], pa.int64()), "s": inner(pa.int32()), "other": ["a"]})
+    write_deltalake(tmp_path, small, configuration={"delta.enableTypeWidening": "true"})
+    merged = large.select(["n", "s"])
+    write_deltalake(tmp_path, merged, mode="overwrite", schema_mode="merge")
+    assert DeltaTable(tmp_path).schema().to_json().count("delta.typeChanges") == 2
+    write_deltalake(tmp_path, large.select(names), mode="overwrite", schema_mode="overwrite")
+    (metadata,) = metadata_actions(tmp_path, 2)
+    assert "delta.typeChanges" not in metadata["schemaString"]
+    write_deltalake(tmp_path, large.select(names), mode="overwrite", schema_mode="overwrite")
+    assert metadata_actions(tmp_path, 3) == []
+    assert pa.table(DeltaTable(tmp_path).to_arrow()).to_pylist() == large.select(names).to_pylist()
+
+
 def test_an_overwrite_replaces_schema_and_partitioning(tmp_path: Path) -> None:
     configuration = {"delta.appendOnly": "false", "mine": "yes"}
     write_deltalake(

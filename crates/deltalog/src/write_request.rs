@@ -6,7 +6,7 @@ use crate::alter::{merged, overwritten};
 use crate::definition::TableHeader;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::protocol::{SetTransaction, StructType, ensure_writable, is_append_only};
+use crate::protocol::{SetTransaction, StructType, ensure_writable};
 use crate::replacement::ReplaceWhere;
 use crate::snapshot::Snapshot;
 use crate::transaction::{PartitionOverwrite, SaveMode, SchemaMode};
@@ -144,10 +144,8 @@ pub(crate) fn check_existing(snapshot: &Snapshot, request: &WriteRequest) -> Res
         replaced.check_mode(request.mode, request.partition_overwrite)?;
     }
     ensure_writable(snapshot.protocol(), metadata).map_err(|error| error.at_version(snapshot.version()))?;
-    if request.mode == SaveMode::Overwrite && is_append_only(metadata) {
-        return Err(Error::invalid_argument(
-            "the table is append-only (delta.appendOnly) and cannot be overwritten",
-        ));
+    if request.mode == SaveMode::Overwrite {
+        snapshot.ensure_removable()?;
     }
     check_schema_mode(request)?;
     if request.schema_mode == SchemaMode::Overwrite {

@@ -6,11 +6,10 @@
 //! | `delta.enableRowTracking` | ids for the rows of all files | "Row Tracking" |
 //! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
 
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch};
+use arrow::array::Array;
 
 use super::draft::Draft;
+use super::files::added_again;
 use crate::definition::{MAX_COLUMN_ID, last_column_id, name_row_tracking_columns};
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
@@ -80,23 +79,11 @@ fn track_rows(draft: &mut Draft<'_>) -> Result<()> {
         let has_ids =
             |column: FileColumn| batch.column_by_name(column.name()).is_some_and(|ids| ids.null_count() == 0);
         if !has_ids(FileColumn::BaseRowId) || !has_ids(FileColumn::DefaultRowCommitVersion) {
-            draft.files.push(without_data_change(&batch)?);
+            draft.files.push(added_again(&batch, &[])?);
         }
     }
     // Files that others add meanwhile get ids from writers that know the feature.
     let was_supported = draft.base.protocol().supports(&TableFeature::RowTracking);
     draft.depends_on_rows |= !was_supported || !draft.files.is_empty();
     Ok(())
-}
-
-/// Returns the same `add` actions, for a commit that adds no rows.
-fn without_data_change(adds: &RecordBatch) -> Result<RecordBatch> {
-    let schema = adds.schema();
-    let columns = schema.fields().iter().zip(adds.columns());
-    let columns = columns.map(|(field, column)| match field.name() == FileColumn::DataChange.name() {
-        true => Arc::new(BooleanArray::from(vec![false; adds.num_rows()])) as ArrayRef,
-        false => Arc::clone(column),
-    });
-    RecordBatch::try_new(adds.schema(), columns.collect())
-        .map_err(|error| Error::corrupt_log("the files cannot be added again").with_source(error))
 }

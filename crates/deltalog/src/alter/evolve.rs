@@ -4,8 +4,9 @@
 //!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
 //!   table allows it. All else stays, and data are converted to it.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
-//!   and type keeps its metadata. CHECK constraints and generated columns must still apply. Without other partition
-//!   columns the table keeps its own, as with `deltalake`; the JVM implementation drops them then, unnoticed.
+//!   and type keeps its metadata, apart from the changes of its type: no file with an older type remains. CHECK
+//!   constraints and generated columns must still apply. Without other partition columns the table keeps its own, as
+//!   with `deltalake`; the JVM implementation drops them then, unnoticed.
 //!
 //! Names are compared ignoring case.
 
@@ -128,8 +129,8 @@ fn nullable_type(data_type: &DataType) -> DataType {
     }
 }
 
-/// Returns the table with the schema of `data`; `None` if that is the table's. Without `partition_by` the table keeps
-/// its partition columns.
+/// Returns the table with the schema of `data`, for a write that replaces all rows; `None` if that is the table's, and
+/// none of its types was changed. Without `partition_by` the table keeps its partition columns.
 ///
 /// # Errors
 /// `SchemaMismatch` for a schema or a partitioning that no table can have. `Unsupported` and `InvalidArgument` if the
@@ -158,16 +159,16 @@ pub(crate) fn overwritten(
     let partition_columns = definition.check_columns()?;
     let is_same = same_types(base.schema(), &definition.schema)
         && partition_columns == base.metadata().partition_columns;
-    if is_same {
+    if is_same && !base.schema().has_type_changes() {
         return Ok(None);
     }
-    if !base.clustering_columns()?.is_empty() {
+    if !is_same && !base.clustering_columns()?.is_empty() {
         return Err(Error::unsupported(
             "the schema of a clustered table cannot be overwritten, which is not implemented",
         )
         .with_hint("merge the schema, or create a new table"));
     }
-    draft.schema = definition.schema;
+    draft.schema = definition.schema.without_type_changes();
     if draft.column_mapping() != ColumnMappingMode::None {
         let name = |_: &StructField| format!("col-{}", environment.uuid());
         let mut mapping = NewMapping::new(last_column_id(&draft.metadata)?, name);
@@ -179,7 +180,6 @@ pub(crate) fn overwritten(
 }
 
 /// Returns `field` with the metadata of the table's column of the same name and type, also of the fields inside of it.
-/// Changes of its type are left out, because no file with the old type remains.
 fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
     let same = table.field(&field.name).filter(|column| types_agree(&column.data_type, &field.data_type));
     let Some(column) = same else { return Ok(StructField { nullable: field.nullable, ..nullable(field) }) };
@@ -187,7 +187,7 @@ fn kept(table: &StructType, field: &StructField) -> Result<StructField> {
         name: field.name.clone(),
         data_type: column.data_type.clone(),
         nullable: field.nullable,
-        metadata: column.metadata.with("delta.typeChanges", None),
+        metadata: column.metadata.clone(),
     })
 }
 

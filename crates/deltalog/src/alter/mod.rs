@@ -15,6 +15,7 @@
 //! | `clustering` | clustering columns |
 //! | `evolve` | the schema, together with the rows of a write |
 //! | `drop_feature` | features that the protocol supports no longer |
+//! | `files` | facts about the files of the table |
 //!
 //! - A change is a value. It is planned on the snapshot that the user has read, and is refused before anything is
 //!   written if the table after it would break a rule or could not be written by this crate.
@@ -31,6 +32,7 @@ mod drop_feature;
 mod enable;
 mod evolve;
 mod features;
+mod files;
 mod path;
 mod properties;
 

@@ -6,44 +6,23 @@
 use crate::constraints::{Constraints, DefaultValue};
 use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::Expression;
+use crate::protocol::schema::TYPE_CHANGES;
 use crate::protocol::schema::column_rules::{
     DEFAULT, EXISTS_DEFAULT, GENERATED, IDENTITY, IDENTITY_MARK, IDENTITY_STEP, INVARIANT,
 };
-use crate::protocol::{
-    ArrayType, DataType, MapType, Metadata, PrimitiveType, Protocol, StructField, StructType,
-};
+use crate::protocol::{DataType, Metadata, PrimitiveType, Protocol, StructField, StructType};
 use serde_json::Value;
 
 /// Returns `schema` without what tells of the files of another table.
-pub(super) fn without_files(schema: &StructType) -> Result<StructType> {
-    let is_of_files = |key: &str| {
+pub(super) fn without_files(schema: &StructType) -> StructType {
+    let is_of_files = |key: &String| {
         key.starts_with("delta.columnMapping.")
-            || matches!(key, "delta.typeChanges" | IDENTITY_MARK | EXISTS_DEFAULT)
+            || matches!(key.as_str(), TYPE_CHANGES | IDENTITY_MARK | EXISTS_DEFAULT)
     };
-    let field = |field: &StructField| {
-        let keys = field.metadata.entries().into_iter().map(|(key, _)| key).filter(|key| is_of_files(key));
-        Ok(StructField {
-            metadata: keys.fold(field.metadata.clone(), |metadata, key| metadata.with(&key, None)),
-            data_type: type_without_files(&field.data_type)?,
-            ..field.clone()
-        })
-    };
-    StructType::try_new(schema.fields().iter().map(field).collect::<Result<_>>()?)
-}
-
-fn type_without_files(data_type: &DataType) -> Result<DataType> {
-    Ok(match data_type {
-        DataType::Primitive(_) | DataType::Variant => data_type.clone(),
-        DataType::Struct(fields) => without_files(fields)?.into(),
-        DataType::Array(array) => {
-            ArrayType::new(type_without_files(&array.element_type)?, array.contains_null).into()
-        }
-        DataType::Map(map) => MapType::new(
-            type_without_files(&map.key_type)?,
-            type_without_files(&map.value_type)?,
-            map.value_contains_null,
-        )
-        .into(),
+    schema.with_metadata(&|metadata| {
+        let entries = metadata.entries();
+        let keys = entries.keys().filter(|key| is_of_files(key));
+        keys.fold(metadata.clone(), |metadata, key| metadata.with(key, None))
     })
 }
 

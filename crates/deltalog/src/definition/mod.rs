@@ -152,7 +152,7 @@ impl TableDefinition {
             name: self.name.clone(),
             description: self.description.clone(),
             format: Format::default(),
-            schema_string: columns::without_files(&self.schema)?.to_json(),
+            schema_string: columns::without_files(&self.schema).to_json(),
             partition_columns,
             created_time: Some(environment.now_ms()),
             configuration: self.all_properties()?,

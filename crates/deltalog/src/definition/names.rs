@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::environment::Environment;
 use crate::error::{Error, Result};
+use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::protocol::{DataType, StructType};
 
 /// Names the hidden columns for the ids of rows that were moved. (PROTOCOL, "Row Tracking".)
@@ -11,10 +12,9 @@ pub(crate) fn name_row_tracking_columns(
     configuration: &mut BTreeMap<String, String>,
     environment: &Environment,
 ) {
-    for (key, prefix) in [
-        ("delta.rowTracking.materializedRowIdColumnName", "_row-id-col-"),
-        ("delta.rowTracking.materializedRowCommitVersionColumnName", "_row-commit-version-col-"),
-    ] {
+    for (key, prefix) in
+        [(ROW_ID_COLUMN, "_row-id-col-"), (ROW_COMMIT_VERSION_COLUMN, "_row-commit-version-col-")]
+    {
         let name = || format!("{prefix}{}", environment.uuid());
         configuration.entry(key.to_owned()).or_insert_with(name);
     }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
 use crate::protocol::properties::check_properties;
+use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 
 /// The properties that follow from others.
 const KEPT_BY_THE_TABLE: [&str; 6] = [
@@ -15,8 +16,8 @@ const KEPT_BY_THE_TABLE: [&str; 6] = [
     ENABLEMENT_TIMESTAMP,
     ENABLEMENT_VERSION,
     "delta.requireCheckpointProtectionBeforeVersion",
-    "delta.rowTracking.materializedRowCommitVersionColumnName",
-    "delta.rowTracking.materializedRowIdColumnName",
+    ROW_COMMIT_VERSION_COLUMN,
+    ROW_ID_COLUMN,
 ];
 
 /// Refuses properties that users cannot set.

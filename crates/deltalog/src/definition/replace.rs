@@ -10,24 +10,21 @@
 //! | where in-commit timestamps began, if both tables have them | earlier versions have none |
 //! | row tracking, deletion vectors and the checkpoint policy, unless they are given | they say how files are kept |
 //!
-//! The table id is a new one, by which readers of a stream see that this is another table. Ids and physical names of
-//! columns are such that no column of the old table had.
+//! The table id is a new one, by which readers of a stream see that this is another table. No column of the old table
+//! had the physical name of a new one, nor its id if the columns of the old table were mapped. A table whose columns
+//! are not mapped has no highest id, so ids begin again after one, as in the JVM implementation, which removes it
+//! together with the mapping. No file of an earlier table remains.
 
 use super::{FEATURE, MAX_COLUMN_ID, TableDefinition, TableHeader, name_row_tracking_columns};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
+use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::protocol::{
-    CLUSTERING_DOMAIN, Metadata, TableFeature, ensure_features, ensure_writable, is_append_only,
-    required_features, writer_refusals,
+    CLUSTERING_DOMAIN, Metadata, TableFeature, ensure_features, ensure_writable, required_features,
+    writer_refusals,
 };
 use crate::snapshot::Snapshot;
-
-/// The properties that name the columns for the ids of moved rows.
-const ROW_ID_COLUMNS: [&str; 2] = [
-    "delta.rowTracking.materializedRowCommitVersionColumnName",
-    "delta.rowTracking.materializedRowIdColumnName",
-];
 
 /// The properties that say how rows and files are kept.
 const KEPT_UNLESS_GIVEN: [&str; 3] =
@@ -44,11 +41,7 @@ impl TableDefinition {
     /// definition has partition columns. `Unsupported` if `base` cannot be written.
     pub(crate) fn replacing(&self, base: &Snapshot, environment: &Environment) -> Result<TableHeader> {
         ensure_writable(base.protocol(), base.metadata())?;
-        if is_append_only(base.metadata()) {
-            return Err(Error::invalid_argument(
-                "the table is append-only (delta.appendOnly) and cannot be replaced",
-            ));
-        }
+        base.ensure_removable()?;
         if !self.partition_columns.is_empty() && base.protocol().supports(&TableFeature::Clustering) {
             return Err(Error::invalid_argument(
                 "the table has the feature 'clustering', so it cannot be replaced by one with partition columns",
@@ -70,7 +63,7 @@ impl TableDefinition {
         metadata.configuration.retain(|key, _| !key.starts_with(FEATURE));
         kept(&mut metadata, PROTECTED_BEFORE);
         if metadata.is_enabled("delta.enableRowTracking") {
-            ROW_ID_COLUMNS.iter().for_each(|name| kept(&mut metadata, name));
+            [ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN].iter().for_each(|name| kept(&mut metadata, name));
             name_row_tracking_columns(&mut metadata.configuration, environment);
         }
         let had_timestamps =

@@ -1,6 +1,6 @@
 //! All files of a table's log, from one listing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::LOG_DIRECTORY;
 use super::checkpoint_files::{CheckpointCandidates, CheckpointFiles, CheckpointKind};
@@ -68,14 +68,20 @@ impl LogInventory {
         self.candidates().newest_first()
     }
 
+    /// Returns whether a file of this listing is missing from a later one.
+    pub(crate) fn has_lost_files(&self, later: &Self) -> bool {
+        let left: HashSet<&str> = later.files.iter().map(|(_, file)| file.name.as_str()).collect();
+        self.files.iter().any(|(_, file)| !left.contains(file.name.as_str()))
+    }
+
     fn candidates(&self) -> CheckpointCandidates {
         let mut checkpoints = CheckpointCandidates::default();
         self.files.iter().for_each(|(name, file)| checkpoints.add(name, file));
         checkpoints
     }
 
-    /// Returns the times of the published commits.
-    pub(crate) fn commit_times(&self, storage: &Storage, in_commit: InCommitTimestamps) -> CommitTimes {
+    /// Returns the published commits, oldest first.
+    pub(crate) fn commits(&self) -> impl Iterator<Item = CommitFile> {
         let commit = |(name, file): &(LogFileName, FileMeta)| match *name {
             LogFileName::Commit(version) => Some(CommitFile {
                 version,
@@ -85,7 +91,12 @@ impl LogInventory {
             }),
             _ => None,
         };
-        let commits: Vec<_> = self.files.iter().filter_map(commit).collect();
+        self.files.iter().filter_map(commit)
+    }
+
+    /// Returns the times of the published commits.
+    pub(crate) fn commit_times(&self, storage: &Storage, in_commit: InCommitTimestamps) -> CommitTimes {
+        let commits: Vec<_> = self.commits().collect();
         let oldest_readable = match commits.first() {
             Some(first) if first.version == 0 => Some(0),
             _ => self.candidates().oldest(),

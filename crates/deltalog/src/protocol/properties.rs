@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use super::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::{Error, Result};
 
 /// The kind of a property's value.
@@ -87,8 +88,8 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.parquet.compression.codec", Kind::Text),
     ("delta.randomPrefixLength", Kind::Integer(1)),
     ("delta.randomizeFilePrefixes", Kind::Boolean),
-    ("delta.rowTracking.materializedRowCommitVersionColumnName", Kind::Text),
-    ("delta.rowTracking.materializedRowIdColumnName", Kind::Text),
+    (ROW_COMMIT_VERSION_COLUMN, Kind::Text),
+    (ROW_ID_COLUMN, Kind::Text),
     ("delta.rowTrackingSuspended", Kind::Boolean),
     ("delta.sampling.retries", Kind::Integer(0)),
     ("delta.setTransactionRetentionDuration", Kind::Interval),

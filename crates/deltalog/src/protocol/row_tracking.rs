@@ -4,6 +4,15 @@ use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
 use crate::{Error, Result};
 
+/// The domain with the high water mark of row ids.
+pub(crate) const ROW_TRACKING_DOMAIN: &str = "delta.rowTracking";
+
+/// The property with the name of the column with row ids.
+pub(crate) const ROW_ID_COLUMN: &str = "delta.rowTracking.materializedRowIdColumnName";
+
+/// The property with the name of the column with row commit versions.
+pub(crate) const ROW_COMMIT_VERSION_COLUMN: &str = "delta.rowTracking.materializedRowCommitVersionColumnName";
+
 /// The hidden columns of data files for the ids and commit versions of rows that were moved from other files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaterializedRowTracking {
@@ -36,9 +45,6 @@ impl MaterializedRowTracking {
                 ))
             })
         };
-        Ok(Self {
-            row_id: name("delta.rowTracking.materializedRowIdColumnName")?,
-            row_commit_version: name("delta.rowTracking.materializedRowCommitVersionColumnName")?,
-        })
+        Ok(Self { row_id: name(ROW_ID_COLUMN)?, row_commit_version: name(ROW_COMMIT_VERSION_COLUMN)? })
     }
 }

@@ -7,6 +7,13 @@ use super::columns::FileColumn;
 use crate::error::{Error, Result};
 use crate::protocol::{DeletionVectorDescriptor, DeletionVectorStorage};
 
+/// Returns whether a file of a batch in the form of the log has a deletion vector.
+pub(crate) fn has_vectors(batch: &RecordBatch) -> bool {
+    batch
+        .column_by_name(FileColumn::DeletionVector.name())
+        .is_some_and(|column| column.null_count() < column.len())
+}
+
 /// The descriptors of the files of a batch.
 #[derive(Debug)]
 pub struct DeletionVectorColumn<'a>(Option<Fields<'a>>);

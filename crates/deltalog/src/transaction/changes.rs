@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::protocol::{
     Add, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, TableFeature, is_append_only,
 };
-use crate::replay::{FileColumn, FileSet, batches_of_adds, path_of};
+use crate::replay::{FileColumn, FileSet, batches_of_adds, has_vectors, path_of};
 
 /// The changes of one transaction.
 #[derive(Debug, Default)]
@@ -169,12 +169,6 @@ fn data_changes(batch: &RecordBatch) -> impl Iterator<Item = bool> {
         .cloned();
     (0..batch.num_rows())
         .map(move |row| column.as_ref().is_none_or(|column| column.is_null(row) || column.value(row)))
-}
-
-fn has_vectors(batch: &RecordBatch) -> bool {
-    batch
-        .column_by_name(FileColumn::DeletionVector.name())
-        .is_some_and(|column| column.null_count() < column.len())
 }
 
 /// Returns the data files of `batches`, and the path of one that occurs twice.

@@ -6,12 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
+use crate::protocol::row_tracking::ROW_TRACKING_DOMAIN;
 use crate::protocol::{Add, DomainMetadata, Protocol, TableFeature};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
-
-/// The domain that holds the high water mark.
-const DOMAIN: &str = "delta.rowTracking";
 
 /// The configuration of the domain.
 #[derive(Serialize, Deserialize)]
@@ -50,11 +48,13 @@ impl RowIds {
 
     /// Takes over the high water mark from the domains of a version.
     pub(super) fn advance(&mut self, domains: &[DomainMetadata]) -> Result<()> {
-        let Some(domain) = domains.iter().find(|domain| domain.domain == DOMAIN && !domain.removed) else {
+        let Some(domain) =
+            domains.iter().find(|domain| domain.domain == ROW_TRACKING_DOMAIN && !domain.removed)
+        else {
             return Ok(());
         };
         let found: Configuration = serde_json::from_str(&domain.configuration).map_err(|error| {
-            Error::corrupt_log(format!("the metadata domain '{DOMAIN}' has no high water mark"))
+            Error::corrupt_log(format!("the metadata domain '{ROW_TRACKING_DOMAIN}' has no high water mark"))
                 .with_source(error)
         })?;
         self.high_water_mark = self.high_water_mark.max(found.row_id_high_water_mark);
@@ -101,11 +101,11 @@ impl RowIds {
         let configuration = serde_json::to_string(&configuration).map_err(|error| {
             Error::invalid_argument("the high water mark cannot be written").with_source(error)
         })?;
-        Ok(Some(DomainMetadata { domain: DOMAIN.to_owned(), configuration, removed: false }))
+        Ok(Some(DomainMetadata { domain: ROW_TRACKING_DOMAIN.to_owned(), configuration, removed: false }))
     }
 
     /// Returns whether `domain` is the one that every attempt writes anew.
     pub(super) fn is_own_domain(domain: &DomainMetadata) -> bool {
-        domain.domain == DOMAIN
+        domain.domain == ROW_TRACKING_DOMAIN
     }
 }

@@ -26,6 +26,7 @@ mod conflicts;
 mod counts;
 mod crash_points;
 mod defined;
+mod dropped_features;
 mod handles;
 mod histories;
 mod kept_checksums;

@@ -4,12 +4,13 @@
 //! not have a trace: neither in a commit nor in the oldest checkpoint, tombstones included, nor a checkpoint in a form
 //! that only the feature allows. When the log has expired so far, it is clean by itself.
 
-use super::traces::{has_vectors, use_in_metadata};
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::traces::use_in_metadata;
 use crate::error::{Error, Result};
-use crate::log::name::LogFileName;
-use crate::log::{CheckpointKind, LogInventory};
+use crate::log::{CheckpointKind, CommitFile, LogInventory};
 use crate::protocol::TableFeature;
-use crate::replay::{Commit, FileColumn, FileColumns, sidecars_of};
+use crate::replay::{Commit, FileColumn, FileColumns, has_vectors, sidecars_of};
 use crate::snapshot::Snapshot;
 
 /// Refuses to drop `feature` while a version of the table that can be read makes use of it.
@@ -20,48 +21,78 @@ use crate::snapshot::Snapshot;
 pub(super) fn ensure_clean(base: &Snapshot, feature: &TableFeature) -> Result<()> {
     let Some(version) = newest_use(base, feature)? else { return Ok(()) };
     let retention = base.metadata().property("delta.logRetentionDuration").unwrap_or("interval 30 days");
-    let next = version + 1;
+    // A checkpoint of the newest version is of no use if that version makes use of the feature.
+    let checkpoint = match version < base.version() {
+        true => "write a checkpoint",
+        false => "commit another version, write a checkpoint of it",
+    };
+    // A checkpoint has the tombstones that have not expired, with their vectors.
+    let tombstones = match feature {
+        TableFeature::DeletionVectors => {
+            "when files with deletion vectors that were removed have expired (delta.deletedFileRetentionDuration), "
+        }
+        _ => "",
+    };
     Err(Error::invalid_argument(format!(
         "the feature '{feature}' cannot be dropped yet: version {version} of the table, which can still be read, makes \
          use of it"
     ))
     .with_hint(format!(
-        "write a checkpoint of version {next} or a later one, wait until the log before it has expired ({retention} \
-         after its commit, delta.logRetentionDuration), clean up the log, and drop the feature then"
+        "{tombstones}{checkpoint}, wait until the log before it has expired ({retention} after its commit, \
+         delta.logRetentionDuration), clean up the log, and drop the feature then"
     )))
 }
 
 /// Returns the newest version whose log makes use of `feature`.
 fn newest_use(base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
-    let inventory = LogInventory::read(base.storage())?;
-    let versions = inventory.files().filter_map(|(name, _)| match name {
-        LogFileName::Commit(version) => Some(*version),
-        _ => None,
-    });
-    let versions: Vec<u64> = versions.filter(|version| *version <= base.version()).collect();
-    let mut newest = checkpoint_in_form_of(base, &inventory, feature)?;
-    // The oldest version that can be read: the first one, or that of a checkpoint.
-    let oldest = match versions.first() {
-        Some(0) => 0,
-        _ => inventory.checkpoints().last().map_or_else(|| base.version(), |checkpoint| checkpoint.version),
-    };
-    let oldest = oldest.min(base.version());
-    let first = base.at_version(oldest)?;
-    let mut is_in_metadata = use_in_metadata(feature, first.metadata(), first.schema())?.is_some();
-    if is_in_metadata || is_in_files_of(&first, feature)? {
-        newest = newest.max(Some(oldest));
-    }
-    for version in versions.into_iter().filter(|version| *version > oldest) {
-        let path = LogFileName::Commit(version).path();
-        // A commit that another clean-up has deleted meanwhile cannot be read any more.
-        let Some(bytes) = base.storage().get(&path)? else { continue };
-        let commit =
-            Commit::parse(&bytes, version, 0).map_err(|error| error.at_path(path).at_version(version))?;
-        if let Some(metadata) = &commit.metadata {
-            is_in_metadata = use_in_metadata(feature, metadata, &metadata.schema()?)?.is_some();
+    let mut inventory = LogInventory::read(base.storage())?;
+    loop {
+        let failure = match newest_use_in(&inventory, base, feature) {
+            Ok(found) => return Ok(found),
+            Err(failure) => failure,
+        };
+        // A clean-up may have deleted what was listed. What the versions after it have must be read from a checkpoint.
+        let now = LogInventory::read(base.storage())?;
+        if !inventory.has_lost_files(&now) {
+            return Err(failure);
         }
-        let is_in_files = *feature == TableFeature::DeletionVectors
-            && (has_vectors(&commit.adds) || has_vectors(&commit.removes));
+        inventory = now;
+    }
+}
+
+/// Returns the newest version that makes use of `feature`, of those whose commits and checkpoints were listed.
+///
+/// # Errors
+/// `CorruptLog`, and errors of the store, also if one of these files is gone.
+fn newest_use_in(inventory: &LogInventory, base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
+    let mut newest = checkpoint_in_form_of(base, inventory, feature)?;
+    let commits: BTreeMap<u64, CommitFile> =
+        inventory.commits().map(|commit| (commit.version, commit)).collect();
+    let checkpoints: BTreeSet<u64> =
+        inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
+    let versions: BTreeSet<u64> = commits.keys().chain(&checkpoints).copied().collect();
+    // The version after the one before, and whether the metadata of the one before make use of the feature.
+    let (mut next, mut is_in_metadata) = (0, false);
+    for version in versions.range(..=base.version()).copied() {
+        let is_in_files = match commits.get(&version).filter(|_| version == next) {
+            Some(commit) => {
+                let commit = Commit::read_without_stats(base.storage(), *commit)?;
+                if let Some(metadata) = &commit.metadata {
+                    is_in_metadata = use_in_metadata(feature, metadata, &metadata.schema()?)?.is_some();
+                }
+                *feature == TableFeature::DeletionVectors
+                    && (has_vectors(&commit.adds) || has_vectors(&commit.removes))
+            }
+            None if checkpoints.contains(&version) => {
+                // `base` may still have what was cleaned up since it was opened.
+                let snapshot = Snapshot::open(base.storage(), Some(version))?;
+                is_in_metadata = use_in_metadata(feature, snapshot.metadata(), snapshot.schema())?.is_some();
+                is_in_files_of(&snapshot, feature)?
+            }
+            // A commit after a gap, with no checkpoint before it, belongs to no version that can be read.
+            None => continue,
+        };
+        next = version + 1;
         if is_in_metadata || is_in_files {
             newest = newest.max(Some(version));
         }

@@ -13,30 +13,27 @@
 //! | `vacuumProtocolCheck` | nothing | |
 //! | `timestampNtz`, `variantType` | columns of the type | the user |
 //! | `columnMapping` | the mode: the table is replaced by one without | the user |
-//! | `deletionVectors` | the property, by the drop; vectors of files | the user |
-//! | `typeWidening` | the property, by the drop; changes of types | the user |
-//! | `v2Checkpoint` | the checkpoint policy | the drop |
-
-use std::sync::Arc;
-
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, new_null_array};
+//! | `deletionVectors` | the property, and vectors of files | the user |
+//! | `typeWidening` | the property, and changes of types | the user |
+//! | `v2Checkpoint` | the checkpoint policy | the user |
+//!
+//! What makes versions use a feature of readers is for the user to end, by a version of its own: the drop must wait
+//! until all older versions have expired, and that begins with this version. A property that is set and asks for
+//! nothing is removed by the drop.
 
 use crate::alter::draft::Draft;
+use crate::alter::files::added_again;
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
-use crate::protocol::{CLUSTERING_DOMAIN, DomainMetadata, Metadata, PrimitiveType, StructType, TableFeature};
-use crate::replay::{FileColumn, FileColumns};
-
-/// The domain with the high water mark of row ids.
-const ROW_TRACKING_DOMAIN: &str = "delta.rowTracking";
+use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN, ROW_TRACKING_DOMAIN};
+use crate::protocol::{
+    CLUSTERING_DOMAIN, DomainMetadata, FieldMetadata, Metadata, PrimitiveType, StructType, TableFeature,
+};
+use crate::replay::{FileColumn, FileColumns, has_vectors};
 
 const TIMESTAMPS: [&str; 3] = ["delta.enableInCommitTimestamps", ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION];
-const ROW_TRACKING: [&str; 4] = [
-    "delta.enableRowTracking",
-    "delta.rowTracking.materializedRowCommitVersionColumnName",
-    "delta.rowTracking.materializedRowIdColumnName",
-    "delta.rowTrackingSuspended",
-];
+const ROW_TRACKING: [&str; 4] =
+    ["delta.enableRowTracking", ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN, "delta.rowTrackingSuspended"];
 
 /// Removes what the newest version has of `feature`.
 ///
@@ -45,6 +42,9 @@ const ROW_TRACKING: [&str; 4] = [
 /// dropped. Also errors of the store.
 pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()> {
     let base = draft.base;
+    if let Some((what, hint)) = use_in_metadata(feature, base.metadata(), base.schema())? {
+        return Err(left(feature, what).with_hint(hint));
+    }
     match feature {
         TableFeature::VacuumProtocolCheck => {}
         TableFeature::InCommitTimestamp => unset(draft, &TIMESTAMPS),
@@ -95,10 +95,7 @@ pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()
             .with_hint("drop it with a client that implements it"));
         }
     }
-    match use_in_metadata(feature, &draft.metadata, &draft.schema)? {
-        Some((what, hint)) => Err(left(feature, what).with_hint(hint)),
-        None => Ok(()),
-    }
+    Ok(())
 }
 
 /// Returns what in the metadata makes use of `feature`, and what users can do about it.
@@ -111,9 +108,8 @@ pub(super) fn use_in_metadata(
     schema: &StructType,
 ) -> Result<Option<(&'static str, &'static str)>> {
     let unset = "set or unset the property first";
-    let any_key = |matches: fn(&str) -> bool| {
-        schema.any_field(&mut |field| field.metadata.entries().keys().any(|key| matches(key)))
-    };
+    let unset_and_wait = "set or unset the property first; the feature can be dropped when the versions before have \
+                          expired";
     let (is_used, what, hint) = match feature {
         TableFeature::AppendOnly => {
             (feature.is_active(metadata)?, "the table is append-only (delta.appendOnly)", unset)
@@ -149,35 +145,37 @@ pub(super) fn use_in_metadata(
             (schema.holds_variants(), "the table has columns of the type variant", "drop these columns first")
         }
         TableFeature::ColumnMapping => (
-            feature.is_active(metadata)? || any_key(|key| key.starts_with("delta.columnMapping.")),
+            feature.is_active(metadata)? || schema.any_field(&mut |field| is_mapped(&field.metadata)),
             "the columns of the table are mapped",
             "replace the table by one without column mapping first",
         ),
+        TableFeature::TypeWidening | TableFeature::TypeWideningPreview
+            if metadata.is_enabled("delta.enableTypeWidening") =>
+        {
+            (true, "types of columns may change (delta.enableTypeWidening)", unset_and_wait)
+        }
         TableFeature::TypeWidening | TableFeature::TypeWideningPreview => (
-            metadata.is_enabled("delta.enableTypeWidening") || any_key(|key| key == "delta.typeChanges"),
+            schema.has_type_changes(),
             "types of columns were changed",
             "overwrite the schema together with all rows first",
         ),
         TableFeature::DeletionVectors => (
             metadata.is_enabled("delta.enableDeletionVectors"),
             "the table may get deletion vectors (delta.enableDeletionVectors)",
-            unset,
+            unset_and_wait,
         ),
         TableFeature::V2Checkpoint => (
             metadata.wants_v2_checkpoints(),
             "the table gets checkpoints of version 2 (delta.checkpointPolicy)",
-            unset,
+            unset_and_wait,
         ),
         _ => return Ok(None),
     };
     Ok(is_used.then_some((what, hint)))
 }
 
-/// Returns whether a file of `batch` has a deletion vector.
-pub(super) fn has_vectors(batch: &RecordBatch) -> bool {
-    batch
-        .column_by_name(FileColumn::DeletionVector.name())
-        .is_some_and(|column| column.null_count() < column.len())
+fn is_mapped(column: &FieldMetadata) -> bool {
+    column.entries().keys().any(|key| key.starts_with("delta.columnMapping."))
 }
 
 fn left(feature: &TableFeature, what: &str) -> Error {
@@ -205,27 +203,12 @@ fn remove_row_ids(draft: &mut Draft<'_>) -> Result<()> {
             batch.column_by_name(column.name()).is_none_or(|ids| ids.null_count() == ids.len())
         };
         if !is_null(FileColumn::BaseRowId) || !is_null(FileColumn::DefaultRowCommitVersion) {
-            draft.files.push(without_row_ids(&batch)?);
+            draft
+                .files
+                .push(added_again(&batch, &[FileColumn::BaseRowId, FileColumn::DefaultRowCommitVersion])?);
         }
     }
     // Files that others add meanwhile have row ids.
     draft.depends_on_rows = true;
     Ok(())
-}
-
-/// Returns the same `add` actions without row ids, for a commit that adds no rows.
-fn without_row_ids(adds: &RecordBatch) -> Result<RecordBatch> {
-    let schema = adds.schema();
-    let columns = schema.fields().iter().zip(adds.columns()).map(|(field, column)| {
-        let is = |column: FileColumn| field.name() == column.name();
-        if is(FileColumn::DataChange) {
-            Arc::new(BooleanArray::from(vec![false; adds.num_rows()])) as ArrayRef
-        } else if is(FileColumn::BaseRowId) || is(FileColumn::DefaultRowCommitVersion) {
-            new_null_array(field.data_type(), adds.num_rows())
-        } else {
-            Arc::clone(column)
-        }
-    });
-    RecordBatch::try_new(adds.schema(), columns.collect())
-        .map_err(|error| Error::corrupt_log("the files cannot be added again").with_source(error))
 }

@@ -27,7 +27,7 @@ pub use metadata::FieldMetadata;
 pub use new_mapping::NewMapping;
 pub use primitive::PrimitiveType;
 pub use widening::TypeChange;
-pub(crate) use widening::is_widening;
+pub(crate) use widening::{TYPE_CHANGES, is_widening};
 
 use crate::{Error, Result};
 
@@ -177,6 +177,18 @@ impl StructType {
     pub fn any_field(&self, matches: &mut dyn FnMut(&StructField) -> bool) -> bool {
         self.fields.iter().any(|field| matches(field) || field.data_type.any_field(matches))
     }
+
+    /// Returns the struct with other metadata of its fields, at every depth.
+    #[must_use]
+    pub(crate) fn with_metadata(&self, change: &dyn Fn(&FieldMetadata) -> FieldMetadata) -> Self {
+        let field = |field: &StructField| StructField {
+            name: field.name.clone(),
+            data_type: field.data_type.with_metadata(change),
+            nullable: field.nullable,
+            metadata: change(&field.metadata),
+        };
+        Self { fields: self.fields.iter().map(field).collect() }
+    }
 }
 
 impl DataType {
@@ -187,6 +199,21 @@ impl DataType {
             Self::Struct(fields) => fields.any_field(matches),
             Self::Array(array) => array.element_type.any_field(matches),
             Self::Map(map) => map.key_type.any_field(matches) || map.value_type.any_field(matches),
+        }
+    }
+
+    /// Returns the type with other metadata of the fields in it, at every depth.
+    fn with_metadata(&self, change: &dyn Fn(&FieldMetadata) -> FieldMetadata) -> Self {
+        match self {
+            Self::Primitive(_) | Self::Variant => self.clone(),
+            Self::Struct(fields) => fields.with_metadata(change).into(),
+            Self::Array(array) => {
+                ArrayType::new(array.element_type.with_metadata(change), array.contains_null).into()
+            }
+            Self::Map(map) => {
+                let value_type = map.value_type.with_metadata(change);
+                MapType::new(map.key_type.with_metadata(change), value_type, map.value_contains_null).into()
+            }
         }
     }
 

@@ -19,7 +19,8 @@ use serde_json::{Value, json};
 use super::{PrimitiveType, StructField, StructType};
 use crate::{Error, Result};
 
-const KEY: &str = "delta.typeChanges";
+/// The metadata key of the type changes of a field.
+pub(crate) const TYPE_CHANGES: &str = "delta.typeChanges";
 
 /// One change of the type of a column or of a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,12 +33,28 @@ pub struct TypeChange {
     pub of_column: bool,
 }
 
+impl StructType {
+    /// Returns whether types of fields were changed, at any depth.
+    pub(crate) fn has_type_changes(&self) -> bool {
+        self.any_field(&mut |field| field.metadata.get(TYPE_CHANGES).is_some())
+    }
+
+    /// Returns the schema without the type changes of its fields: that of a table in which no file has an older type.
+    #[must_use]
+    pub(crate) fn without_type_changes(&self) -> Self {
+        self.with_metadata(&|metadata| match metadata.get(TYPE_CHANGES) {
+            Some(_) => metadata.with(TYPE_CHANGES, None),
+            None => metadata.clone(),
+        })
+    }
+}
+
 impl StructField {
     /// Returns the field with one more type change in its metadata: of the field itself, or of the part of an array or
     /// map that `path` leads to.
     #[must_use]
     pub(crate) fn with_type_change(self, from: PrimitiveType, to: PrimitiveType, path: &[String]) -> Self {
-        let mut changes = match self.metadata.get(KEY) {
+        let mut changes = match self.metadata.get(TYPE_CHANGES) {
             Some(Value::Array(changes)) => changes,
             _ => Vec::new(),
         };
@@ -46,7 +63,7 @@ impl StructField {
             change.insert("fieldPath".to_owned(), path.join(".").to_lowercase().into());
         }
         changes.push(change);
-        Self { metadata: self.metadata.with(KEY, Some(changes.into())), ..self }
+        Self { metadata: self.metadata.with(TYPE_CHANGES, Some(changes.into())), ..self }
     }
 
     /// Returns the type changes of this field and of its elements, keys and values, down to the next field.
@@ -54,12 +71,12 @@ impl StructField {
     /// # Errors
     /// `Unsupported` for a change that is not in the list of widenings; names the column.
     pub fn type_changes(&self) -> Result<Vec<TypeChange>> {
-        let changes = match self.metadata.get(KEY) {
+        let changes = match self.metadata.get(TYPE_CHANGES) {
             None | Some(Value::Null) => return Ok(Vec::new()),
             Some(Value::Array(changes)) => changes,
             Some(_) => {
                 return Err(Error::corrupt_log(format!(
-                    "'{KEY}' of the column '{}' is not a list",
+                    "'{TYPE_CHANGES}' of the column '{}' is not a list",
                     self.name
                 )));
             }
@@ -145,7 +162,8 @@ mod tests {
     use crate::protocol::schema::FieldMetadata;
 
     fn changed(from: &str, to: &str) -> Result<Vec<TypeChange>> {
-        let metadata = format!(r#"{{"{KEY}":[{{"fromType":"{from}","toType":"{to}","tableVersion":2}}]}}"#);
+        let metadata =
+            format!(r#"{{"{TYPE_CHANGES}":[{{"fromType":"{from}","toType":"{to}","tableVersion":2}}]}}"#);
         StructField {
             metadata: FieldMetadata::parse(&metadata).unwrap(),
             ..StructField::new("c", PrimitiveType::Long, true)
@@ -208,7 +226,7 @@ mod tests {
                 format!(r#"{{"type":"struct","fields":[{field}]}}"#)
             };
             let change = format!(r#"{{"fromType":"byte","toType":"{to}","fieldPath":"element"}}"#);
-            let value = field("x", r#""long""#, &format!(r#"{{"{KEY}":[{change}]}}"#));
+            let value = field("x", r#""long""#, &format!(r#"{{"{TYPE_CHANGES}":[{change}]}}"#));
             let map = r#"{"type":"map","keyType":"string","valueContainsNull":true,"valueType":"#;
             let json = field("m", &format!("{map}{value}}}"), "{}");
             StructType::from_json(&json).unwrap().check_type_changes()
