@@ -598,6 +598,9 @@ class SparkWrite:
         These are expressions that the core cannot evaluate, and identity columns.
         """
 
+    @property
+    def computes_columns(self) -> bool:
+        """Whether the table has generated or identity columns, whose values are computed if the rows lack them."""
     def identity_values(self, given: Sequence[str]) -> list[tuple[str, int, int]]:
         """Returns name, first value and step of the identity columns that rows with the columns `given` lack.
 

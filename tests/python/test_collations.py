@@ -100,6 +100,17 @@ def test_constraints_that_depend_on_a_collation_are_refused(tmp_path: Path, sql:
     assert not data_files(path)
 
 
+def test_rows_are_not_replaced_by_a_collation(tmp_path: Path) -> None:
+    """Spark would check the new rows by the collation, and the core remove the old ones by their bytes."""
+    path = crafted(tmp_path / "t")
+    write_deltalake(path, ROWS, mode="append")
+    with pytest.raises(InvalidArgumentError, match=r"s has a collation, which only Spark implements"):
+        write_deltalake(path, ROWS.slice(1, 1), mode="overwrite", predicate="s = 'a'")
+    assert DeltaTable(path).version() == 1
+    write_deltalake(path, ROWS.slice(1, 1), mode="overwrite", predicate="id = 2")
+    assert DeltaTable(path).to_pyarrow_table().sort_by("id").to_pylist() == ROWS.to_pylist()
+
+
 def test_other_constraints_are_checked(tmp_path: Path) -> None:
     path = crafted(tmp_path / "t", configuration={"delta.constraints.c": "id < 2"})
     with pytest.raises(InvalidArgumentError, match="'c'"):

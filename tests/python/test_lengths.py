@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
-from deltalog import DeltaTable, SchemaMismatchError, write_deltalake
+from deltalog import (
+    DeltaTable,
+    Field,
+    SchemaMismatchError,
+    TableAlterer,
+    UnsupportedFeatureError,
+    write_deltalake,
+)
 from tests import lengths
-from tests.crafted import CraftedTable
+from tests.crafted import CraftedTable, struct
 from tests.python.place import data_files
 
 
@@ -32,6 +40,35 @@ def test_a_longer_string_is_refused(path: Path, rows: pa.Table, column: str, kin
     with pytest.raises(SchemaMismatchError, match=re.escape(f"column '{column}' has the type {kind}")):
         write_deltalake(path, rows, mode="append")
     assert not data_files(path)
+
+
+def test_keys_that_become_equal_are_refused(path: Path) -> None:
+    with pytest.raises(SchemaMismatchError, match=r"two keys of a map in column 'm' are equal"):
+        write_deltalake(path, lengths.rows(m=[[("k", "1")], [("k", "1"), ("k ", "2")]]), mode="append")
+    assert not data_files(path)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda alter: alter.move_column("s.e"),
+        lambda alter: alter.add_columns(Field("new", "string"), parent="s"),
+    ],
+    ids=["moved", "added"],
+)
+def test_fields_beside_a_length_are_not_changed(path: Path, change: Callable[[TableAlterer], object]) -> None:
+    """Spark takes the fields of a struct from the text that has the lengths."""
+    with pytest.raises(UnsupportedFeatureError, match=r"could not be written after the change.*'s'"):
+        change(DeltaTable(path).alter)
+    assert DeltaTable(path).version() == 0
+
+
+def test_fields_that_others_have_moved_are_not_guessed(tmp_path: Path) -> None:
+    column = lengths.FIELDS[1]
+    moved = {**column, "type": struct(*reversed(column["type"]["fields"]))}
+    path = CraftedTable(tmp_path / "t", [lengths.FIELDS[0], moved]).commit()
+    with pytest.raises(UnsupportedFeatureError, match=r"column 's' cannot be written.*other fields now"):
+        write_deltalake(path, lengths.GIVEN.select(["id"]), mode="append")
 
 
 def test_what_is_hidden_by_null_is_no_value(path: Path) -> None:

@@ -309,6 +309,12 @@ impl SparkWrite {
         pairs(&self.spec.rules().generated)
     }
 
+    /// Whether the table has generated or identity columns.
+    #[getter]
+    fn computes_columns(&self) -> bool {
+        self.spec.rules().computes_columns()
+    }
+
     /// Returns name, first value and step of the identity columns that the rows lack, for the engine to generate.
     fn identity_values(&self, given: Vec<String>) -> PyResult<Vec<(String, i64, i64)>> {
         let values = self.spec.rules().identity_values(&given);

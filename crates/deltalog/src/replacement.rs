@@ -20,10 +20,10 @@ use std::iter::once;
 
 use arrow::array::{Array, BooleanArray, RecordBatch};
 use arrow::compute::{filter_record_batch, not, prep_null_mask_filter};
-use arrow::datatypes::SchemaRef;
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 
+use crate::constraints::ensure_bytes;
 use crate::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
@@ -100,6 +100,7 @@ impl ReplaceWhere {
     pub(crate) fn resolve(&self, base: &Snapshot) -> Result<Predicate> {
         let predicate = parse(&self.predicate, &self.time_zone, ParseMode::Strict)?;
         let bound = predicate.bind(base.arrow_schema())?;
+        ensure_bytes(bound.columns(), base.schema())?;
         if !reads_partitions_only(&bound, base.metadata()) {
             ensure_rewritable(base.metadata())?;
         }
@@ -315,7 +316,11 @@ fn with_num_records(mut add: Add, rows: u64) -> Add {
     add
 }
 
-/// Checks that `predicate` can be evaluated for rows of `schema`.
-pub(crate) fn check_predicate(replaced: &ReplaceWhere, schema: &SchemaRef) -> Result<()> {
-    parse(&replaced.predicate, &replaced.time_zone, ParseMode::Strict)?.bind(schema).map(drop)
+/// Checks that the predicate can be evaluated for rows of a new table.
+///
+/// # Errors
+/// `InvalidArgument` for a predicate that cannot be evaluated.
+pub(crate) fn check_predicate(replaced: &ReplaceWhere, spec: &TableWriteSpec) -> Result<()> {
+    let predicate = parse(&replaced.predicate, &replaced.time_zone, ParseMode::Strict)?;
+    ensure_bytes(predicate.bind(spec.arrow())?.columns(), spec.schema())
 }

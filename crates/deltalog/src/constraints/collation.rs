@@ -1,7 +1,8 @@
 //! Strings with a collation, which are not compared byte by byte. (Table feature `collations`.)
 //!
-//! - Readers may compare the bytes of such strings, so predicates do. What a constraint or a generated column means
-//!   depends on the collation, which only Spark implements: an expression that reads such a column is refused.
+//! - Readers may compare the bytes of such strings, so predicates of scans do. What a constraint, a generated column or
+//!   the predicate of rows to be replaced means depends on the collation, which only Spark implements: an expression
+//!   that reads such a column is refused.
 //! - The column of a generated value may have a collation, because its value is stored and not compared.
 
 use crate::error::{Error, Result};
@@ -12,7 +13,7 @@ use crate::protocol::{COLLATIONS, DataType, StructType};
 ///
 /// # Errors
 /// InvalidArgument naming the first such column.
-pub(super) fn ensure_bytes(columns: &[BoundColumn], schema: &StructType) -> Result<()> {
+pub(crate) fn ensure_bytes(columns: &[BoundColumn], schema: &StructType) -> Result<()> {
     match columns.iter().find(|column| has_collation(schema, column.path.parts())) {
         None => Ok(()),
         Some(column) => Err(Error::invalid_argument(format!(

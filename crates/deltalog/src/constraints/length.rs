@@ -6,16 +6,19 @@
 //! - `char(n)` holds exactly `n` characters: shorter values are padded with spaces.
 //! - A longer value is refused. NULL is allowed, and so is anything in the memory of a NULL struct, array or map.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, ListArray, MapArray, StringArray, StructArray, UInt64Array,
 };
+use arrow::buffer::OffsetBuffer;
 use arrow::compute::{nullif, take};
 use arrow::error::ArrowError;
+use arrow::row::{RowConverter, SortField};
 
 use super::length_type::{Characters, Limit};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::StructField;
 
 /// Spark's key in the metadata of a top-level column, such as `varchar(10)` or `array<char(2)>`.
@@ -32,13 +35,19 @@ impl Length {
     /// Returns the limits of a top-level column, if it has any.
     ///
     /// # Errors
-    /// CorruptLog for a type that Spark does not write, and for one that does not fit the schema.
+    /// CorruptLog for a type that Spark does not write, and for one that does not fit the schema. Unsupported for a
+    /// struct whose fields were changed since.
     pub(super) fn of(field: &StructField) -> Result<Option<Self>> {
         let Some(value) = field.metadata.get(TYPE) else { return Ok(None) };
         let unreadable =
             || Error::corrupt_log(format!("the metadata '{TYPE}' of column {} is {value}", field.name));
         let text = value.as_str().ok_or_else(unreadable)?;
-        let limit = Limit::parse(text, &field.data_type).map_err(|error| unreadable().with_source(error))?;
+        let limit = Limit::parse(text, &field.data_type).map_err(|error| match error.kind() {
+            ErrorKind::Unsupported => Error::unsupported(format!("column '{}' cannot be written", field.name))
+                .with_hint("copy its values to a new column without lengths, and drop it")
+                .with_source(error),
+            _ => unreadable().with_source(error),
+        })?;
         Ok(limit.map(|limit| Self { column: field.name.clone(), limit }))
     }
 
@@ -113,6 +122,7 @@ fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRe
                 keys.unwrap_or_else(|| Arc::clone(maps.keys())),
                 items.unwrap_or_else(|| Arc::clone(maps.values())),
             );
+            ensure_distinct(&keys, maps.offsets(), path)?;
             let entries = StructArray::try_new(maps.entries().fields().clone(), vec![keys, items], None);
             let arrow::datatypes::DataType::Map(field, sorted) = maps.data_type() else {
                 return Err(other());
@@ -122,6 +132,28 @@ fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRe
             Ok(Some(Arc::new(made.map_err(unfit)?)))
         }
     }
+}
+
+/// Refuses maps of which two keys have become equal. `offsets` are those of the maps.
+fn ensure_distinct(keys: &ArrayRef, offsets: &OffsetBuffer<i32>, path: &str) -> Result<()> {
+    let incomparable = |error: ArrowError| {
+        Error::schema_mismatch(format!("the keys of column '{path}' cannot be compared")).with_source(error)
+    };
+    let converter =
+        RowConverter::new(vec![SortField::new(keys.data_type().clone())]).map_err(incomparable)?;
+    let rows = converter.convert_columns(&[Arc::clone(keys)]).map_err(incomparable)?;
+    let mut seen = HashSet::new();
+    for map in offsets.windows(2) {
+        let [start, end] = map else { continue };
+        seen.clear();
+        // Offsets are never negative.
+        if !(start.unsigned_abs()..end.unsigned_abs()).all(|entry| seen.insert(rows.row(entry as usize))) {
+            return Err(Error::schema_mismatch(format!(
+                "two keys of a map in column '{path}' are equal when they have the length that their type demands"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Returns the same lists or maps without values that belong to none of them.

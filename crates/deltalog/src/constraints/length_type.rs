@@ -1,8 +1,10 @@
 //! Spark's text of a type with `char(n)` or `varchar(n)` in it, such as `struct<code:char(2),names:array<varchar(9)>>`.
 //!
 //! - Spark notes the text in the metadata of a top-level column. Where the schema has strings, it has the lengths.
-//! - The fields of a struct are those of the schema in their order. If their number differs, because fields were added
-//!   or dropped since, they are found by name.
+//! - The fields of a struct are those of the schema in their order. A table whose fields were changed since is refused:
+//!   the text no longer tells which of them has which length, and Spark would take the order of fields from it.
+
+use std::borrow::Cow;
 
 use crate::error::{Error, Result};
 use crate::protocol::{DataType, PrimitiveType};
@@ -34,23 +36,35 @@ impl Limit {
     /// nothing.
     ///
     /// # Errors
-    /// CorruptLog if the text is no type, or if it does not fit the schema.
+    /// CorruptLog if the text is no type, or if it does not fit the schema. Unsupported if a struct has other fields.
     pub(super) fn parse(text: &str, data_type: &DataType) -> Result<Option<Self>> {
         let unreadable = || Error::corrupt_log(format!("'{text}' is not a type of Spark"));
         let (parsed, rest) = Parsed::read(text.trim()).ok_or_else(unreadable)?;
         if !rest.trim().is_empty() {
             return Err(unreadable());
         }
-        parsed
-            .on(data_type)
-            .map_err(|what| Error::corrupt_log(format!("the type '{text}' does not fit the schema: {what}")))
+        parsed.on(data_type).map_err(|misfit| match misfit {
+            Misfit::NoString => Error::corrupt_log(format!(
+                "the type '{text}' does not fit the schema: it has a length where the schema has no string"
+            )),
+            Misfit::Fields => Error::unsupported(format!(
+                "the lengths of strings are noted in the type '{text}', but a struct has other fields now, so that it \
+                 is not known which of them are limited"
+            )),
+        })
     }
+}
+
+/// Why a type does not fit the schema.
+enum Misfit {
+    NoString,
+    Fields,
 }
 
 /// A type as it is written.
 enum Parsed<'a> {
     Text(Characters),
-    Struct(Vec<(&'a str, Self)>),
+    Struct(Vec<(Cow<'a, str>, Self)>),
     Array(Box<Self>),
     Map(Box<Self>, Box<Self>),
     Other,
@@ -77,7 +91,7 @@ impl<'a> Parsed<'a> {
                 let (number, rest) = inner.strip_prefix('(')?.split_once(')')?;
                 let number = number.trim().parse().ok()?;
                 let limit = if name == "varchar" { Characters::AtMost } else { Characters::Exactly };
-                Some((Self::Text(limit(number)), rest))
+                Some((Self::Text(limit(number)), without_collation(rest)))
             }
             ("", _) => None,
             // `decimal(10,2)`, `string collate UTF8_LCASE`, `interval day to second`
@@ -101,12 +115,15 @@ impl<'a> Parsed<'a> {
                 return Some((Self::Struct(fields), rest));
             }
             let (name, rest) = match text.strip_prefix('`') {
-                // A quote inside of the name is doubled. Then the name is not needed: the position tells the field.
+                // A quote inside of the name is doubled.
                 Some(quoted) => {
                     let end = quoted.find("`:")?;
-                    (quoted.get(..end)?, quoted.get(end + 2..)?)
+                    (Cow::Owned(quoted.get(..end)?.replace("``", "`")), quoted.get(end + 2..)?)
                 }
-                None => text.split_once(':')?,
+                None => {
+                    let (name, rest) = text.split_once(':')?;
+                    (Cow::Borrowed(name), rest)
+                }
             };
             let (parsed, rest) = Self::read(rest)?;
             fields.push((name, parsed));
@@ -119,8 +136,8 @@ impl<'a> Parsed<'a> {
     }
 
     /// Returns the limits of values of type `data_type`; an error says what does not fit.
-    fn on(&self, data_type: &DataType) -> Result<Option<Limit>, String> {
-        let boxed = |parsed: &Self, of: &DataType| Ok::<_, String>(parsed.on(of)?.map(Box::new));
+    fn on(&self, data_type: &DataType) -> Result<Option<Limit>, Misfit> {
+        let boxed = |parsed: &Self, of: &DataType| Ok::<_, Misfit>(parsed.on(of)?.map(Box::new));
         match (self, data_type) {
             (Self::Text(characters), DataType::Primitive(PrimitiveType::String)) => {
                 Ok(Some(Limit::Text(*characters)))
@@ -133,33 +150,19 @@ impl<'a> Parsed<'a> {
                 Ok((key.is_some() || value.is_some()).then_some(Limit::Entries(key, value)))
             }
             (Self::Struct(parsed), DataType::Struct(schema)) => {
-                let fields = schema.fields();
+                let names = parsed.iter().map(|(name, _)| name.as_ref());
+                if !names.eq(schema.fields().iter().map(|field| field.name.as_str())) {
+                    return Err(Misfit::Fields);
+                }
                 let mut limits = Vec::new();
-                for (position, (name, parsed)) in parsed.iter().enumerate() {
-                    let place = match parsed.limits_any() {
-                        false => continue,
-                        true if self.len() == fields.len() => Some(position),
-                        true => fields.iter().position(|field| field.name.eq_ignore_ascii_case(name)),
-                    };
-                    // A field that was dropped has no values.
-                    let Some((place, field)) = place.and_then(|place| Some((place, fields.get(place)?)))
-                    else {
-                        continue;
-                    };
+                for (place, ((_, parsed), field)) in parsed.iter().zip(schema.fields()).enumerate() {
                     limits.extend(parsed.on(&field.data_type)?.map(|limit| (place, limit)));
                 }
                 Ok((!limits.is_empty()).then_some(Limit::Struct(limits)))
             }
             (Self::Other, _) => Ok(None),
             _ if !self.limits_any() => Ok(None),
-            _ => Err("it has a length where the schema has no string".to_owned()),
-        }
-    }
-
-    fn len(&self) -> usize {
-        match self {
-            Self::Struct(fields) => fields.len(),
-            _ => 0,
+            _ => Err(Misfit::NoString),
         }
     }
 
@@ -172,6 +175,17 @@ impl<'a> Parsed<'a> {
             Self::Map(key, value) => key.limits_any() || value.limits_any(),
         }
     }
+}
+
+/// Returns what comes after the collation of a string, as in `char(5) collate UTF8_LCASE`.
+fn without_collation(text: &str) -> &str {
+    let Some((word, rest)) = text.trim_start().split_once(' ') else { return text };
+    if !word.eq_ignore_ascii_case("collate") {
+        return text;
+    }
+    let rest = rest.trim_start();
+    let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(rest.len());
+    rest.get(end..).unwrap_or_default()
 }
 
 impl std::fmt::Display for Characters {
@@ -214,6 +228,7 @@ mod tests {
             ("varchar(10)", Some(Limit::Text(Characters::AtMost(10)))),
             ("string", None),
             ("string collate UTF8_LCASE", None),
+            ("char(5) collate UTF8_LCASE", Some(exactly(5))),
         ] {
             assert_eq!(Limit::parse(text, &string).unwrap(), limit, "{text}");
         }
@@ -229,14 +244,27 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_found_by_position_and_otherwise_by_name() {
+    fn fields_are_those_of_the_schema_in_their_order() {
         let limits = |text: &str, names: &[&str]| Limit::parse(text, &fields(names)).unwrap();
         let second = Some(Limit::Struct(vec![(1, exactly(2))]));
-        assert_eq!(limits("struct<a:string,b:char(2)>", &["a", "renamed"]), second);
         assert_eq!(limits("struct<a b:string,`c``d:e`:char(2)>", &["a b", "c`d:e"]), second);
-        assert_eq!(limits("struct<B:char(2)>", &["a", "b", "c"]), second);
-        assert_eq!(limits("struct<b:char(2),a:string,gone:char(3)>", &["a", "b"]), second);
+        assert_eq!(limits("struct<a:string,b:char(2) collate UNICODE>", &["a", "b"]), second);
+        assert_eq!(limits("struct<a:char(2) collate UNICODE_CI,b:char(2)>", &["a", "b"]), {
+            Some(Limit::Struct(vec![(0, exactly(2)), (1, exactly(2))]))
+        });
         assert_eq!(limits("struct<a:string,b:string>", &["a", "b"]), None);
+        for (text, changed) in [
+            ("struct<a:char(2),b:string>", &["b", "a"][..]),
+            ("struct<a:char(2),b:string>", &["b", "c"]),
+            ("struct<a:char(2),b:string>", &["c", "b"]),
+            ("struct<a:char(2)>", &["a", "b"]),
+            ("struct<a:char(2),b:string>", &["a"]),
+            // A name that Spark has not quoted.
+            ("struct<a:b:char(2)>", &["a:b"]),
+        ] {
+            let error = Limit::parse(text, &fields(changed)).unwrap_err();
+            assert_eq!(error.kind(), crate::ErrorKind::Unsupported, "{text} {changed:?}: {error}");
+        }
     }
 
     #[test]

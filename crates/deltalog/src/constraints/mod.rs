@@ -32,6 +32,7 @@ mod tests;
 
 pub use bound::Constraints;
 pub use check::{Check, Violation};
+pub(crate) use collation::ensure_bytes;
 pub use default_value::DefaultValue;
 pub use generated::Generated;
 pub use identity::IdentityValues;

@@ -111,6 +111,11 @@ impl RowRules {
         })
     }
 
+    /// Returns whether there are columns whose values are computed if rows lack them: generated and identity columns.
+    pub fn computes_columns(&self) -> bool {
+        !(self.generated.is_empty() && self.identities.is_empty())
+    }
+
     /// Returns the values of the identity columns that rows of an engine lack, for the engine to generate. `given` are
     /// the columns that the rows have. (PROTOCOL, "Identity Columns".)
     ///

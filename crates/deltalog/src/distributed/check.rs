@@ -1,7 +1,8 @@
 //! The checks of fragments before a commit.
 //!
-//! - Everything about a fragment but its statistics' bounds is compared: with the write, with the table's partition
-//!   columns, and with one listing of the write's directory. The files are not opened.
+//! - A fragment is compared with the write, with the table's partition columns, and with one listing of the write's
+//!   directory. The values of a file's partition columns must be those that its directory is named by.
+//! - The files are not opened, so the numbers in their statistics and the time of their modification are believed.
 //! - A check changes nothing, so that the caller can leave a bad fragment out or write it again.
 
 use std::collections::{BTreeMap, HashMap};
@@ -44,15 +45,16 @@ pub(super) fn check(
         for file in fragment.files() {
             let located = |error: Error| error.at_path(&file.path);
             let decoded = located_below(&resolver, directory, file)?;
+            check_statistics(file).map_err(located)?;
+            let add = added(file).map_err(located)?;
+            check_partition_values(&add, spec).map_err(located)?;
+            check_place(&decoded, directory, &add, spec).map_err(located)?;
             if named.insert(decoded, file).is_some() {
                 return Err(located(
                     Error::invalid_argument("a file is in the fragments twice")
                         .with_hint("pass the fragment of each worker once"),
                 ));
             }
-            check_statistics(file).map_err(located)?;
-            let add = added(file).map_err(located)?;
-            check_partition_values(&add, spec).map_err(located)?;
             files.push(add);
         }
     }
@@ -132,6 +134,16 @@ fn check_partition_values(add: &Add, spec: &TableWriteSpec) -> Result<()> {
         })?;
     }
     ensure_required(add, spec)
+}
+
+/// Refuses a file that writers would have put into the directory of another partition.
+fn check_place(decoded: &str, directory: &str, add: &Add, spec: &TableWriteSpec) -> Result<()> {
+    let (place, _) = decoded.rsplit_once('/').unwrap_or_default();
+    let expected = format!("{directory}/{}", spec.directory_of(&add.partition_values));
+    if place == expected.trim_end_matches('/') {
+        return Ok(());
+    }
+    Err(Error::invalid_argument("a fragment has other partition values than the directory of its file"))
 }
 
 /// Compares the files with those that the store has. Returns the paths of the others.

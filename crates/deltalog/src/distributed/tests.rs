@@ -149,6 +149,8 @@ fn a_fragment_that_was_changed_is_refused() {
     let before = files(&storage);
     let path = |path: &str| path.to_owned();
     let directory = write.task().directory().to_owned();
+    let good = Fragment::from_json(&text).unwrap();
+    let (place, _) = good.files()[0].path.rsplit_once('/').unwrap();
     let changes: Vec<(&str, Value, ErrorKind, &str)> = vec![
         ("/write", json!("x"), ErrorKind::InvalidArgument, "belongs to the write x"),
         (
@@ -168,7 +170,13 @@ fn a_fragment_that_was_changed_is_refused() {
         ("/files/0/path", json!(format!("{directory}//x")), ErrorKind::InvalidArgument, "not in the write's"),
         ("/files/0/path", json!(format!("{directory}x/y")), ErrorKind::InvalidArgument, "not in the write's"),
         ("/files/0/path", json!(directory), ErrorKind::InvalidArgument, "not in the write's directory"),
-        ("/files/0/path", json!(format!("{directory}/none")), ErrorKind::FileNotFound, "does not exist"),
+        ("/files/0/path", json!(format!("{place}/none")), ErrorKind::FileNotFound, "does not exist"),
+        (
+            "/files/0/path",
+            json!(format!("{directory}/none")),
+            ErrorKind::InvalidArgument,
+            "other partition values than the directory",
+        ),
         ("/files/0/size", json!(7), ErrorKind::CorruptData, "but its fragment says 7"),
         ("/files/0/size", json!(u64::MAX), ErrorKind::InvalidArgument, "too large"),
         ("/files/0/rows", json!(2), ErrorKind::InvalidArgument, "has 2 rows"),
@@ -183,6 +191,12 @@ fn a_fragment_that_was_changed_is_refused() {
             ErrorKind::InvalidArgument,
             "invalid value of the partition column 'day'",
         ),
+        (
+            "/files/0/partitionValues",
+            json!({"p": "ä/0", "day": null}),
+            ErrorKind::InvalidArgument,
+            "other partition values than the directory",
+        ),
     ];
     for (pointer, value, kind, message) in changes {
         let mut changed: Value = serde_json::from_str(&text).unwrap();
@@ -193,7 +207,6 @@ fn a_fragment_that_was_changed_is_refused() {
         assert!(error.to_string().contains(message), "{pointer} {value}: {error}");
         assert_eq!(error.table().map(path), Some(storage.url()));
     }
-    let good = Fragment::from_json(&text).unwrap();
     let twice = write.check(&[good.clone(), good.clone()]).unwrap_err();
     assert!(twice.to_string().contains("in the fragments twice"), "{twice}");
     assert_eq!(files(&storage), before);

@@ -200,7 +200,7 @@ impl PendingWrite {
         let spec = spec_of(&table).map_err(located)?;
         if let Some(replaced) = &request.replace_where {
             replaced.check_mode(request.mode, request.partition_overwrite).map_err(located)?;
-            check_predicate(replaced, spec.arrow()).map_err(located)?;
+            check_predicate(replaced, &spec).map_err(located)?;
         }
         let spec = requested(spec, &request).map_err(located)?;
         Ok(Self {

@@ -12,11 +12,14 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema, SchemaRef};
 
+use super::hive;
 use super::indexed::indexed_columns;
 use crate::constraints::{RowRules, RuleText};
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
-use crate::protocol::{ColumnMappingMode, MappedSchema, Metadata, Protocol, StructType, TableFeature};
+use crate::protocol::{
+    ColumnMappingMode, MappedSchema, Metadata, PartitionValues, Protocol, StructType, TableFeature,
+};
 use crate::snapshot::Snapshot;
 use crate::stats::IndexedColumns;
 
@@ -149,6 +152,13 @@ impl TableWriteSpec {
     /// Returns the schema with physical names, including the partition columns, with Arrow types.
     pub(super) fn physical_arrow(&self) -> &SchemaRef {
         &self.physical_arrow
+    }
+
+    /// Returns the directory of files with these partition values, by physical names, below that of a write: empty, or
+    /// with a slash at its end.
+    pub(crate) fn directory_of(&self, values: &PartitionValues) -> String {
+        let columns = self.physical_partition_columns().iter();
+        hive::directory(columns.map(|name| (name.as_str(), values.get(name).and_then(Option::as_deref))))
     }
 
     /// Returns the partition columns, by their logical names.

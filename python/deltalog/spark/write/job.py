@@ -139,7 +139,8 @@ def _write_files(
 ) -> tuple[int, int]:
     """Runs the job; returns the numbers of rows and partitions that Spark reports to have written."""
     if pending.table_schema_json is not None:
-        given = rules.given_columns(jvm, data)
+        # Each column costs calls to the JVM.
+        given = rules.given_columns(jvm, data) if pending.computes_columns else set()
         missing = rules.missing_columns(pending, given)
         counted = counted_columns(pending, given)
         computed = missing | counted.keys()
