@@ -63,7 +63,7 @@ def begin_write(
 
     Returns:
         The write; None if the mode is `ignore` and there is a table; an `AlreadyApplied` if the table has recorded this
-        write of an application.
+        write of an application. Whoever asks for one of these must look before a `with` statement.
 
     Raises:
         NotATableError: there is no table, and no schema to create one with.

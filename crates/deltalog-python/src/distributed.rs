@@ -216,7 +216,12 @@ impl DistributedWrite {
 
     /// Deletes all files of the write.
     fn abort(&self, py: Python<'_>) -> PyResult<()> {
-        call(py, || self.change(|write, _| (State::Closed(Closed::Aborted), write.abort())))
+        call(py, || {
+            self.change(|write, operation| match write.abort() {
+                Ok(()) => (State::Closed(Closed::Aborted), Ok(())),
+                Err(error) => (State::Open(Box::new((write, operation))), Err(error)),
+            })
+        })
     }
 
     fn __enter__(this: Py<Self>) -> Py<Self> {

@@ -145,8 +145,8 @@ impl DistributedWrite {
     /// before; what it writes afterwards belongs to no version, and VACUUM removes it.
     ///
     /// # Errors
-    /// Errors of the store, after an attempt for each file.
-    pub fn abort(self) -> Result<()> {
+    /// Errors of the store, after an attempt for each file. Then it may be called again.
+    pub fn abort(&self) -> Result<()> {
         delete_files(self.pending.storage(), self.task.directory())
     }
 }

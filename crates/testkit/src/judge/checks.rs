@@ -30,7 +30,7 @@ const CHECKS: [(&str, Check); 15] = [
     ("a reader sees what the log says", views),
     ("a handle does not go back, and a strong store's newest version is seen", freshness),
     ("an overwrite replaces what it has read, and nothing else", overwrites),
-    ("the rows that a deletion vector deletes are those that were to be deleted", row_deletes),
+    ("a deletion vector deletes as many rows as were to be deleted", row_deletes),
     ("a change of the properties changes nothing else", properties),
     ("the progress of an application is recorded once and in order", progress),
     ("in-commit timestamps increase", timestamps),
@@ -274,7 +274,8 @@ fn overwrites(case: &Case) -> Result<(), String> {
     Ok(())
 }
 
-/// Protocol: "Deletion Vectors". What the vector of a file deletes is the union of what was to be deleted.
+/// Protocol: "Deletion Vectors". The vector of a file deletes as many rows as the union of what was to be deleted has:
+/// its cardinality is compared, not its bitmap.
 fn row_deletes(case: &Case) -> Result<(), String> {
     // The number of rows of each file, and those that are deleted.
     let mut files: BTreeMap<&str, (i64, BTreeSet<u64>)> = BTreeMap::new();
