@@ -142,6 +142,7 @@ RETRIES = """
     from pyspark import TaskContext
     from pyspark.sql import SparkSession
     import deltalog.spark
+    from deltalog import DeltaTable, Field, Identity, Schema
 
     root = sys.argv[1]
     builder = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false")
@@ -183,6 +184,16 @@ RETRIES = """
         table = deltalake.DeltaTable(path)
         assert sorted(table.to_pyarrow_table()["id"].to_pylist()) == [*range(40), *range(100, 140)], version
         assert sorted(table.to_pyarrow_dataset().files) == files(path), version
+
+        # No two rows have the same number, whichever attempts of the tasks are committed.
+        counted = f"{root}/counted {version}"
+        columns = [Field("n", "long"), Field("number", "long", identity=Identity())]
+        DeltaTable.create(counted, Schema(columns))
+        data.selectExpr("id AS n").write.format("deltalog").mode("append").save(counted)
+        table = DeltaTable(counted).to_pyarrow_table()
+        assert sorted(table["n"].to_pylist()) == [*range(40)], version
+        assert len(set(table["number"].to_pylist())) == 40, version
+        assert sorted(deltalake.DeltaTable(counted).to_pyarrow_dataset().files) == files(counted), version
 
         plain = f"{root}/plain {version}"
         spark.range(3).write.format("deltalog").save(plain)
