@@ -136,7 +136,7 @@ WHEEL_JOBS ?= 2
 wheel_tests := test-spark-$(lastword $(SPARKS)) test-python $(filter-out %-$(lastword $(SPARKS)),$(SPARKS:%=test-spark-%))
 
 .PHONY: test-wheel
-test-wheel: .venv/.wheel spark-environments ## test-python, and the Spark layer on the newest patch of every minor
+test-wheel: .venv/.wheel spark-environments .cache/jars/.complete ## test-python, and the Spark layer on the newest patch of every minor
 	$(MAKE) --no-print-directory -j$(WHEEL_JOBS) --output-sync=target $(wheel_tests)
 
 .PHONY: spark-environments

@@ -239,9 +239,8 @@ impl DistributedWrite {
     ) -> PyResult<bool> {
         let _ = (exception, traceback);
         // Another thread may be in `commit`, hold the lock, and wait for the interpreter to log a warning.
-        let is_open = py.detach(|| {
-            matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Open(_))
-        });
+        let is_open = py
+            .detach(|| matches!(*self.state.lock().unwrap_or_else(PoisonError::into_inner), State::Open(_)));
         if is_open {
             let aborted = self.abort(py);
             if exception_type.is_none() {

@@ -43,9 +43,11 @@ impl Length {
             || Error::corrupt_log(format!("the metadata '{TYPE}' of column {} is {value}", field.name));
         let text = value.as_str().ok_or_else(unreadable)?;
         let limit = Limit::parse(text, &field.data_type).map_err(|error| match error.kind() {
-            ErrorKind::Unsupported => Error::unsupported(format!("column '{}' cannot be written", field.name))
-                .with_hint("copy its values to a new column without lengths, and drop it")
-                .with_source(error),
+            ErrorKind::Unsupported => {
+                Error::unsupported(format!("column '{}' cannot be written", field.name))
+                    .with_hint("copy its values to a new column without lengths, and drop it")
+                    .with_source(error)
+            }
             _ => unreadable().with_source(error),
         })?;
         Ok(limit.map(|limit| Self { column: field.name.clone(), limit }))
