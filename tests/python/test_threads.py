@@ -150,6 +150,7 @@ def test_all_lists_every_public_name() -> None:
     assert set(deltalog.__all__) == {name for name in vars(deltalog) if not name.startswith("_")} - {
         "alter",
         "arguments",
+        "arrow_data",
         "commit",
         "distributed",
         "errors",
