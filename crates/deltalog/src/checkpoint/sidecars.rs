@@ -260,7 +260,7 @@ fn open(
 ) -> Result<Current> {
     let name = format!("{}.parquet", environment.uuid());
     let path = LogFileName::Sidecar(name.clone()).path();
-    let file = storage.create_file(&path)?;
+    let file = storage.create_file_beside_log(&path)?;
     paths.push(path.clone());
     Ok(Current { name, kind, file: ActionFile::sidecar(file, path, Arc::clone(schema))? })
 }

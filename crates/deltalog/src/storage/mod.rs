@@ -7,8 +7,10 @@
 //!   be mistaken for a conflict ([`PutOutcome`]).
 //! - A file is reported as missing only if the store says so. Every other failure is `Unavailable` or
 //!   `PermissionDenied`.
-//! - On a local file system, a put syncs the file and its directory before it returns.
+//! - On a local file system, a put syncs the file and its directory before it returns. Only commits and data files
+//!   create directories, see `beside`.
 
+mod beside;
 mod hadoop;
 mod list;
 mod location;
@@ -398,22 +400,6 @@ impl Storage {
         Ok(FileReader::in_memory(bytes))
     }
 
-    /// Writes a file, replacing an existing one. The file is durable when this returns.
-    ///
-    /// # Errors
-    /// `Unavailable`, `PermissionDenied`.
-    #[doc(hidden)]
-    pub fn put(&self, path: &str, bytes: Bytes) -> Result<()> {
-        let located = self.path(path)?;
-        if self.local {
-            let file = object_store::local::LocalFileSystem::new()
-                .path_to_filesystem(&located)
-                .map_err(|error| self.error(path, error))?;
-            hadoop::remove_checksum(&file).map_err(|error| self.not_written(path, error))?;
-        }
-        block_on(self.store.put(&located, bytes.into())).map(drop).map_err(|error| self.error(path, error))
-    }
-
     /// Creates a file unless it exists. Every commit is based on this operation, which is never retried.
     ///
     /// # Errors
@@ -437,29 +423,6 @@ impl Storage {
                 // was lost.
                 error => Ok(PutOutcome::Unknown(error)),
             },
-        }
-    }
-
-    /// Creates a file unless it exists, without waiting until it is durable. Returns whether it was created.
-    ///
-    /// A power failure may leave a torn file. This is only for files that readers check and can do without.
-    ///
-    /// # Errors
-    /// `Unavailable`, `PermissionDenied`. The file may exist nevertheless.
-    #[doc(hidden)]
-    pub fn put_volatile_if_absent(&self, path: &str, bytes: Bytes) -> Result<bool> {
-        let options = PutOptions::from(PutMode::Create);
-        let located = self.path(path)?;
-        let outcome = if self.local {
-            let store = object_store::local::LocalFileSystem::new();
-            block_on(store.put_opts(&located, bytes.into(), options))
-        } else {
-            block_on(self.store.put_opts(&located, bytes.into(), options))
-        };
-        match outcome {
-            Ok(_) => Ok(true),
-            Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-            Err(error) => Err(self.error(path, error)),
         }
     }
 
@@ -518,7 +481,7 @@ impl Storage {
         Ok(())
     }
 
-    /// Creates a file, which must not exist yet. The file is complete and durable when
+    /// Creates a file, which must not exist yet, and its directories. The file is complete and durable when
     /// [`FileWriter::finish`] returns.
     ///
     /// # Errors
@@ -526,16 +489,6 @@ impl Storage {
     #[doc(hidden)]
     pub fn create_file(&self, path: &str) -> Result<FileWriter> {
         self.write_file(path, FileWriter::create_local)
-    }
-
-    /// Writes a file that appears when [`FileWriter::finish`] is called, in place of an existing one. It is
-    /// durable when that returns.
-    ///
-    /// # Errors
-    /// `Unavailable`, `PermissionDenied`.
-    #[doc(hidden)]
-    pub fn replace_file(&self, path: &str) -> Result<FileWriter> {
-        self.write_file(path, FileWriter::replace_local)
     }
 
     fn write_file(

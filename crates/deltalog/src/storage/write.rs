@@ -65,6 +65,15 @@ impl Staged {
         self.is_published = true;
         Ok(())
     }
+
+    /// Gives the file its name too, unless another file has it. Returns whether it did.
+    fn publish_if_absent(&self) -> io::Result<bool> {
+        match fs::hard_link(&self.from, &self.to) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 impl Drop for Staged {
@@ -106,20 +115,55 @@ impl DirectoriesToSync {
     }
 }
 
+/// Creates a whole file in an existing directory, unless the file exists. Returns whether it was created.
+pub(super) fn create_whole(file: &Path, path: &str, bytes: &[u8], is_durable: bool) -> io::Result<bool> {
+    let staged = Staged::beside(file);
+    let mut content = File::create_new(&staged.from)?;
+    content.write_all(bytes)?;
+    if is_durable {
+        content.sync_all()?;
+    }
+    // Some systems do not delete open files.
+    drop(content);
+    let is_created = staged.publish_if_absent()?;
+    if is_created && is_durable {
+        DirectoriesToSync::of(file, path).sync(sync_directory)?;
+    }
+    Ok(is_created)
+}
+
+/// Creates a directory in an existing one, unless it exists.
+fn create_last(directory: &Path) -> io::Result<()> {
+    match fs::create_dir(directory) {
+        Err(_) if directory.is_dir() => Ok(()),
+        created => created,
+    }
+}
+
 impl FileWriter {
+    /// Creates a file, with the directories that it is in.
     pub(super) fn create_local(file: &Path, path: &str) -> io::Result<Self> {
-        Self::local(file, path, None)
+        Self::local(file, path, None, |directory| fs::create_dir_all(directory))
     }
 
+    /// Creates a file, and its directory if the one above exists.
+    pub(super) fn create_local_in_log(file: &Path, path: &str) -> io::Result<Self> {
+        Self::local(file, path, None, create_last)
+    }
+
+    /// Writes a file in an existing directory.
     pub(super) fn replace_local(file: &Path, path: &str) -> io::Result<Self> {
-        Self::local(file, path, Some(Staged::beside(file)))
+        Self::local(file, path, Some(Staged::beside(file)), |_| Ok(()))
     }
 
-    fn local(file: &Path, path: &str, staged: Option<Staged>) -> io::Result<Self> {
+    fn local(
+        file: &Path,
+        path: &str,
+        staged: Option<Staged>,
+        create_directory: impl FnOnce(&Path) -> io::Result<()>,
+    ) -> io::Result<Self> {
         let directories = DirectoriesToSync::of(file, path);
-        if let Some(directory) = file.parent() {
-            fs::create_dir_all(directory)?;
-        }
+        file.parent().map_or(Ok(()), create_directory)?;
         let file = File::create_new(staged.as_ref().map_or(file, |staged| &staged.from))?;
         let file = BufWriter::with_capacity(1 << 20, file);
         Ok(Self { sink: Sink::Local { file, directories, staged }, path: path.to_owned(), written: 0 })

@@ -23,7 +23,7 @@ use crate::log::name::LogFileName;
 use crate::protocol::{Action, ActionLine, Metadata, PathResolver, ensure_writable};
 use crate::replay::file_key;
 use crate::snapshot::Snapshot;
-use crate::storage::{PutOutcome, Storage};
+use crate::storage::Storage;
 
 /// The table property that says after how many commits a compaction is written; 0 for never. The protocol defines
 /// none, and other writers ignore this one.
@@ -156,11 +156,7 @@ fn write(
         return Ok(Some(false));
     }
     let path = LogFileName::Compaction { start, end }.path();
-    match storage.put_if_absent(&path, reconciled.text())? {
-        PutOutcome::Created => Ok(Some(true)),
-        PutOutcome::AlreadyExists => Ok(Some(false)),
-        PutOutcome::Unknown(error) => Err(error),
-    }
+    storage.put_beside_log_if_absent(&path, reconciled.text().into()).map(Some)
 }
 
 fn read(storage: &Storage, version: u64) -> Result<Bytes> {

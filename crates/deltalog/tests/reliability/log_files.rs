@@ -244,6 +244,7 @@ fn errors_of_missing_versions_list_the_available_ones() {
 #[test]
 fn time_travel_makes_file_times_monotonic() {
     let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("_delta_log")).unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     write_log(&storage, 5);
     for (version, time) in [1000, 5000, 2000, 4000, 9000].into_iter().enumerate() {

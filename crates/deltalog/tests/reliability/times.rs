@@ -21,6 +21,7 @@ const ICT_PROTOCOL: &str =
 
 fn local() -> (TempDir, Storage) {
     let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir(directory.path().join("_delta_log")).unwrap();
     let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
     (directory, storage)
 }

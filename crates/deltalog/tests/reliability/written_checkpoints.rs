@@ -483,6 +483,25 @@ fn the_hint_does_not_go_back_when_writers_race() {
     }
 }
 
+/// A program may delete a table right after a commit, when the checkpoint behind it has looked for the last time.
+#[test]
+fn a_checkpoint_does_not_bring_a_deleted_table_back() {
+    let plain = || first_lines(&BTreeMap::new());
+    let v2 = || vec![v2_protocol(), v2_metadata(&[])];
+    for (first, limits) in [(plain(), small()), (v2(), small()), (v2(), limits(0, 100, 2))] {
+        let above = tempfile::tempdir().unwrap();
+        let root = above.path().join("table");
+        std::fs::create_dir_all(root.join(LOG_DIRECTORY)).unwrap();
+        let storage = Storage::open(root.to_str().unwrap(), []).unwrap();
+        write_commit(&storage, 0, &first);
+        write_commit(&storage, 1, &["a", "b", "c"].map(add_line));
+        let snapshot = open(&storage);
+        std::fs::remove_dir_all(&root).unwrap();
+        let error = write_checkpoint_within(&snapshot, &limits, &environment()).unwrap_err();
+        assert!(error.kind() == ErrorKind::Unavailable && !root.exists(), "{error}");
+    }
+}
+
 /// What a killed writer leaves in the directory of the log changes nothing.
 #[test]
 fn leftovers_of_killed_writers_are_ignored() {
