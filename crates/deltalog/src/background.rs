@@ -64,6 +64,8 @@ struct Tasks {
     waiting: VecDeque<Task>,
     /// The lanes with a running task.
     busy: Vec<String>,
+    /// The number of running tasks that the process must not end without.
+    needed: usize,
     threads: usize,
 }
 
@@ -73,7 +75,10 @@ pub(crate) struct Task {
     pub(crate) lane: String,
     /// What kind of work it is. A later task of the same lane and duty replaces a waiting one.
     pub(crate) duty: &'static str,
-    pub(crate) work: Box<dyn FnOnce(&Ending) + Send>,
+    /// It gets the end of the process; `None` in the thread of a caller, which waits for it.
+    pub(crate) work: Box<dyn FnOnce(Option<&Ending>) + Send>,
+    /// Whether the process may end without it.
+    pub(crate) is_optional: bool,
 }
 
 /// Whether the process is about to end, so that long work should stop where it can go on later.
@@ -92,16 +97,32 @@ impl Background {
         Self::default()
     }
 
-    /// Waits until all tasks are done, those included that other threads submit meanwhile. Returns whether they were
-    /// done before `timeout`.
+    /// Waits until everything that follows commits is done, also what follows those of other threads meanwhile. Returns
+    /// whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is refreshed: a store may
+    /// take long to answer.
     pub fn wait(&self, timeout: Duration) -> bool {
-        self.0.wait(timeout)
+        self.0.wait(timeout, Tasks::are_needed)
+    }
+
+    /// Waits until there is no task and no thread left.
+    #[doc(hidden)]
+    pub fn settle(&self, timeout: Duration) -> bool {
+        self.0.wait(timeout, |tasks| tasks.threads > 0)
     }
 
     /// Accepts no more tasks: from now on commits do the work that follows them themselves. Tasks that wait are still
-    /// done; clean-ups stop early, and later ones go on with them. To be followed by [`Background::wait`].
+    /// done, but no [`Table`](crate::Table) is refreshed any more; clean-ups stop early, and later ones go on with
+    /// them. To be followed by [`Background::wait`].
     pub fn close(&self) {
         self.0.is_ending.store(true, Ordering::Relaxed);
+        // What the tasks hold is freed after the lock is released.
+        let optional: Option<VecDeque<_>> = self.0.lock().map(|mut tasks| {
+            let (optional, needed) =
+                std::mem::take(&mut tasks.waiting).into_iter().partition(|task| task.is_optional);
+            tasks.waiting = needed;
+            optional
+        });
+        drop(optional);
     }
 
     pub(crate) fn queue(&self) -> &Arc<Queue> {
@@ -164,27 +185,35 @@ impl Queue {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             let next = tasks.waiting.iter().position(|task| !tasks.busy.contains(&task.lane));
-            let Some(Task { lane, work, .. }) = next.and_then(|next| tasks.waiting.remove(next)) else {
+            let Some(Task { lane, work, is_optional, .. }) = next.and_then(|next| tasks.waiting.remove(next))
+            else {
                 break;
             };
             tasks.busy.push(lane.clone());
+            tasks.needed += usize::from(!is_optional);
             drop(tasks);
             let ending = Ending(Arc::clone(&self.is_ending));
-            if catch_unwind(AssertUnwindSafe(|| work(&ending))).is_err() {
+            if catch_unwind(AssertUnwindSafe(|| work(Some(&ending)))).is_err() {
                 tracing::error!(lane, "the work after a commit panicked");
             }
             tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
             tasks.busy.retain(|busy| *busy != lane);
+            tasks.needed -= usize::from(!is_optional);
             self.changed.notify_all();
         }
         tasks.threads -= 1;
         self.changed.notify_all();
     }
 
-    fn wait(&self, timeout: Duration) -> bool {
+    /// Waits while there is something to wait for.
+    fn wait(&self, timeout: Duration, is_awaited: impl Fn(&Tasks) -> bool) -> bool {
         let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
-        let Some(mut tasks) = self.lock() else { return true };
-        while tasks.threads > 0 {
+        // In a forked child nothing is done, and the lock may never be free.
+        if self.process != std::process::id() {
+            return true;
+        }
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while is_awaited(&tasks) {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
             let woken = self.changed.wait_timeout(tasks, left);
             tasks = woken.unwrap_or_else(PoisonError::into_inner).0;
@@ -208,10 +237,17 @@ impl Queue {
     }
 }
 
+impl Tasks {
+    /// Returns whether the process must not end yet.
+    fn are_needed(&self) -> bool {
+        self.needed > 0 || self.waiting.iter().any(|task| !task.is_optional)
+    }
+}
+
 impl Task {
     /// Runs the task in the thread of the caller.
     pub(crate) fn run(self) {
-        (self.work)(&Ending(Arc::default()));
+        (self.work)(None);
     }
 }
 
@@ -237,11 +273,16 @@ mod tests {
         began: &Sender<&'static str>,
     ) -> (Task, Sender<()>) {
         let (began, (go, gone)) = (began.clone(), channel());
-        let work = move |_: &Ending| {
+        let work = move |_: Option<&Ending>| {
             began.send(name).unwrap();
             let _ = gone.recv();
         };
-        (Task { lane: table.to_owned(), duty, work: Box::new(work) }, go)
+        (Task { work: Box::new(work), ..quick(table, duty) }, go)
+    }
+
+    /// A task that does nothing.
+    fn quick(table: &str, duty: &'static str) -> Task {
+        Task { lane: table.to_owned(), duty, work: Box::new(|_| {}), is_optional: false }
     }
 
     fn next(began: &Receiver<&'static str>) -> &'static str {
@@ -270,7 +311,7 @@ mod tests {
         assert!(began.try_recv().is_err());
         drop((first, waiting, other));
         assert_eq!([next(&began), next(&began)], ["a25", "a30"]);
-        assert!(background.wait(LONG));
+        assert!(background.settle(LONG));
         assert!(began.try_recv().is_err(), "a newer checkpoint has replaced a20");
         assert_eq!(background.0.lock().unwrap().threads, 0);
     }
@@ -284,13 +325,12 @@ mod tests {
         assert_eq!(next(&began), "blocker");
         let duties: Vec<&'static str> =
             (0..=MAX_WAITING).map(|number| &*Box::leak(number.to_string().into_boxed_str())).collect();
-        let quick = |duty| Task { lane: "0".to_owned(), duty, work: Box::new(|_| {}) };
         for duty in &duties[..MAX_WAITING] {
-            background.0.submit(quick(duty)).unwrap();
+            background.0.submit(quick("0", duty)).unwrap();
         }
-        let refused = background.0.submit(quick(duties[MAX_WAITING])).unwrap_err();
+        let refused = background.0.submit(quick("0", duties[MAX_WAITING])).unwrap_err();
         assert_eq!(refused.duty, duties[MAX_WAITING]);
-        background.0.submit(quick(duties[0])).unwrap();
+        background.0.submit(quick("0", duties[0])).unwrap();
         drop(go);
         assert!(background.wait(LONG));
     }
@@ -298,22 +338,67 @@ mod tests {
     #[test]
     fn a_panic_ends_no_thread_and_the_end_is_seen_by_tasks() {
         let background = Background::new();
-        let panics = Task { lane: "a".to_owned(), duty: "x", work: Box::new(|_| panic!("as planned")) };
+        let panics = Task { work: Box::new(|_| panic!("as planned")), ..quick("a", "x") };
         background.0.submit(panics).unwrap();
         assert!(background.wait(LONG));
         let (sender, seen) = channel();
-        let work = move |ending: &Ending| {
-            while !ending.has_begun() {
+        let work = move |ending: Option<&Ending>| {
+            while !ending.unwrap().has_begun() {
                 std::thread::yield_now();
             }
             sender.send(()).unwrap();
         };
-        background.0.submit(Task { lane: "a".to_owned(), duty: "x", work: Box::new(work) }).unwrap();
+        background.0.submit(Task { work: Box::new(work), ..quick("a", "x") }).unwrap();
         background.close();
-        let late = Task { lane: "a".to_owned(), duty: "x", work: Box::new(|_| {}) };
-        assert!(background.0.submit(late).is_err(), "the caller does what comes after the end");
+        assert!(background.0.submit(quick("a", "x")).is_err(), "the caller does what comes after the end");
         assert!(background.wait(LONG));
         seen.try_recv().unwrap();
+    }
+
+    /// A store that gives no answer to a refresh must hold up neither who waits for commits nor the exit.
+    #[test]
+    fn nobody_waits_for_what_is_optional() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let submit = |table, name, is_optional| {
+            let (task, go) = task(table, "x", name, &sender);
+            background.0.submit(Task { is_optional, ..task }).unwrap();
+            go
+        };
+        let hanging = submit("a", "hanging", true);
+        assert_eq!(next(&began), "hanging");
+        assert!(background.wait(Duration::ZERO) && !background.settle(Duration::ZERO));
+        let needed = submit("b", "needed", false);
+        assert_eq!(next(&began), "needed");
+        let never = submit("b", "never", true);
+        assert!(!background.wait(Duration::from_millis(5)));
+        background.close();
+        assert!(!background.wait(Duration::from_millis(5)), "a checkpoint is being written");
+        drop(needed);
+        assert!(background.wait(LONG));
+        drop((hanging, never));
+        assert!(background.settle(LONG));
+        assert!(began.try_recv().is_err(), "nobody needs it any more");
+    }
+
+    /// Nothing is said to be done before it is.
+    #[test]
+    fn a_wait_that_cannot_look_does_not_succeed() {
+        let (sender, began) = channel();
+        let background = Background::new();
+        let (running, go) = task("a", "x", "running", &sender);
+        background.0.submit(running).unwrap();
+        assert_eq!(next(&began), "running");
+        let tasks = background.0.lock().unwrap();
+        std::thread::scope(|scope| {
+            let waiting = scope.spawn(|| background.wait(Duration::ZERO));
+            // Longer than all attempts of a submitter to take the lock.
+            std::thread::sleep(Duration::from_millis(100));
+            drop(tasks);
+            assert!(!waiting.join().unwrap());
+        });
+        drop(go);
+        assert!(background.wait(LONG));
     }
 
     #[test]

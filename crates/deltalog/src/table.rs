@@ -9,7 +9,8 @@
 //!                 └── refresh behind, one at a time
 //! ```
 //!
-//! - What is kept never goes back to an older version of the same table.
+//! - What is kept never goes back to an older version of the same table. At a place, it follows what is there, also to
+//!   another table or to an older copy of the same one, but not to what was there before.
 //! - If the refresh behind fails, the kept snapshot only grows older: a later call refreshes it itself, and fails. If
 //!   the table is gone or replaced, this is the next call.
 
@@ -145,7 +146,7 @@ impl Table {
     fn refresh_behind(&self) -> bool {
         let Some(queue) = self.0.environment.background() else { return false };
         let shared = Arc::downgrade(&self.0);
-        let work = Box::new(move |_: &_| {
+        let work = Box::new(move |_: Option<&_>| {
             // The table may not be wanted any more.
             let Some(shared) = shared.upgrade() else { return };
             if let Err(error) = shared.refresh() {
@@ -156,7 +157,7 @@ impl Table {
         });
         // Tables that are opened twice, with different options, are refreshed apart.
         let lane = format!("refresh {:p}", Arc::as_ptr(&self.0));
-        queue.submit(Task { lane, duty: "refresh", work }).is_ok()
+        queue.submit(Task { lane, duty: "refresh", work, is_optional: true }).is_ok()
     }
 }
 
@@ -172,31 +173,43 @@ impl Shared {
 
     /// Refreshes what is kept, and returns it. The lock is not held during requests.
     fn refresh(&self) -> Result<Snapshot> {
-        // A version that appears after this moment may be missing in the listing.
-        let now_ms = self.environment.now_ms();
-        let before = self.copy_of(&self.kept().snapshot);
-        let newest = if self.is_place { before.reopen() } else { before.refresh() };
-        let mut kept = self.kept();
-        match newest {
-            Ok(newest) => {
-                // Another thread may have found a newer version meanwhile. At a place, where a table may be restored
-                // from an older copy of itself, the later look counts.
-                let is_newer = kept.snapshot.metadata().id != newest.metadata().id
-                    || kept.snapshot.version() <= newest.version()
-                    || (self.is_place && kept.checked_ms < Some(now_ms));
-                if is_newer {
-                    kept.snapshot = self.copy_of(&newest);
-                    kept.checked_ms = kept.checked_ms.max(Some(now_ms));
-                    return Ok(newest);
-                }
-                Ok(self.copy_of(&kept.snapshot))
-            }
-            Err(error) => {
+        loop {
+            // A version that appears after this moment may be missing in the listing.
+            let now_ms = self.environment.now_ms();
+            let before = self.copy_of(&self.kept().snapshot);
+            let newest = if self.is_place { before.reopen() } else { before.refresh() };
+            let mut kept = self.kept();
+            let newest = newest.inspect_err(|error| {
                 if matches!(error.kind(), ErrorKind::TableReplaced | ErrorKind::NotATable) {
                     kept.checked_ms = None;
                 }
-                Err(error)
+            })?;
+            // Another thread may have found a newer version meanwhile.
+            let is_newer = kept.snapshot.version() <= newest.version();
+            let follows = match self.is_place {
+                true => {
+                    (is_newer && is_same(&kept.snapshot, &newest)) || is_same_version(&kept.snapshot, &before)
+                }
+                false => is_newer,
+            };
+            if follows {
+                kept.snapshot = self.copy_of(&newest);
+                kept.checked_ms = kept.checked_ms.max(Some(now_ms));
+                return Ok(newest);
             }
+            if !self.is_place || is_same(&kept.snapshot, &newest) {
+                return Ok(self.copy_of(&kept.snapshot));
+            }
+            // It has found another table. Which of both looks was the later one is not known: look again.
         }
     }
+}
+
+/// Returns whether both are versions of one table.
+fn is_same(one: &Snapshot, other: &Snapshot) -> bool {
+    one.metadata().id == other.metadata().id
+}
+
+fn is_same_version(one: &Snapshot, other: &Snapshot) -> bool {
+    is_same(one, other) && one.version() == other.version()
 }

@@ -29,8 +29,8 @@ impl Duties {
     pub(super) fn submit(self, environment: &Environment, duty: &'static str, work: fn(&Self, Pace<'_>)) {
         let Some(queue) = environment.background() else { return work(&self, Pace::Brief) };
         let lane = self.storage().url();
-        let work = Box::new(move |ending: &Ending| work(&self, Pace::UntilTheEnd(ending)));
-        if let Err(task) = queue.submit(Task { lane, duty, work }) {
+        let work = move |ending: Option<&Ending>| work(&self, ending.map_or(Pace::Brief, Pace::UntilTheEnd));
+        if let Err(task) = queue.submit(Task { lane, duty, work: Box::new(work), is_optional: false }) {
             task.run();
         }
     }

@@ -2,13 +2,16 @@
 //! "Delta Log Entries", "Metadata Cleanup", "Append-only Tables".
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use deltalog::engine::log::LOG_DIRECTORY;
 use deltalog::engine::log::name::LogFileName;
 use deltalog::{Background, CommitEntry, Environment, ErrorKind, Snapshot, Storage, Table, write_checkpoint};
+use deltalog_testkit::store::{Answer, Call, Director, Entry, Objects, Op, Store};
+use url::Url;
 use uuid::Uuid;
 
 use crate::common::store::{Fault, FaultyStore};
@@ -45,7 +48,7 @@ impl Watched {
     /// Returns the version of an answer that may be a second old, and waits for what follows it.
     fn recent(&self) -> deltalog::Result<u64> {
         let found = self.table.recent_snapshot(SECOND).map(|snapshot| snapshot.version());
-        assert!(self.background.wait(LONG));
+        assert!(self.background.settle(LONG));
         found
     }
 }
@@ -134,6 +137,55 @@ fn a_replaced_table_is_seen_by_the_next_call() {
             Ok(found) => assert!(is_created_again && found.version() == 2),
             Err(error) => assert!(!is_created_again && error.kind() == ErrorKind::NotATable, "{error}"),
         }
+    }
+}
+
+/// Reports when a listing is done, and answers it after a message. Only one, after it was armed.
+#[derive(Default)]
+struct SlowListing(Mutex<Option<(Sender<()>, Receiver<()>)>>);
+
+impl Director for SlowListing {
+    fn begin(&self, _: &Call) -> Option<Fault> {
+        None
+    }
+
+    fn end(&self, call: &Call, _: Answer) {
+        let armed = if call.op == Op::List { self.0.lock().unwrap().take() } else { None };
+        if let Some((listed, go)) = armed {
+            listed.send(()).unwrap();
+            go.recv_timeout(LONG).unwrap();
+        }
+    }
+
+    fn shown(&self, entries: Vec<Entry>, _: u64) -> Vec<Entry> {
+        entries
+    }
+
+    fn now_ms(&self) -> i64 {
+        crate::common::NOW_MS
+    }
+}
+
+#[test]
+fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
+    let director = Arc::new(SlowListing::default());
+    let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::clone(&director) as Arc<dyn Director>);
+    let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store)).unwrap();
+    write_log(&storage, 4);
+    let (place, first) = Table::at_place(|| Snapshot::open(&storage, None), &environment()).unwrap();
+    let ((listed, is_listed), (go, gone)) = (channel(), channel());
+    *director.0.lock().unwrap() = Some((listed, gone));
+    let slow = std::thread::scope(|scope| {
+        let slow = scope.spawn(|| place.snapshot().unwrap());
+        is_listed.recv_timeout(LONG).unwrap();
+        replace_table(&storage, 3);
+        assert_eq!(place.snapshot().unwrap().version(), 2);
+        go.send(()).unwrap();
+        slow.join().unwrap()
+    });
+    let kept = place.recent_snapshot(LONG).unwrap();
+    for found in [slow, kept] {
+        assert!(found.version() == 2 && found.metadata().id != first.metadata().id);
     }
 }
 
