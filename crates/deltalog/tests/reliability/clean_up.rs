@@ -1,10 +1,12 @@
 //! Removing the expired part of a log. Protocol: "Metadata Cleanup".
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::name::LogFileName;
-use deltalog::{Environment, Error, ErrorKind, Snapshot, Storage, clean_up_log};
+use deltalog::{Background, Environment, Error, ErrorKind, Snapshot, Storage, clean_up_log};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -15,7 +17,8 @@ use crate::common::forms::{FORMS, Form, rewrite};
 use crate::common::oracle::Table;
 use crate::common::store::{Fault, FaultyStore, Op};
 use crate::common::{
-    NOW_MS, append, empty, environment, first_lines, live, metadata_line, paths, write_commit, write_log,
+    NOW_MS, append, empty, environment, first_lines, live, metadata_line, paths, storage_in, write_commit,
+    write_log,
 };
 use crate::histories::{Step, contents, expected, history, lines};
 
@@ -25,6 +28,17 @@ const DAY_MS: i64 = 24 * HOUR_MS;
 /// Returns an environment at this time.
 fn at(time_ms: i64) -> Environment {
     Environment::new(move || time_ms, Uuid::new_v4)
+}
+
+/// Returns an environment in which each look at the clock takes a second.
+fn slow() -> Environment {
+    let time = AtomicI64::new(NOW_MS);
+    Environment::new(move || time.fetch_add(1000, Ordering::Relaxed), Uuid::new_v4)
+}
+
+/// Returns the number of deletions since the last time.
+fn take_deletions(store: &FaultyStore) -> usize {
+    store.take_calls().iter().filter(|call| call.op == Op::Delete).count()
 }
 
 fn clean(storage: &Storage, time_ms: i64) -> deltalog::Result<Vec<String>> {
@@ -361,19 +375,52 @@ fn incomplete_checkpoints_are_deleted_after_a_day() {
 #[test]
 fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
     let (store, storage) = daily(10, &[(5, Form::Classic)]);
-    // Each look at the clock takes a second.
-    let time = std::sync::atomic::AtomicI64::new(NOW_MS);
-    let slow =
-        Environment::new(move || time.fetch_add(1000, std::sync::atomic::Ordering::Relaxed), Uuid::new_v4);
+    let slow = slow();
     let mut base = Snapshot::open(&storage, None).unwrap();
     for (number, expected) in [1, 1, 1, 1, 1, 0, 0].into_iter().enumerate() {
         store.take_calls();
         append(&base, &format!("new {number}"), &slow).commit_or_fail().unwrap();
-        let deleted = store.take_calls().iter().filter(|call| call.op == Op::Delete).count();
-        assert_eq!(deleted, expected, "after commit {number}");
+        assert_eq!(take_deletions(&store), expected, "after commit {number}");
         base = base.refresh().unwrap();
     }
     assert_eq!(readable(&storage, 17).keys().copied().collect::<Vec<_>>(), (5..17).collect::<Vec<_>>());
+}
+
+/// After the end of a background, and in a forked child, a commit does the work itself: for a short time, too.
+#[test]
+fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {
+    let (store, storage) = daily(10, &[(5, Form::Classic)]);
+    let background = Background::new();
+    background.close();
+    let base = Snapshot::open(&storage, None).unwrap();
+    store.take_calls();
+    append(&base, "new", &slow().with_background(&background)).commit_or_fail().unwrap();
+    assert_eq!(take_deletions(&store), 1);
+}
+
+/// A clean-up behind a commit may take hours. What a user says meanwhile counts.
+#[test]
+fn a_clean_up_behind_a_commit_asks_the_table_again() {
+    for (property, value, expected) in [
+        ("delta.enableExpiredLogCleanup", "false", 1),
+        ("delta.logRetentionDuration", "interval 10000 days", 1),
+        ("delta.logRetentionDuration", "interval 7 days", 5),
+    ] {
+        let (store, storage) = daily(10, &[(5, Form::Classic)]);
+        let base = Snapshot::open(&storage, None).unwrap();
+        let other = storage_in(&store.reconnect());
+        let properties = BTreeMap::from([(property.to_owned(), value.to_owned())]);
+        store.fail(move |_, call| {
+            if call.op == Op::Delete && call.path.ends_with(&LogFileName::Commit(0).path()) {
+                write_commit(&other, 11, &[metadata_line(&properties)]);
+            }
+            None
+        });
+        let background = Background::new();
+        append(&base, "new", &slow().with_background(&background)).commit_or_fail().unwrap();
+        assert!(background.wait(Duration::from_secs(60)));
+        assert_eq!(take_deletions(&store), expected, "{property} = {value}");
+    }
 }
 
 fn kind(result: deltalog::Result<Vec<String>>) -> (ErrorKind, String) {

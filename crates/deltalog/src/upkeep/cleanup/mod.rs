@@ -12,10 +12,11 @@
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - Behind a commit, everything is deleted at once. A commit that does it before it returns deletes for two seconds at
-//!   most. What remains follows after the next commits on the same snapshot and on those that are refreshed from it
-//!   ([`LeftOver`](super::LeftOver)), or after the first checkpoint of a later hour.
-//! - Checkpoints that their writers did not complete are deleted after a day.
+//! - Behind a commit, everything is deleted at once, and the table is asked again every two seconds whether it still
+//!   wants that. A commit that does it before it returns deletes for two seconds at most. What remains follows after
+//!   the next commits on the same snapshot and on those that are refreshed from it ([`LeftOver`](super::LeftOver)), or
+//!   after the first checkpoint of a later hour.
+//! - Checkpoints, checksums and compactions that their writers did not complete are deleted after a day.
 //! - No checkpoint is created, and none is deleted from the oldest remaining version on, which is all that the table
 //!   feature `checkpointProtection` asks for.
 //! - The table must be writable by this crate, whatever its properties say.
@@ -40,11 +41,11 @@ const DAY_MS: i64 = 24 * 3600 * 1000;
 
 const HOUR_MS: i64 = 3600 * 1000;
 
-/// The most files that a commit deletes before it returns. The rest follows after later commits.
-const MOST_FILES_AFTER_COMMIT: usize = 1000;
+/// The most files of a round. A commit deletes one round before it returns, and the rest follows after later commits.
+const MOST_FILES_OF_ROUND: usize = 1000;
 
-/// The time in milliseconds after which a commit begins no further deletion before it returns.
-const MOST_MS_AFTER_COMMIT: i64 = 2000;
+/// The time in milliseconds after which a round begins no further deletion.
+const MOST_MS_OF_ROUND: i64 = 2000;
 
 /// For how long a clean-up may go on.
 #[derive(Debug, Clone, Copy)]
@@ -135,36 +136,55 @@ fn is_wanted(snapshot: &Snapshot) -> bool {
 pub(super) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     let base = &duties.base;
     let expired = base.left_over().take();
-    // The properties may have changed, so that the files are to be kept.
-    if expired.files.is_empty() || !is_wanted(base) || retention_ms(base)? > expired.retention_ms {
+    if expired.files.is_empty() || !is_still_wanted(base, &expired)? {
         return Ok(());
     }
     delete_some(duties, expired, pace)
 }
 
+/// Returns whether what has expired may be deleted. The properties may have changed, so that it is to be kept.
+fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
+    Ok(is_wanted(snapshot) && retention_ms(snapshot)? <= expired.retention_ms)
+}
+
 /// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, none is
-/// left: the next clean-up finds them again.
+/// left: the next clean-up finds them again. Behind a commit, it goes on until the end of the process, or until the
+/// table does not want it any more.
 fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
-    let now_ms = || duties.environment.now_ms();
-    let (began_ms, mut deleted) = (now_ms(), 0);
-    let must_stop = |deleted: usize| match pace {
-        Pace::Brief => {
-            deleted >= MOST_FILES_AFTER_COMMIT || now_ms().saturating_sub(began_ms) >= MOST_MS_AFTER_COMMIT
-        }
-        Pace::UntilTheEnd(ending) => ending.has_begun(),
-    };
-    for path in &expired.files {
-        if must_stop(deleted) {
+    let (mut newest, mut deleted) = (duties.base.clone(), 0);
+    while let Some(left) = expired.files.get(deleted..).filter(|left| !left.is_empty()) {
+        deleted += delete_round(duties, left, pace)?;
+        let Pace::UntilTheEnd(ending) = pace else { break };
+        if ending.has_begun() {
             break;
         }
-        duties.storage().delete(path)?;
-        deleted += 1;
+        if deleted < expired.files.len() {
+            newest = newest.refresh()?;
+            if !is_still_wanted(&newest, &expired)? {
+                return Ok(());
+            }
+        }
     }
     expired.files.drain(..deleted);
     // Whether a sidecar is referred to must be found out just before it is deleted.
     expired.files.retain(|path| !path.starts_with(&path_of("_sidecars/")));
     duties.base.left_over().put(expired);
     Ok(())
+}
+
+/// Deletes the first of some files, at least one of them, unless the process is about to end. Returns how many.
+fn delete_round(duties: &Duties, files: &[String], pace: Pace<'_>) -> Result<usize> {
+    let now_ms = || duties.environment.now_ms();
+    let began_ms = now_ms();
+    let is_ending = || matches!(pace, Pace::UntilTheEnd(ending) if ending.has_begun());
+    for (deleted, path) in files.iter().enumerate() {
+        let is_over = deleted >= MOST_FILES_OF_ROUND || now_ms().saturating_sub(began_ms) >= MOST_MS_OF_ROUND;
+        if (is_over && deleted > 0) || is_ending() {
+            return Ok(deleted);
+        }
+        duties.storage().delete(path)?;
+    }
+    Ok(files.len())
 }
 
 /// Returns the cut-off, and what has expired at `now_ms`. Commits are kept for `least_ms` at least. Sidecars are looked
