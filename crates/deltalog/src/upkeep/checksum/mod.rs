@@ -7,7 +7,8 @@
 //! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
 //! - A field that cannot be told exactly is left out. If a required one cannot, no file is written.
-//! - Every checkpoint counts the files. If there are others than a checksum would say, they are counted for it anew.
+//! - Every checkpoint counts the files. If there are others than a checksum would say, they are counted for it anew,
+//!   and the checksums of later versions, which were derived meanwhile, are deleted.
 //! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
 //! - The file is not synced. If a power failure tears it, readers ignore it.
 
@@ -88,14 +89,18 @@ pub(super) fn recount(duties: &Duties) -> Result<()> {
     put(base.storage(), *version, &recount::of(&base.at_version(*version)?)?)
 }
 
-/// Makes sure that the checksums that were written since the committed version are not carried on. They were derived
-/// from one that turned out to be wrong.
+/// Makes sure that the checksums that were written since the committed version are not carried on, neither by snapshots
+/// that have read them nor by other writers. They were derived from one that turned out to be wrong.
 pub(super) fn doubt_later(duties: &Duties) -> Result<()> {
     let newest = duties.base.newest_version()?;
-    if newest > duties.version {
-        duties.base.left_over().doubt_checksums(duties.version + 1..=newest);
+    let versions = duties.version + 1..=newest;
+    if versions.is_empty() {
+        return Ok(());
     }
-    Ok(())
+    duties.base.left_over().doubt_checksums(versions.clone());
+    versions
+        .into_iter()
+        .try_for_each(|version| duties.storage().delete(&LogFileName::Checksum(version).path()))
 }
 
 fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {
