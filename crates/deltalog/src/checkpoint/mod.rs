@@ -115,11 +115,17 @@ pub fn write_checkpoint_in_parts(
 /// Writes the checkpoint of `version`, which was committed on top of `base`. Returns the number of live files in it, if
 /// that is known.
 ///
+/// A checkpoint that another writer has written meanwhile stays: readers that have found it read it with the size that
+/// it had, and fail if it is replaced by a file of another size.
+///
 /// # Errors
 /// As [`write_checkpoint`].
 pub(crate) fn of_version(base: &Snapshot, version: u64, environment: &Environment) -> Result<Option<u64>> {
     // A checkpoint must be of its own version, even if other writers have committed since.
     let snapshot = base.refresh()?.at_version(version)?;
+    if snapshot.segment().checkpoint.as_ref().is_some_and(|checkpoint| checkpoint.version == version) {
+        return Ok(None);
+    }
     write_in_own_form(&snapshot, &CheckpointLimits::default(), environment)
 }
 
@@ -176,5 +182,38 @@ fn check_published(snapshot: &Snapshot) -> Result<()> {
             "the version cannot have a checkpoint before its catalog has published it",
         )),
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::name::LogFileName;
+    use crate::storage::Storage;
+
+    #[test]
+    fn a_checkpoint_behind_a_commit_does_not_replace_that_of_another_writer() {
+        let directory = tempfile::tempdir().unwrap();
+        let log = directory.path().join("_delta_log");
+        std::fs::create_dir(&log).unwrap();
+        let first = concat!(
+            r#"{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}"#,
+            "\n",
+            r#"{"metaData":{"id":"i","format":{"provider":"parquet","options":{}},"partitionColumns":[],"#,
+            r#""configuration":{},"schemaString":"{\"type\":\"struct\",\"fields\":[]}"}}"#
+        );
+        for (version, text) in [(0, first), (1, r#"{"commitInfo":{}}"#)] {
+            std::fs::write(log.join(LogFileName::Commit(version).to_string()), text).unwrap();
+        }
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        let (base, environment) = (Snapshot::open(&storage, Some(0)).unwrap(), Environment::system());
+        let written = || storage.head(&LogFileName::ClassicCheckpoint(1).path()).unwrap();
+        assert_eq!(of_version(&base, 1, &environment).unwrap(), Some(0));
+        let first = written().unwrap();
+        assert_eq!(of_version(&base, 1, &environment).unwrap(), None);
+        assert_eq!(written(), Some(first.clone()));
+        // A user who asks for one may want to replace a damaged one.
+        write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment).unwrap();
+        assert_ne!(written(), Some(first));
     }
 }
