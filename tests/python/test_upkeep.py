@@ -59,6 +59,37 @@ def test_a_forked_child_does_it_before_its_commit_returns(tmp_path: Path) -> Non
     assert checkpoints(tmp_path)[-1] == 4
 
 
+IN_CHILDREN = """
+    import os
+    import sys
+    from pathlib import Path
+
+    import pyarrow
+    from deltalog import write_deltalake
+
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            for version in range(7):
+                write_deltalake(sys.argv[1], pyarrow.table({"id": [version]}), mode="append",
+                                configuration={"delta.checkpointInterval": "2"})
+                checkpoint = Path(sys.argv[1], "_delta_log", f"{version:020}.checkpoint.parquet")
+                assert checkpoint.exists() == (version in (2, 4, 6)), version
+            code = 0
+        finally:
+            os._exit(code)
+    sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_children_of_a_process_that_has_only_imported_the_package_do_it_themselves(tmp_path: Path) -> None:
+    program = [sys.executable, "-c", textwrap.dedent(IN_CHILDREN), str(tmp_path)]
+    ran = subprocess.run(program, capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0, ran.stderr
+
+
 PROGRAM = """
     import sys
     import pyarrow

@@ -1,6 +1,6 @@
 //! The threads that do what follows commits.
 //!
-//! - They belong to the process that has first committed. Its forked children do this work before a commit returns,
+//! - They belong to the process that has imported the module. Its forked children do this work before a commit returns,
 //!   because they may end at any time without waiting.
 //! - At the exit of the interpreter the process waits for them, but not for ever.
 
@@ -26,6 +26,8 @@ static IS_INLINE: AtomicBool = AtomicBool::new(false);
 
 /// Makes the process wait at exit for what follows its commits.
 pub(crate) fn start(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // Forked children must not take the threads for their own. None is started yet.
+    BACKGROUND.get_or_init(Background::new);
     let at_exit = wrap_pyfunction!(before_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,))?;
     Ok(())
