@@ -153,8 +153,11 @@ fn wrong_number_of_files(has_handle: bool) {
     let environment = environment().with_background(&background);
     let (mut base, mut go) = (Snapshot::open(&storage, None).unwrap(), Some(go));
     for number in 4..=12_u64 {
+        if !has_handle {
+            base = Snapshot::open(&storage, None).unwrap();
+        }
         append(&base, &number.to_string(), &environment).commit_or_fail().unwrap();
-        base = if has_handle { base.refresh().unwrap() } else { Snapshot::open(&storage, None).unwrap() };
+        base = base.refresh().unwrap();
         base.totals().unwrap();
         if number == 4 {
             begun.recv_timeout(LONG).unwrap();

@@ -412,7 +412,9 @@ fn a_clean_up_behind_a_commit_asks_the_table_again() {
         let properties = BTreeMap::from([(property.to_owned(), value.to_owned())]);
         store.fail(move |_, call| {
             if call.op == Op::Delete && call.path.ends_with(&LogFileName::Commit(0).path()) {
-                write_commit(&other, 11, &[metadata_line(&properties)]);
+                // On another thread: this one is in the middle of a request.
+                let lines = [metadata_line(&properties)];
+                std::thread::scope(|scope| scope.spawn(|| write_commit(&other, 11, &lines)).join().unwrap());
             }
             None
         });
