@@ -69,6 +69,9 @@ struct Tasks {
     threads: usize,
 }
 
+/// Work that is told of the end of the process, or that the commit itself does.
+type Work = Box<dyn FnOnce(Option<&Ending>) + Send>;
+
 /// Something to do for a table.
 pub(crate) struct Task {
     /// Tasks of one lane run one after another. For upkeep it is the table's location.
@@ -76,7 +79,7 @@ pub(crate) struct Task {
     /// What kind of work it is. A later task of the same lane and duty replaces a waiting one.
     pub(crate) duty: &'static str,
     /// It gets the end of the process; `None` in the thread of a caller, which waits for it.
-    pub(crate) work: Box<dyn FnOnce(Option<&Ending>) + Send>,
+    pub(crate) work: Work,
     /// Whether the process may end without it.
     pub(crate) is_optional: bool,
 }
