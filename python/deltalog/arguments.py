@@ -79,14 +79,11 @@ def version_argument(version: int | None) -> int | None:
 
 def span_argument(span: float | timedelta | None, what: str) -> timedelta | None:
     """Returns a span of time, which may be a number of seconds."""
-    if span is None:
-        return None
-    is_number = isinstance(span, (int, float)) and not isinstance(span, bool)
-    if is_number and 0 <= span <= 1e9:  # type: ignore[operator]
-        return timedelta(seconds=span)  # type: ignore[arg-type]
-    if isinstance(span, timedelta) and span >= timedelta(0):
+    if span is None or (isinstance(span, timedelta) and span >= timedelta(0)):
         return span
-    raise InvalidArgumentError(f"{what} is a number of seconds that is not negative, not {span!r}")
+    if isinstance(span, (int, float)) and not isinstance(span, bool) and 0 <= span <= 1e9:
+        return timedelta(seconds=span)
+    raise InvalidArgumentError(f"{what} is a timedelta or a number of seconds from 0 to 1e9, not {span!r}")
 
 
 def limit_argument(limit: int | None) -> int | None:

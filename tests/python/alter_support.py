@@ -13,6 +13,8 @@ import pytest
 from deltalog import DeltaTable, write_deltalake
 from tests.python.place import actions, tree
 
+NUMBERS = pa.table({"id": pa.array([3], pa.int64())})
+
 
 def rows(table: DeltaTable) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = pa.table(DeltaTable(table.table_uri).to_arrow()).to_pylist()

@@ -17,10 +17,9 @@ from deltalog import (
     Schema,
     write_deltalake,
 )
-from tests.python.alter_support import action, created, refused, rows
+from tests.python.alter_support import NUMBERS, action, created, refused, rows
 from tests.python.place import actions, commit_file
 
-NUMBERS = pa.table({"id": pa.array([3], pa.int64())})
 NESTED = pa.table(
     {
         "id": pa.array([1], pa.int64()),

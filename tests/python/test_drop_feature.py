@@ -19,10 +19,8 @@ from deltalog import (
     Schema,
     write_deltalake,
 )
-from tests.python.alter_support import action, created, refused, rows
+from tests.python.alter_support import NUMBERS, action, created, refused, rows
 from tests.python.place import actions, commit_file
-
-NUMBERS = pa.table({"id": pa.array([3], pa.int64())})
 
 
 def features(table: DeltaTable) -> list[str]:

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 
@@ -21,20 +20,11 @@ from deltalog import (
     TableReplacedError,
     UnsupportedFeatureError,
     VersionNotFoundError,
-    upkeep,
     write_deltalake,
 )
 
 ONE = pyarrow.table({"id": [1]})
 DAY = timedelta(days=1)
-
-
-@pytest.fixture
-def background() -> Iterator[None]:
-    upkeep.run_in_background(True)
-    yield
-    assert upkeep.wait(60)
-    upkeep.run_in_background(False)
 
 
 def append(path: Path, times: int = 1) -> None:

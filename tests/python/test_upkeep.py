@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow
@@ -16,14 +15,6 @@ import pytest
 from deltalog import DeltaTable, InvalidArgumentError, upkeep, write_deltalake
 
 ONE = pyarrow.table({"id": [1]})
-
-
-@pytest.fixture
-def background() -> Iterator[None]:
-    upkeep.run_in_background(True)
-    yield
-    assert upkeep.wait(60)
-    upkeep.run_in_background(False)
 
 
 def checkpoints(table: Path) -> list[int]:

@@ -44,13 +44,13 @@ def diff(found: list[str], wanted: list[str]) -> str:
     return "\n".join(lines)
 
 
-def read_ours(path: Path, version: int) -> Seen:
-    table = deltalog.DeltaTable(path, version=version)
-    found = table.verify()
-    assert found.ok, f"the checksum of version {version} differs from the log: {found}"
+def of_table(
+    table: deltalog.DeltaTable | deltalake.DeltaTable, data: pa.Table, applications: dict[str, int]
+) -> Seen:
+    """What `deltalog` and `deltalake` tell in the same words."""
     protocol, metadata = table.protocol(), table.metadata()
     return Seen(
-        rows(pa.table(table.to_arrow())),
+        rows(data),
         (
             protocol.min_reader_version,
             protocol.min_writer_version,
@@ -60,28 +60,23 @@ def read_ours(path: Path, version: int) -> Seen:
         json.loads(table.schema().to_json()),
         metadata.partition_columns,
         metadata.configuration,
-        table.transaction_versions(),
+        applications,
     )
+
+
+def read_ours(path: Path, version: int) -> Seen:
+    table = deltalog.DeltaTable(path, version=version)
+    found = table.verify()
+    assert found.ok, f"the checksum of version {version} differs from the log: {found}"
+    return of_table(table, pa.table(table.to_arrow()), table.transaction_versions())
 
 
 def read_deltalake(path: Path, version: int, like: Seen) -> Seen:
     """Reads with `deltalake`, which does not tell the names of applications: those of `like` are asked for."""
     table = deltalake.DeltaTable(path, version=version)
-    protocol, metadata = table.protocol(), table.metadata()
-    applications = {name: table.transaction_version(name) for name in like.applications}
-    return Seen(
-        rows(pa.table(table.scan())),
-        (
-            protocol.min_reader_version,
-            protocol.min_writer_version,
-            frozenset(protocol.reader_features or []),
-            frozenset(protocol.writer_features or []),
-        ),
-        json.loads(table.schema().to_json()),
-        metadata.partition_columns,
-        metadata.configuration,
-        {name: known for name, known in applications.items() if known is not None},
-    )
+    asked = {name: table.transaction_version(name) for name in like.applications}
+    applications = {name: known for name, known in asked.items() if known is not None}
+    return of_table(table, pa.table(table.scan()), applications)
 
 
 def read_connector(jvm: Jvm, path: Path, versions: list[int]) -> list[Seen]:

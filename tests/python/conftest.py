@@ -1,0 +1,18 @@
+"""Fixtures of the tests of the Python package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from deltalog import upkeep
+
+
+@pytest.fixture
+def background() -> Iterator[None]:
+    """What follows a commit is done behind it."""
+    upkeep.run_in_background(True)
+    yield
+    assert upkeep.wait(60)
+    upkeep.run_in_background(False)
