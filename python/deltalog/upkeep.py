@@ -31,7 +31,9 @@ def run_in_background(enabled: bool) -> None:
 
 
 def wait(timeout: float | None = None) -> bool:
-    """Waits until everything that follows the commits of this process so far is done.
+    """Waits until nothing that follows a commit of this process is left to do.
+
+    If other threads go on to commit, it also waits for what follows these commits.
 
     Args:
         timeout: the longest time to wait, in seconds; None for no limit.

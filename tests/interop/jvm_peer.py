@@ -3,12 +3,14 @@
 Standard input has one request per line: `{"sql": TEXT, "to": FILE or null}`; with `to` the result is written
 there as an Arrow file. `{"table": PATH, "versions": NUMBERS, "to": FILE}` writes the rows of these versions of a table
 into `FILE.NUMBER`, each as an Arrow file, and into `FILE` what the connector knows of each: protocol, metadata and
-application transactions, as a JSON array of objects. Standard output has one answer per line: `ok` or `error: …`.
+application transactions, as a JSON array of objects. Standard output has one answer per line: `ok` or `error: …`. What
+Spark prints goes to standard error.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -68,6 +70,9 @@ def write_versions(spark: SparkSession, path: str, versions: list[int], file: st
 
 
 def main() -> None:
+    # The connector prints some errors. Answers have the standard output to themselves.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
     spark = session(sys.argv[1:])
     for line in sys.stdin:
         request = json.loads(line)
@@ -81,8 +86,7 @@ def main() -> None:
             answer = "ok"
         except Exception as error:  # noqa: BLE001 (the other side raises it)
             answer = f"error: {error}".replace("\n", " ")
-        sys.stdout.write(answer + "\n")
-        sys.stdout.flush()
+        answers.write(answer + "\n")
 
 
 if __name__ == "__main__":

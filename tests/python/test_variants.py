@@ -62,7 +62,7 @@ def test_data_need_no_mark_if_the_table_has_the_type(tmp_path: Path) -> None:
     [
         ([{"metadata": b"\x01\x00\x00"}], pa.struct([("metadata", pa.binary())]), "v.value"),
         ([{"metadata": b"\x01\x00\x00", "value": None}], variants.STORAGE, "v.value.*NULL"),
-        ([None, {"metadata": b"\x01\x00\x00", "value": b""}], variants.STORAGE, "row 1 of the data is none"),
+        ([None, {"metadata": b"\x01\x00\x00", "value": b""}], variants.STORAGE, "row 1 of the data is not"),
         ([{"metadata": b"\x02\x00\x00", "value": b"\x00"}], variants.STORAGE, "version 1"),
         ([{"metadata": b"", "value": b"\x00"}], variants.STORAGE, "version 1"),
         (

@@ -11,6 +11,8 @@
 //!   of version 10 useless. Hence the number of tasks does not grow with the number of commits.
 //! - Threads start when there is work and end when there is none. If a task cannot be queued, because too many tables
 //!   have work or because the system has no more threads, the submitter gets it back and runs it itself.
+//! - Refreshes of tables, which nobody waits for, use half of the threads: a store that does not answer holds up no
+//!   checkpoint of another one.
 //! - A forked child has none of the threads. It forgets the tasks, which its parent runs, and its own tasks are not
 //!   queued: the child may end without waiting for them.
 //! - A task must catch its own panics. One that does not loses nothing but its result.
@@ -18,7 +20,7 @@
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The maximum number of tasks that wait.
@@ -27,8 +29,8 @@ const MAX_WAITING: usize = 256;
 /// The maximum number of threads. More tables with work wait for each other.
 const MAX_THREADS: usize = 4;
 
-/// The number of attempts to take the lock before a task is refused. In a forked child the lock may never be free.
-const MAX_ATTEMPTS: usize = 10_000;
+/// The maximum number of threads with tasks that the process may end without.
+const MAX_OPTIONAL: usize = MAX_THREADS / 2;
 
 /// The longest time that [`Background::wait`] can be asked to wait: more overflows a clock.
 const LONGEST_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -56,7 +58,7 @@ pub(crate) struct Queue {
     process: u32,
     tasks: Mutex<Tasks>,
     changed: Condvar,
-    is_ending: Arc<AtomicBool>,
+    is_ending: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -69,8 +71,8 @@ struct Tasks {
     threads: usize,
 }
 
-/// Work that is told of the end of the process, or that the commit itself does.
-type Work = Box<dyn FnOnce(Option<&Ending>) + Send>;
+/// Work that learns when to make way, or that the commit itself does.
+type Work = Box<dyn FnOnce(Option<&Turn<'_>>) + Send>;
 
 /// Something to do for a table.
 pub(crate) struct Task {
@@ -78,19 +80,30 @@ pub(crate) struct Task {
     pub(crate) lane: String,
     /// What kind of work it is. A later task of the same lane and duty replaces a waiting one.
     pub(crate) duty: &'static str,
-    /// It gets the end of the process; `None` in the thread of a caller, which waits for it.
+    /// It gets its turn; `None` in the thread of a caller, which waits for it.
     pub(crate) work: Work,
     /// Whether the process may end without it.
     pub(crate) is_optional: bool,
 }
 
-/// Whether the process is about to end, so that long work should stop where it can go on later.
-#[derive(Debug, Clone)]
-pub(crate) struct Ending(Arc<AtomicBool>);
+/// The time in which a task has its lane for itself. Long work should stop where it can go on later, if the turn is
+/// over.
+#[derive(Debug)]
+pub(crate) struct Turn<'a> {
+    queue: &'a Queue,
+    lane: &'a str,
+}
 
-impl Ending {
-    pub(crate) fn has_begun(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+impl Turn<'_> {
+    /// Returns whether the process is about to end.
+    pub(crate) fn is_last(&self) -> bool {
+        self.queue.is_ending.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether the process is about to end, or another task of the lane waits.
+    pub(crate) fn is_over(&self) -> bool {
+        let waits = |tasks: MutexGuard<'_, Tasks>| tasks.waiting.iter().any(|task| task.lane == self.lane);
+        self.is_last() || self.queue.lock().is_some_and(waits)
     }
 }
 
@@ -146,7 +159,7 @@ impl Default for Queue {
             process: std::process::id(),
             tasks: Mutex::default(),
             changed: Condvar::new(),
-            is_ending: Arc::default(),
+            is_ending: AtomicBool::default(),
         }
     }
 }
@@ -166,9 +179,9 @@ impl Queue {
         if tasks.waiting.len() >= MAX_WAITING {
             return Err(task);
         }
-        let is_free = !tasks.busy.contains(&task.lane);
+        let may_run = tasks.may_run(&task);
         tasks.waiting.push_back(task);
-        if is_free && tasks.threads < MAX_THREADS {
+        if may_run && tasks.threads < MAX_THREADS {
             let queue = Arc::clone(self);
             let thread = std::thread::Builder::new().name("deltalog-upkeep".to_owned());
             match thread.spawn(move || queue.run()) {
@@ -187,7 +200,7 @@ impl Queue {
     fn run(&self) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let next = tasks.waiting.iter().position(|task| !tasks.busy.contains(&task.lane));
+            let next = tasks.waiting.iter().position(|task| tasks.may_run(task));
             let Some(Task { lane, work, is_optional, .. }) = next.and_then(|next| tasks.waiting.remove(next))
             else {
                 break;
@@ -195,8 +208,8 @@ impl Queue {
             tasks.busy.push(lane.clone());
             tasks.needed += usize::from(!is_optional);
             drop(tasks);
-            let ending = Ending(Arc::clone(&self.is_ending));
-            if catch_unwind(AssertUnwindSafe(|| work(Some(&ending)))).is_err() {
+            let turn = Turn { queue: self, lane: &lane };
+            if catch_unwind(AssertUnwindSafe(|| work(Some(&turn)))).is_err() {
                 tracing::error!(lane, "the work after a commit panicked");
             }
             tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -211,11 +224,8 @@ impl Queue {
     /// Waits while there is something to wait for.
     fn wait(&self, timeout: Duration, is_awaited: impl Fn(&Tasks) -> bool) -> bool {
         let deadline = Instant::now() + timeout.min(LONGEST_WAIT);
-        // In a forked child nothing is done, and the lock may never be free.
-        if self.process != std::process::id() {
-            return true;
-        }
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        // In a forked child nothing is done.
+        let Some(mut tasks) = self.lock() else { return true };
         while is_awaited(&tasks) {
             let Some(left) = deadline.checked_duration_since(Instant::now()) else { return false };
             let woken = self.changed.wait_timeout(tasks, left);
@@ -224,23 +234,20 @@ impl Queue {
         true
     }
 
-    /// Returns the tasks; `None` in a forked child, and if the lock cannot be taken.
+    /// Returns the tasks; `None` in a forked child, in which the lock may never be free.
     fn lock(&self) -> Option<MutexGuard<'_, Tasks>> {
-        if self.process != std::process::id() {
-            return None;
-        }
-        for _ in 0..MAX_ATTEMPTS {
-            match self.tasks.try_lock() {
-                Ok(tasks) => return Some(tasks),
-                Err(TryLockError::Poisoned(poisoned)) => return Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-            }
-        }
-        None
+        let is_own = self.process == std::process::id();
+        is_own.then(|| self.tasks.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Tasks {
+    /// Returns whether a task may begin.
+    fn may_run(&self, task: &Task) -> bool {
+        let optional = self.busy.len() - self.needed;
+        !self.busy.contains(&task.lane) && !(task.is_optional && optional >= MAX_OPTIONAL)
+    }
+
     /// Returns whether the process must not end yet.
     fn are_needed(&self) -> bool {
         self.needed > 0 || self.waiting.iter().any(|task| !task.is_optional)
@@ -276,7 +283,7 @@ mod tests {
         began: &Sender<&'static str>,
     ) -> (Task, Sender<()>) {
         let (began, (go, gone)) = (began.clone(), channel());
-        let work = move |_: Option<&Ending>| {
+        let work = move |_: Option<&Turn<'_>>| {
             began.send(name).unwrap();
             let _ = gone.recv();
         };
@@ -345,8 +352,8 @@ mod tests {
         background.0.submit(panics).unwrap();
         assert!(background.wait(LONG));
         let (sender, seen) = channel();
-        let work = move |ending: Option<&Ending>| {
-            while !ending.unwrap().has_begun() {
+        let work = move |turn: Option<&Turn<'_>>| {
+            while !turn.unwrap().is_last() {
                 std::thread::yield_now();
             }
             sender.send(()).unwrap();
@@ -384,23 +391,46 @@ mod tests {
         assert!(began.try_recv().is_err(), "nobody needs it any more");
     }
 
-    /// Nothing is said to be done before it is.
+    /// A store that does not answer has its share of the threads, and no more.
     #[test]
-    fn a_wait_that_cannot_look_does_not_succeed() {
+    fn what_is_optional_leaves_threads_for_the_rest() {
         let (sender, began) = channel();
         let background = Background::new();
-        let (running, go) = task("a", "x", "running", &sender);
-        background.0.submit(running).unwrap();
-        assert_eq!(next(&began), "running");
-        let tasks = background.0.lock().unwrap();
-        std::thread::scope(|scope| {
-            let waiting = scope.spawn(|| background.wait(Duration::ZERO));
-            // Longer than all attempts of a submitter to take the lock.
-            std::thread::sleep(Duration::from_millis(100));
-            drop(tasks);
-            assert!(!waiting.join().unwrap());
-        });
-        drop(go);
+        let mut gates: Vec<Sender<()>> = ["a", "b", "c", "d", "e"]
+            .into_iter()
+            .map(|table| {
+                let (task, go) = task(table, "x", "hanging", &sender);
+                background.0.submit(Task { is_optional: true, ..task }).unwrap();
+                go
+            })
+            .collect();
+        assert_eq!([next(&began), next(&began)], ["hanging"; MAX_OPTIONAL]);
+        background.0.submit(quick("f", "x")).unwrap();
+        assert!(background.wait(LONG));
+        assert!(began.try_recv().is_err());
+        drop(gates.remove(0));
+        assert_eq!(next(&began), "hanging", "one has come to an end");
+        drop(gates);
+        assert!(background.settle(LONG));
+        assert_eq!(began.try_iter().count(), 2);
+    }
+
+    #[test]
+    fn a_turn_is_over_when_another_task_of_the_lane_waits() {
+        let background = Background::new();
+        let (sender, seen) = channel();
+        let work = move |turn: Option<&Turn<'_>>| {
+            sender.send(turn.unwrap().is_over()).unwrap();
+            while !turn.unwrap().is_over() {
+                std::thread::yield_now();
+            }
+            sender.send(turn.unwrap().is_last()).unwrap();
+        };
+        background.0.submit(Task { work: Box::new(work), ..quick("a", "x") }).unwrap();
+        assert!(!seen.recv_timeout(LONG).unwrap());
+        background.0.submit(quick("b", "x")).unwrap();
+        background.0.submit(quick("a", "y")).unwrap();
+        assert!(!seen.recv_timeout(LONG).unwrap());
         assert!(background.wait(LONG));
     }
 

@@ -14,10 +14,11 @@
 //! - If the refresh behind fails, the kept snapshot only grows older: a later call refreshes it itself, and fails. If
 //!   the table is gone or replaced, this is the next call.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::background::Task;
+use crate::background::{Task, Turn};
 use crate::environment::Environment;
 use crate::error::{ErrorKind, Result};
 use crate::log::is_table;
@@ -146,18 +147,35 @@ impl Table {
     fn refresh_behind(&self) -> bool {
         let Some(queue) = self.0.environment.background() else { return false };
         let shared = Arc::downgrade(&self.0);
-        let work = Box::new(move |_: Option<&_>| {
+        let work = Box::new(move |_: Option<&Turn<'_>>| {
             // The table may not be wanted any more.
             let Some(shared) = shared.upgrade() else { return };
+            let shared = Refreshing(shared);
             if let Err(error) = shared.refresh() {
                 let table = shared.kept().snapshot.storage().url();
                 tracing::warn!(table, %error, "a table could not be refreshed");
             }
-            shared.kept().is_refreshing = false;
         });
         // Tables that are opened twice, with different options, are refreshed apart.
         let lane = format!("refresh {:p}", Arc::as_ptr(&self.0));
         queue.submit(Task { lane, duty: "refresh", work, is_optional: true }).is_ok()
+    }
+}
+
+/// A table that is being refreshed behind a call, for as long as this lives.
+struct Refreshing(Arc<Shared>);
+
+impl Deref for Refreshing {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for Refreshing {
+    fn drop(&mut self) {
+        self.0.kept().is_refreshing = false;
     }
 }
 
@@ -184,23 +202,22 @@ impl Shared {
                     kept.checked_ms = None;
                 }
             })?;
-            // Another thread may have found a newer version meanwhile.
-            let is_newer = kept.snapshot.version() <= newest.version();
-            let follows = match self.is_place {
-                true => {
-                    (is_newer && is_same(&kept.snapshot, &newest)) || is_same_version(&kept.snapshot, &before)
-                }
-                false => is_newer,
-            };
-            if follows {
-                kept.snapshot = self.copy_of(&newest);
-                kept.checked_ms = kept.checked_ms.max(Some(now_ms));
-                return Ok(newest);
+            let is_unchanged = is_same_version(&kept.snapshot, &before);
+            // Another thread has looked meanwhile. At a place it may have found another table, or an older copy of this
+            // one, and which of both looks was the later one is not known: look again.
+            let has_gone_on = is_same(&kept.snapshot, &newest) && kept.snapshot.version() >= before.version();
+            if self.is_place && !is_unchanged && !has_gone_on {
+                continue;
             }
-            if !self.is_place || is_same(&kept.snapshot, &newest) {
+            let may_go_back = self.is_place && is_unchanged;
+            if kept.snapshot.version() > newest.version() && !may_go_back {
                 return Ok(self.copy_of(&kept.snapshot));
             }
-            // It has found another table. Which of both looks was the later one is not known: look again.
+            kept.snapshot = self.copy_of(&newest);
+            // A clock that was ahead tells nothing.
+            let checked_ms = kept.checked_ms.filter(|checked| *checked <= self.environment.now_ms());
+            kept.checked_ms = checked_ms.max(Some(now_ms));
+            return Ok(newest);
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::datatypes::Schema;
 
 use super::action_file::ActionFile;
+use super::check_not_replaced;
 use super::file_actions::FileActions;
 use super::table_actions::{rows, v1_actions, v1_fields};
 use crate::environment::Environment;
@@ -32,6 +33,7 @@ pub(super) fn write(
         adds += if rows.kind == FileAction::Add { rows.len() } else { 0 };
         file.write_actions(rows)?;
     }
+    check_not_replaced(snapshot)?;
     let written = file.finish()?;
     Ok(LastCheckpoint {
         version: snapshot.version(),

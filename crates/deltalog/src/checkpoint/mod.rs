@@ -185,6 +185,11 @@ fn check_published(snapshot: &Snapshot) -> Result<()> {
     }
 }
 
+/// Checks that the log is still that of the snapshot. A file that is written from now on appears in it.
+fn check_not_replaced(snapshot: &Snapshot) -> Result<()> {
+    snapshot.newest_version().map(drop)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

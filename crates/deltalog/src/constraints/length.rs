@@ -99,8 +99,9 @@ fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRe
             Ok(made.transpose().map_err(unfit)?.map(|array| Arc::new(array) as ArrayRef))
         }
         Limit::Elements(limit) => {
-            let lists = without_hidden(values).map_err(unfit)?;
-            let lists = lists.as_list_opt::<i32>().ok_or_else(other)?;
+            let lists = values.as_list_opt::<i32>().ok_or_else(other)?;
+            let shown = without_hidden(values, lists.offsets(), lists.values().len()).map_err(unfit)?;
+            let lists = shown.as_list_opt::<i32>().ok_or_else(other)?;
             let Some(elements) = fitted(limit, lists.values(), &format!("{path}.element"))? else {
                 return Ok(None);
             };
@@ -110,8 +111,9 @@ fn fitted(limit: &Limit, values: &ArrayRef, path: &str) -> Result<Option<ArrayRe
             Ok(Some(Arc::new(made)))
         }
         Limit::Entries(key, value) => {
-            let maps = without_hidden(values).map_err(unfit)?;
-            let maps = maps.as_map_opt().ok_or_else(other)?;
+            let maps = values.as_map_opt().ok_or_else(other)?;
+            let shown = without_hidden(values, maps.offsets(), maps.entries().len()).map_err(unfit)?;
+            let maps = shown.as_map_opt().ok_or_else(other)?;
             let part = |limit: &Option<Box<Limit>>, column: &ArrayRef, name: &str| match limit {
                 Some(limit) => fitted(limit, column, &format!("{path}.{name}")),
                 None => Ok(None),
@@ -158,8 +160,24 @@ fn ensure_distinct(keys: &ArrayRef, offsets: &OffsetBuffer<i32>, path: &str) -> 
     Ok(())
 }
 
-/// Returns the same lists or maps without values that belong to none of them.
-fn without_hidden(array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+/// Returns the same lists or maps without values that belong to none of them. `offsets` are theirs, and `count` is the
+/// number of all values in memory.
+fn without_hidden(
+    array: &ArrayRef,
+    offsets: &OffsetBuffer<i32>,
+    count: usize,
+) -> Result<ArrayRef, ArrowError> {
+    let begins = offsets.first() == Some(&0);
+    let ends = offsets.last().is_some_and(|end| usize::try_from(*end) == Ok(count));
+    let nulls_are_empty = array.nulls().is_none_or(|nulls| {
+        nulls
+            .iter()
+            .zip(offsets.windows(2))
+            .all(|(is_valid, range)| is_valid || range.first() == range.last())
+    });
+    if begins && ends && nulls_are_empty {
+        return Ok(Arc::clone(array));
+    }
     take(array, &UInt64Array::from_iter_values(0..array.len() as u64), None)
 }
 

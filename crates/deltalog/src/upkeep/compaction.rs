@@ -58,7 +58,7 @@ pub fn compact_log(snapshot: &Snapshot, start: u64, end: u64) -> Result<bool> {
     }
     ensure_writable(snapshot.protocol(), snapshot.metadata()).map_err(located)?;
     let sizes = Sizes::of(snapshot);
-    match write(storage, snapshot.resolver(), start, end, &sizes, MOST_BYTES_ON_REQUEST).map_err(located)? {
+    match write(snapshot, start, end, &sizes, MOST_BYTES_ON_REQUEST).map_err(located)? {
         Some(is_written) => Ok(is_written),
         None => Err(located(
             Error::invalid_argument(format!(
@@ -81,7 +81,7 @@ pub(super) fn keep(duties: &Duties) -> Result<()> {
     let Some(start) = start_of(*version, interval) else { return Ok(()) };
     let mut sizes = Sizes::of(base);
     sizes.0.insert(*version, *bytes);
-    write(base.storage(), base.resolver(), start, *version, &sizes, MOST_BYTES).map(drop)
+    write(base, start, *version, &sizes, MOST_BYTES).map(drop)
 }
 
 /// Returns the number of commits of a compaction; 0 for none. Without the property it depends on the interval of
@@ -130,16 +130,32 @@ impl Sizes {
     }
 }
 
-/// Writes the compaction of `start` to `end`, unless the commits have more than `most_bytes`, which is found out before
-/// they are read. Returns whether this created the file; `None` if there is too much to compact.
-fn write(
+/// Writes the compaction of `start` to `end`, unless the commits have more than `most_bytes`. Returns whether this
+/// created the file; `None` if there is too much to compact.
+fn write(snapshot: &Snapshot, start: u64, end: u64, sizes: &Sizes, most_bytes: u64) -> Result<Option<bool>> {
+    let storage = snapshot.storage();
+    let Some(text) = text(storage, snapshot.resolver(), start, end, sizes, most_bytes)? else {
+        return Ok(None);
+    };
+    if text.is_empty() {
+        return Ok(Some(false));
+    }
+    // What was read may be the commits of another table, which has been created in the place of this one.
+    snapshot.newest_version()?;
+    let path = LogFileName::Compaction { start, end }.path();
+    storage.put_beside_log_if_absent(&path, text.into()).map(Some)
+}
+
+/// Returns the compaction of `start` to `end`, which is empty if the commits change nothing; `None` if they have more
+/// than `most_bytes`, which is found out before they are read.
+fn text(
     storage: &Storage,
     resolver: &PathResolver,
     start: u64,
     end: u64,
     sizes: &Sizes,
     most_bytes: u64,
-) -> Result<Option<bool>> {
+) -> Result<Option<Vec<u8>>> {
     if sizes.total(storage, start, end, most_bytes)? > most_bytes {
         return Ok(None);
     }
@@ -152,11 +168,7 @@ fn write(
             .add(bytes)
             .map_err(|error| error.at_path(LogFileName::Commit(*version).path()).at_version(*version))?;
     }
-    if reconciled.lines.is_empty() {
-        return Ok(Some(false));
-    }
-    let path = LogFileName::Compaction { start, end }.path();
-    storage.put_beside_log_if_absent(&path, reconciled.text().into()).map(Some)
+    Ok(Some(reconciled.text()))
 }
 
 fn read(storage: &Storage, version: u64) -> Result<Bytes> {
@@ -249,11 +261,11 @@ mod tests {
         // Versions 2 and 5 do not exist: nobody must read them.
         for (known, most) in [(sizes(&[(2, 11)]), 10), (sizes(&[(2, 5), (3, 6)]), 10), (sizes(&[(2, 1)]), 17)]
         {
-            assert_eq!(write(&storage, &resolver, 2, 5, &known, most).unwrap(), None);
+            assert_eq!(text(&storage, &resolver, 2, 5, &known, most).unwrap(), None);
         }
-        let all = write(&storage, &resolver, 3, 4, &sizes(&[]), 34).unwrap();
-        assert_eq!(all, Some(false), "the commits change nothing");
-        let missing = write(&storage, &resolver, 3, 5, &sizes(&[]), u64::MAX).unwrap_err();
+        let all = text(&storage, &resolver, 3, 4, &sizes(&[]), 34).unwrap();
+        assert_eq!(all, Some(Vec::new()), "the commits change nothing");
+        let missing = text(&storage, &resolver, 3, 5, &sizes(&[]), u64::MAX).unwrap_err();
         assert_eq!((missing.kind(), missing.version()), (ErrorKind::VersionNotFound, Some(5)));
     }
 

@@ -3,7 +3,7 @@
 use super::checksum::{self, Derived};
 use super::cleanup::{self, Pace};
 use super::{NO_CHECKSUM, compaction};
-use crate::background::{Ending, Task};
+use crate::background::{Task, Turn};
 use crate::checkpoint;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
@@ -29,7 +29,7 @@ impl Duties {
     pub(super) fn submit(self, environment: &Environment, duty: &'static str, work: fn(&Self, Pace<'_>)) {
         let Some(queue) = environment.background() else { return work(&self, Pace::Brief) };
         let lane = self.storage().url();
-        let work = move |ending: Option<&Ending>| work(&self, ending.map_or(Pace::Brief, Pace::UntilTheEnd));
+        let work = move |turn: Option<&Turn<'_>>| work(&self, turn.map_or(Pace::Brief, Pace::Behind));
         if let Err(task) = queue.submit(Task { lane, duty, work: Box::new(work), is_optional: false }) {
             task.run();
         }
@@ -50,9 +50,9 @@ impl Duties {
         if let Some(derived) = &self.derived {
             let is_right = counted.is_none_or(|counted| derived.agrees_with(self, counted));
             if !is_right {
-                self.attempt(NO_CHECKSUM, || checksum::doubt_later(self));
+                self.attempt(NO_CHECKSUM, || checksum::doubt_others(self));
             }
-            let write = || checksum::write(self.storage(), self.version, derived);
+            let write = || checksum::write_later(self, derived);
             if is_right
                 && (derived.is_complete || counted.is_none())
                 && self.attempt(NO_CHECKSUM, write).is_some()

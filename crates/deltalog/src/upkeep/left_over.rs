@@ -1,22 +1,31 @@
 //! What upkeep leaves to later commits of the same table.
 
-use std::ops::RangeInclusive;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
+
+use crate::storage::FileMeta;
 
 /// What a snapshot shares with those that are refreshed from it.
 #[derive(Debug, Default)]
 pub(crate) struct LeftOver {
     expired: Mutex<Expired>,
     has_files: AtomicBool,
-    /// The versions whose checksums may have a wrong number of files.
-    doubtful: Mutex<Option<RangeInclusive<u64>>>,
+    doubt: Mutex<Option<Doubt>>,
+}
+
+/// The checksums that may have a wrong number of files.
+#[derive(Debug)]
+struct Doubt {
+    newest: u64,
+    /// The version whose files were counted.
+    except: u64,
 }
 
 /// Expired files of a log, in the order in which they are deleted, and the retention by which they have expired.
 #[derive(Debug, Default)]
 pub(super) struct Expired {
-    pub(super) files: Vec<String>,
+    pub(super) files: VecDeque<FileMeta>,
     pub(super) retention_ms: i64,
 }
 
@@ -40,15 +49,15 @@ impl LeftOver {
         *expired = files;
     }
 
-    /// Records that the checksums of `versions` may be wrong: each is derived from the one before, and one was.
-    pub(super) fn doubt_checksums(&self, versions: RangeInclusive<u64>) {
-        *self.doubtful.lock().unwrap_or_else(PoisonError::into_inner) = Some(versions);
+    /// Records that the checksums of the versions up to `newest` may be wrong, except one.
+    pub(super) fn doubt_checksums(&self, newest: u64, except: u64) {
+        *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });
     }
 
     /// Returns whether the checksum of `version` may be wrong.
     pub(crate) fn is_doubtful(&self, version: u64) -> bool {
-        let doubtful = self.doubtful.lock().unwrap_or_else(PoisonError::into_inner);
-        doubtful.as_ref().is_some_and(|versions| versions.contains(&version))
+        let doubt = self.doubt.lock().unwrap_or_else(PoisonError::into_inner);
+        doubt.as_ref().is_some_and(|doubt| version <= doubt.newest && version != doubt.except)
     }
 }
 
@@ -60,11 +69,12 @@ mod tests {
     fn doubts_and_files_are_kept_until_they_are_taken() {
         let left = LeftOver::default();
         assert!(!left.is_doubtful(0) && !left.has_files());
-        left.doubt_checksums(3..=7);
-        assert_eq!([2, 3, 7, 8].map(|version| left.is_doubtful(version)), [false, true, true, false]);
-        left.put(Expired { files: vec!["a".to_owned()], retention_ms: 1 });
+        left.doubt_checksums(7, 3);
+        assert_eq!([2, 3, 7, 8].map(|version| left.is_doubtful(version)), [true, false, true, false]);
+        let file = FileMeta { name: "a".to_owned(), size: 1, modified_ms: 1, tag: None };
+        left.put(Expired { files: [file.clone()].into(), retention_ms: 1 });
         assert!(left.has_files());
-        assert_eq!(left.take().files, ["a"]);
+        assert_eq!(left.take().files, [file]);
         assert!(!left.has_files() && left.take().files.is_empty());
     }
 }

@@ -38,8 +38,8 @@ pub(super) fn fit_variant(array: &ArrayRef, parts: &Fields, path: &str) -> Resul
         let version = metadata.value(row).first().map(|header| header & VERSION_BITS);
         if version != Some(VERSION) || values.value(row).is_empty() {
             return Err(Error::schema_mismatch(format!(
-                "column '{path}' is a variant in the table, and row {row} of the data is none: its metadata must have \
-                 version {VERSION}, and its value must not be empty"
+                "column '{path}' is a variant in the table, and row {row} of the data is not: its metadata must \
+                 have version {VERSION}, and its value must not be empty"
             )));
         }
     }

@@ -12,7 +12,7 @@ use deltalog::{Background, Environment, Snapshot, Storage};
 use deltalog_testkit::store::{Answer, Call, Director, Entry, Fault, Objects, Op, Store};
 use url::Url;
 
-use crate::common::{append, environment, first_lines, table, write_commit};
+use crate::common::{append, environment, first_lines, replace_table, table, write_commit};
 
 const LONG: Duration = Duration::from_secs(60);
 
@@ -20,6 +20,8 @@ const LONG: Duration = Duration::from_secs(60);
 struct Gate {
     began: Mutex<Sender<String>>,
     go: Mutex<Receiver<()>>,
+    /// What then happens to the write.
+    fault: Option<Fault>,
 }
 
 impl Director for Gate {
@@ -28,6 +30,7 @@ impl Director for Gate {
             self.began.lock().unwrap().send(call.path.clone()).unwrap();
             // A commit that waits for this fails its test, and does not hang.
             let _ = self.go.lock().unwrap().recv_timeout(Duration::from_secs(5));
+            return self.fault;
         }
         None
     }
@@ -45,8 +48,12 @@ impl Director for Gate {
 
 /// An empty store behind a gate.
 fn gated() -> (Storage, Receiver<String>, Sender<()>) {
+    gated_with(None)
+}
+
+fn gated_with(fault: Option<Fault>) -> (Storage, Receiver<String>, Sender<()>) {
     let ((began, begun), (open, go)) = (channel(), channel());
-    let gate = Gate { began: Mutex::new(began), go: Mutex::new(go) };
+    let gate = Gate { began: Mutex::new(began), go: Mutex::new(go), fault };
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::new(gate));
     let url = Url::parse("memory:///t").unwrap();
     (Storage::with_store(url, Arc::new(store)).unwrap(), begun, open)
@@ -128,6 +135,37 @@ fn a_failure_behind_a_commit_changes_nothing() {
     }
 }
 
+/// A table is dropped and another one created while a checkpoint is written, which fails for that reason. The checksum
+/// would be believed when the other table reaches the version.
+#[test]
+fn no_checksum_goes_into_the_log_of_another_table() {
+    for is_wrong in [false, true] {
+        let (storage, begun, go) = gated_with(Some(Fault::Denied));
+        write_commit(&storage, 0, &first_lines(&with_interval(4)));
+        append_times(&storage, 3, &environment());
+        if is_wrong {
+            miscount(&storage, 3);
+        }
+        let background = Background::new();
+        append_times(&storage, 1, &environment().with_background(&background));
+        begun.recv_timeout(LONG).unwrap();
+        replace_table(&storage, 3);
+        drop(go);
+        assert!(background.wait(LONG));
+        assert_eq!(storage.get(&LogFileName::Checksum(4).path()).unwrap(), None);
+    }
+}
+
+/// Writes a checksum that says that the table has more files than it has.
+fn miscount(storage: &Storage, version: u64) {
+    let path = LogFileName::Checksum(version).path();
+    let text = String::from_utf8(storage.read(&path).unwrap().to_vec()).unwrap();
+    let mut checksum: serde_json::Value = serde_json::from_str(&text).unwrap();
+    checksum["numFiles"] = 7.into();
+    checksum.as_object_mut().unwrap().remove("allFiles");
+    storage.put(&path, checksum.to_string().into()).unwrap();
+}
+
 /// The first checksum says that the table has more files than it has. Those of the versions that were committed while
 /// the checkpoint was written follow from it, and are deleted. No later one follows, by a writer with a handle, which
 /// has read them, or without.
@@ -142,13 +180,7 @@ fn wrong_number_of_files(has_handle: bool) {
     let (storage, begun, go) = gated();
     write_commit(&storage, 0, &first_lines(&with_interval(4)));
     append_times(&storage, 3, &environment());
-    let path = LogFileName::Checksum(3).path();
-    let text = String::from_utf8(storage.read(&path).unwrap().to_vec()).unwrap();
-    let mut checksum: serde_json::Value = serde_json::from_str(&text).unwrap();
-    checksum["numFiles"] = 7.into();
-    checksum.as_object_mut().unwrap().remove("allFiles");
-    storage.put(&path, checksum.to_string().into()).unwrap();
-
+    miscount(&storage, 3);
     let background = Background::new();
     let environment = environment().with_background(&background);
     let (mut base, mut go) = (Snapshot::open(&storage, None).unwrap(), Some(go));

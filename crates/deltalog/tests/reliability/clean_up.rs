@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::name::LogFileName;
-use deltalog::{Background, Environment, Error, ErrorKind, Snapshot, Storage, clean_up_log};
+use deltalog::{
+    Background, Environment, Error, ErrorKind, Snapshot, Storage, TableChange, alter_table, clean_up_log,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -422,6 +424,48 @@ fn a_clean_up_behind_a_commit_asks_the_table_again() {
         append(&base, "new", &slow().with_background(&background)).commit_or_fail().unwrap();
         assert!(background.wait(Duration::from_secs(60)));
         assert_eq!(take_deletions(&store), expected, "{property} = {value}");
+    }
+}
+
+/// A commit that asks for the log to be kept does not go on with the clean-up of an earlier one.
+#[test]
+fn a_commit_that_keeps_the_log_deletes_nothing() {
+    let (store, storage) = daily(10, &[(5, Form::Classic)]);
+    let base = Snapshot::open(&storage, None).unwrap();
+    append(&base, "new", &slow()).commit_or_fail().unwrap();
+    assert_eq!(take_deletions(&store), 1);
+    let keep = BTreeMap::from([("delta.enableExpiredLogCleanup".to_owned(), "false".to_owned())]);
+    let change = TableChange::SetProperties(keep);
+    alter_table(&base.refresh().unwrap(), &change, Default::default(), &slow()).unwrap().unwrap();
+    assert_eq!(take_deletions(&store), 0);
+}
+
+/// A table is dropped and another one created while the log is cleaned up: its commits have the names of expired ones.
+#[test]
+fn only_files_that_were_listed_are_deleted() {
+    for by_commit in [false, true] {
+        let (store, storage) = daily(10, &[(5, Form::Classic)]);
+        let base = Snapshot::open(&storage, None).unwrap();
+        let other = storage_in(&store.reconnect());
+        store.fail(move |_, call| {
+            if call.op == Op::Delete && call.path.ends_with(&LogFileName::Commit(0).path()) {
+                let replace = || {
+                    other.delete(&LogFileName::Commit(1).path()).unwrap();
+                    write_commit(&other, 1, &["another table".to_owned()]);
+                };
+                // On another thread: this one is in the middle of a request.
+                std::thread::scope(|scope| scope.spawn(replace).join().unwrap());
+            }
+            None
+        });
+        match by_commit {
+            true => drop(append(&base, "new", &at(NOW_MS)).commit_or_fail().unwrap()),
+            false => drop(clean(&storage, NOW_MS).unwrap()),
+        }
+        store.heal();
+        let left = log_files(&storage);
+        let versions = (0..5).filter(|version| left.contains(&LogFileName::Commit(*version).path()));
+        assert_eq!(versions.collect::<Vec<_>>(), [1], "by a commit: {by_commit}");
     }
 }
 

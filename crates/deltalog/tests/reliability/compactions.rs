@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use crate::common::oracle::{Table, name_of};
 use crate::common::store::{Fault, Op};
 use crate::common::{
-    add_line, append, empty, environment, first_lines, live, paths, write_commit, write_log,
+    add_line, append, empty, environment, first_lines, live, paths, replace_table, storage_in, write_commit,
+    write_log,
 };
 use crate::histories::{contents, expected, history, write_history};
 
@@ -293,4 +294,24 @@ fn compactions_neither_hide_gaps_nor_add_versions() {
     storage.delete(&LogFileName::Commit(4).path()).unwrap();
     let error = Snapshot::open(&storage, None).map(|snapshot| snapshot.version()).unwrap_err();
     assert_eq!((error.kind(), error.version()), (ErrorKind::CorruptLog, Some(4)));
+}
+
+/// A table is dropped and another one created while the commits are read. Readers of that table would take the
+/// compaction for theirs.
+#[test]
+fn commits_of_another_table_are_not_compacted() {
+    let (store, storage) = empty();
+    write_log(&storage, 4);
+    let snapshot = Snapshot::open(&storage, None).unwrap();
+    let other = storage_in(&store.reconnect());
+    store.fail(move |_, call| {
+        if call.op == Op::Get && call.path.ends_with(&LogFileName::Commit(2).path()) {
+            // On another thread: this one is in the middle of a request.
+            std::thread::scope(|scope| scope.spawn(|| replace_table(&other, 5)).join().unwrap());
+        }
+        None
+    });
+    assert_eq!(compact_log(&snapshot, 1, 3).unwrap_err().kind(), ErrorKind::TableReplaced);
+    store.heal();
+    assert_eq!(storage.get(&LogFileName::Compaction { start: 1, end: 3 }.path()).unwrap(), None);
 }

@@ -7,7 +7,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use deltalog::engine::log::LOG_DIRECTORY;
 use deltalog::engine::log::name::LogFileName;
 use deltalog::{Background, CommitEntry, Environment, ErrorKind, Snapshot, Storage, Table, write_checkpoint};
 use deltalog_testkit::store::{Answer, Call, Director, Entry, Objects, Op, Store};
@@ -15,7 +14,9 @@ use url::Url;
 use uuid::Uuid;
 
 use crate::common::store::{Fault, FaultyStore};
-use crate::common::{add_line, append, empty, environment, first_lines, write_commit, write_log};
+use crate::common::{
+    add_line, append, drop_table, empty, environment, first_lines, replace_table, write_commit, write_log,
+};
 
 const LONG: Duration = Duration::from_secs(60);
 const SECOND: Duration = Duration::from_secs(1);
@@ -53,23 +54,6 @@ impl Watched {
     }
 }
 
-fn drop_table(storage: &Storage) {
-    for file in storage.list_after(LOG_DIRECTORY, "").unwrap() {
-        storage.delete(&format!("{LOG_DIRECTORY}/{}", file.name)).unwrap();
-    }
-}
-
-/// Drops the table and creates another one of so many versions.
-fn replace_table(storage: &Storage, versions: u64) {
-    drop_table(storage);
-    let first = first_lines(&BTreeMap::new());
-    let first: Vec<_> =
-        first.into_iter().map(|line| line.replace("-000000000000", "-000000000001")).collect();
-    write_commit(storage, 0, &first);
-    (1..versions)
-        .for_each(|version| write_commit(storage, version, &[add_line(&format!("other {version}"))]));
-}
-
 fn kind<T>(result: deltalog::Result<T>) -> ErrorKind {
     result.map(drop).unwrap_err().kind()
 }
@@ -102,6 +86,12 @@ fn an_answer_is_never_older_than_the_limit() {
     write_commit(&watched.storage, 9, &[add_line("more")]);
     watched.pass(-10_000_000);
     assert_eq!(watched.recent().unwrap(), 9);
+    // From then on it tells the age again.
+    watched.store.fail(|_, _| Some(Fault::Denied));
+    watched.pass(900);
+    assert_eq!(watched.recent().unwrap(), 9);
+    watched.pass(200);
+    assert_eq!(kind(watched.recent()), ErrorKind::PermissionDenied);
 }
 
 /// The answers go on until they are too old. Then the failure is the caller's.
@@ -166,8 +156,9 @@ impl Director for SlowListing {
     }
 }
 
-#[test]
-fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
+/// Lets a look at a place of four versions be slow, and replaces what is there by `replace` after the look has listed
+/// the log and before it has the answer. Returns the first snapshot, what the slow look has found, and what is kept.
+fn slow_look(replace: impl FnOnce(&Storage)) -> [Snapshot; 3] {
     let director = Arc::new(SlowListing::default());
     let store = Store::new(Arc::<Mutex<Objects>>::default(), Arc::clone(&director) as Arc<dyn Director>);
     let storage = Storage::with_store(Url::parse("memory:///t").unwrap(), Arc::new(store)).unwrap();
@@ -178,15 +169,27 @@ fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
     let slow = std::thread::scope(|scope| {
         let slow = scope.spawn(|| place.snapshot().unwrap());
         is_listed.recv_timeout(LONG).unwrap();
-        replace_table(&storage, 3);
+        replace(&storage);
         assert_eq!(place.snapshot().unwrap().version(), 2);
         go.send(()).unwrap();
         slow.join().unwrap()
     });
-    let kept = place.recent_snapshot(LONG).unwrap();
+    [first, slow, place.recent_snapshot(LONG).unwrap()]
+}
+
+#[test]
+fn a_slow_look_at_a_place_does_not_bring_a_replaced_table_back() {
+    let [first, slow, kept] = slow_look(|storage| replace_table(storage, 3));
     for found in [slow, kept] {
         assert!(found.version() == 2 && found.metadata().id != first.metadata().id);
     }
+}
+
+/// A backup of the table that has fewer versions takes its place.
+#[test]
+fn a_slow_look_at_a_place_does_not_bring_lost_versions_back() {
+    let [_, slow, kept] = slow_look(|storage| storage.delete(&LogFileName::Commit(3).path()).unwrap());
+    assert_eq!((slow.version(), kept.version()), (2, 2));
 }
 
 /// Threads share a handle, and other writers commit: no thread sees a version and then an older one.

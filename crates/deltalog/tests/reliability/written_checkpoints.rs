@@ -20,7 +20,7 @@ use crate::common::oracle::{Key, Table, name_of};
 use crate::common::store::{FaultyStore, Op};
 use crate::common::{
     NOW_MS, add_line, deletion_vector, empty, environment, first_lines, live, metadata_line, paths,
-    storage_in, write_commit,
+    replace_table, storage_in, write_commit,
 };
 use crate::histories::{Step, contents, expected, history, lines, unexpired};
 
@@ -570,4 +570,24 @@ fn inline_vectors_are_kept() {
             assert_eq!(batch.column_by_name("tags").unwrap().as_map().value(0).len(), 2);
         }
     }
+}
+
+/// A table is dropped and another one created while sidecars are written. With a head, the files of the old table would
+/// be those of a version of the new one.
+#[test]
+fn no_head_is_written_into_the_log_of_another_table() {
+    let (store, storage) = v2_table(100);
+    let snapshot = open(&storage);
+    let other = storage_in(&store.reconnect());
+    store.fail(move |_, call| {
+        if call.path.contains("_sidecars") && matches!(call.op, Op::Put | Op::Create) {
+            // On another thread: this one is in the middle of a request.
+            std::thread::scope(|scope| scope.spawn(|| replace_table(&other, 5)).join().unwrap());
+        }
+        None
+    });
+    let error = write_checkpoint_within(&snapshot, &small(), &environment()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TableReplaced);
+    store.heal();
+    assert!(other_files(&storage).iter().all(|name| name.starts_with("_sidecars/")));
 }

@@ -7,8 +7,8 @@
 //! - Neither the file list nor a commit is read for a checksum: a transaction has the commits since its base in memory.
 //!   If the checksum of the base is not known, a version has none until the next checkpoint, whose files are counted.
 //! - A field that cannot be told exactly is left out. If a required one cannot, no file is written.
-//! - Every checkpoint counts the files. If there are others than a checksum would say, they are counted for it anew,
-//!   and the checksums of later versions, which were derived meanwhile, are deleted.
+//! - Every checkpoint that follows a commit counts the files. If there are others than a checksum would say, they are
+//!   counted for it anew, and the checksums of later versions are deleted, which may have been derived meanwhile.
 //! - An existing file is never replaced, as the protocol asks: another writer may have counted more than this one.
 //! - The file is not synced. If a power failure tears it, readers ignore it.
 
@@ -78,29 +78,44 @@ pub(super) fn derive(committed: &CommittedVersion<'_>) -> Result<Option<Derived>
     Ok(Some(Derived { checksum, is_complete }))
 }
 
-/// Writes a checksum that was derived.
+/// Writes a checksum that was derived, right after its commit.
 pub(super) fn write(storage: &Storage, version: u64, derived: &Derived) -> Result<()> {
     put(storage, version, &derived.checksum)
 }
 
-/// Writes the checksum of a committed version by counting its files, which a checkpoint has just listed.
-pub(super) fn recount(duties: &Duties) -> Result<()> {
-    let Duties { base, version, .. } = duties;
-    put(base.storage(), *version, &recount::of(&base.at_version(*version)?)?)
+/// Writes a checksum that was derived, some time after its commit.
+pub(super) fn write_later(duties: &Duties, derived: &Derived) -> Result<()> {
+    put_later(duties, &derived.checksum)
 }
 
-/// Makes sure that the checksums that were written since the committed version are not carried on, neither by snapshots
-/// that have read them nor by other writers. They were derived from one that turned out to be wrong.
-pub(super) fn doubt_later(duties: &Duties) -> Result<()> {
-    let newest = duties.base.newest_version()?;
-    let versions = duties.version + 1..=newest;
-    if versions.is_empty() {
-        return Ok(());
+/// Writes the checksum of a committed version by counting its files, which a checkpoint has just listed.
+pub(super) fn recount(duties: &Duties) -> Result<()> {
+    put_later(duties, &recount::of(&duties.base.at_version(duties.version)?)?)
+}
+
+/// Makes sure that no checksum but that of the committed version is carried on, neither by snapshots that have read one
+/// nor by other writers: one turned out to be wrong, and each is derived from the one before. Deletes those of later
+/// versions.
+pub(super) fn doubt_others(duties: &Duties) -> Result<()> {
+    let mut next = duties.version + 1;
+    loop {
+        let newest = duties.base.newest_version()?;
+        duties.base.left_over().doubt_checksums(newest, duties.version);
+        // A transaction may have committed before it could know.
+        if next > newest {
+            return Ok(());
+        }
+        for version in next..=newest {
+            duties.storage().delete(&LogFileName::Checksum(version).path())?;
+        }
+        next = newest + 1;
     }
-    duties.base.left_over().doubt_checksums(versions.clone());
-    versions
-        .into_iter()
-        .try_for_each(|version| duties.storage().delete(&LogFileName::Checksum(version).path()))
+}
+
+/// Writes a checksum unless the table has been replaced: the other table would have it when it reaches this version.
+fn put_later(duties: &Duties, checksum: &VersionChecksum) -> Result<()> {
+    duties.base.newest_version()?;
+    put(duties.storage(), duties.version, checksum)
 }
 
 fn put(storage: &Storage, version: u64, checksum: &VersionChecksum) -> Result<()> {

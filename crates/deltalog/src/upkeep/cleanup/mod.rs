@@ -12,10 +12,12 @@
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - Behind a commit, everything is deleted at once, and the table is asked again every two seconds whether it still
-//!   wants that. A commit that does it before it returns deletes for two seconds at most. What remains follows after
-//!   the next commits on the same snapshot and on those that are refreshed from it ([`LeftOver`](super::LeftOver)), or
-//!   after the first checkpoint of a later hour.
+//! - Files are deleted for two seconds at a time. Before that, the table is asked whether it still wants it. A commit
+//!   that cleans up before it returns does this once. Behind a commit it goes on, but makes way for a checkpoint of the
+//!   same table. What remains follows after the next commits on the same snapshot and on those that are refreshed from
+//!   it ([`LeftOver`](super::LeftOver)), or after the first checkpoint of a later hour.
+//! - A file is only deleted if it is the one that was listed. Another table may have been created in the place of this
+//!   one, whose files have the same names.
 //! - Checkpoints, checksums and compactions that their writers did not complete are deleted after a day.
 //! - No checkpoint is created, and none is deleted from the oldest remaining version on, which is all that the table
 //!   feature `checkpointProtection` asks for.
@@ -25,15 +27,18 @@ mod plan;
 mod sidecars;
 mod temporary;
 
+use std::collections::VecDeque;
+
 use super::duties::Duties;
 use super::left_over::Expired;
-use crate::background::Ending;
+use crate::background::Turn;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::name::LogFileName;
 use crate::log::{LOG_DIRECTORY, LogInventory};
 use crate::protocol::{TableFeature, ensure_writable};
 use crate::snapshot::Snapshot;
+use crate::storage::{FileMeta, Storage};
 
 use plan::Plan;
 
@@ -52,8 +57,18 @@ const MOST_MS_OF_ROUND: i64 = 2000;
 pub(super) enum Pace<'a> {
     /// A commit waits for it.
     Brief,
-    /// Only the end of the process stops it.
-    UntilTheEnd(&'a Ending),
+    /// Nobody waits for it, but it makes way for other work on the table.
+    Behind(&'a Turn<'a>),
+}
+
+impl Pace<'_> {
+    /// Returns whether no further round may begin.
+    fn is_over(self) -> bool {
+        match self {
+            Self::Brief => true,
+            Self::Behind(turn) => turn.is_over(),
+        }
+    }
 }
 
 /// The result of cleaning up a log.
@@ -82,16 +97,16 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
     let located = |error: Error| error.in_table(newest.storage().url());
     ensure_cleanable(&newest).map_err(located)?;
     let (cutoff_ms, found) = find(&newest, environment.now_ms(), 0, true).map_err(located)?;
-    let Some(mut plan) = found else {
+    let Some(plan) = found else {
         return Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() });
     };
     if !dry_run {
-        delete(&newest, &plan.files)?;
+        plan.files.iter().try_for_each(|file| delete(newest.storage(), file)).map_err(located)?;
     }
     Ok(CleanedLog {
         cutoff_ms,
         oldest_version: Some(plan.oldest_version),
-        files: std::mem::take(&mut plan.files),
+        files: plan.files.iter().map(|file| path_of(&file.name)).collect(),
     })
 }
 
@@ -100,6 +115,9 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
 /// This lists the whole log, so that only the first checkpoint of an hour does it. The new checkpoint itself replaces
 /// nothing yet.
 pub(super) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
+    if matches!(pace, Pace::Behind(turn) if turn.is_last()) {
+        return Ok(());
+    }
     let Duties { base, version, environment, .. } = duties;
     let hour = |time_ms: i64| time_ms.div_euclid(HOUR_MS);
     let former = base.segment().checkpoint.as_ref().and_then(|checkpoint| checkpoint.files.first());
@@ -122,7 +140,7 @@ pub(super) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     let (_, found) = find(&newest, now_ms, DAY_MS, false)?;
     let Some(plan) = found else { return Ok(()) };
     let retention_ms = retention_ms(&newest)?;
-    delete_some(duties, Expired { files: plan.files, retention_ms }, pace)
+    delete_some(duties, Expired { files: plan.files.into(), retention_ms }, pace)
 }
 
 /// Returns whether a commit may clean up the log of this table.
@@ -134,11 +152,7 @@ fn is_wanted(snapshot: &Snapshot) -> bool {
 
 /// Goes on with what a clean-up after an earlier commit has left.
 pub(super) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
-    let base = &duties.base;
-    let expired = base.left_over().take();
-    if expired.files.is_empty() || !is_still_wanted(base, &expired)? {
-        return Ok(());
-    }
+    let expired = duties.base.left_over().take();
     delete_some(duties, expired, pace)
 }
 
@@ -148,43 +162,53 @@ fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
 }
 
 /// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, none is
-/// left: the next clean-up finds them again. Behind a commit, it goes on until the end of the process, or until the
-/// table does not want it any more.
+/// left: the next clean-up finds them again. Before each round the table is asked whether it still wants that.
 fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
-    let (mut newest, mut deleted) = (duties.base.clone(), 0);
-    while let Some(left) = expired.files.get(deleted..).filter(|left| !left.is_empty()) {
-        deleted += delete_round(duties, left, pace)?;
-        let Pace::UntilTheEnd(ending) = pace else { break };
-        if ending.has_begun() {
+    let mut newest = duties.base.clone();
+    while !expired.files.is_empty() {
+        newest = newest.refresh()?;
+        // A listing that lags behind may not show what the commit itself has changed.
+        if newest.version() < duties.version {
             break;
         }
-        if deleted < expired.files.len() {
-            newest = newest.refresh()?;
-            if !is_still_wanted(&newest, &expired)? {
-                return Ok(());
-            }
+        if !is_still_wanted(&newest, &expired)? {
+            return Ok(());
+        }
+        delete_round(duties, &mut expired.files, pace)?;
+        // Whether a sidecar is referred to must be found out just before it is deleted.
+        expired.files.retain(|file| !file.name.starts_with("_sidecars/"));
+        if pace.is_over() {
+            break;
         }
     }
-    expired.files.drain(..deleted);
-    // Whether a sidecar is referred to must be found out just before it is deleted.
-    expired.files.retain(|path| !path.starts_with(&path_of("_sidecars/")));
     duties.base.left_over().put(expired);
     Ok(())
 }
 
-/// Deletes the first of some files, at least one of them, unless the process is about to end. Returns how many.
-fn delete_round(duties: &Duties, files: &[String], pace: Pace<'_>) -> Result<usize> {
+/// Deletes the first of some files, at least one of them, unless the turn is over.
+fn delete_round(duties: &Duties, files: &mut VecDeque<FileMeta>, pace: Pace<'_>) -> Result<()> {
     let now_ms = || duties.environment.now_ms();
     let began_ms = now_ms();
-    let is_ending = || matches!(pace, Pace::UntilTheEnd(ending) if ending.has_begun());
-    for (deleted, path) in files.iter().enumerate() {
-        let is_over = deleted >= MOST_FILES_OF_ROUND || now_ms().saturating_sub(began_ms) >= MOST_MS_OF_ROUND;
-        if (is_over && deleted > 0) || is_ending() {
-            return Ok(deleted);
+    let mut deleted = 0;
+    while let Some(file) = files.front() {
+        let is_full = deleted >= MOST_FILES_OF_ROUND || now_ms().saturating_sub(began_ms) >= MOST_MS_OF_ROUND;
+        if (is_full && deleted > 0) || matches!(pace, Pace::Behind(turn) if turn.is_over()) {
+            break;
         }
-        duties.storage().delete(path)?;
+        delete(duties.storage(), file)?;
+        files.pop_front();
+        deleted += 1;
     }
-    Ok(files.len())
+    Ok(())
+}
+
+/// Deletes a file of the log, unless another one has its name: that of a table that was created in the place of this.
+fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
+    let path = path_of(&file.name);
+    match storage.head(&path)? {
+        Some(found) if found.is_same_object(file) => storage.delete(&path),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the cut-off, and what has expired at `now_ms`. Commits are kept for `least_ms` at least. Sidecars are looked
@@ -210,10 +234,6 @@ fn find(snapshot: &Snapshot, now_ms: i64, least_ms: i64, all_sidecars: bool) -> 
         plan
     });
     Ok((cutoff_ms, plan))
-}
-
-fn delete(snapshot: &Snapshot, files: &[String]) -> Result<()> {
-    files.iter().try_for_each(|path| snapshot.storage().delete(path))
 }
 
 /// Returns the path of a file of the log relative to the table's root.

@@ -1,19 +1,19 @@
 //! What of a log has expired.
 
-use super::path_of;
 use crate::error::{ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::log::{CheckpointFiles, InCommitTimestamps, LogInventory};
 use crate::replay::check_checkpoint;
 use crate::snapshot::Snapshot;
+use crate::storage::FileMeta;
 
 /// What has expired.
 #[derive(Debug)]
 pub(super) struct Plan {
     /// The version of the checkpoint that replaces what has expired.
     pub(super) oldest_version: u64,
-    /// The paths of the expired files relative to the table's root, in the order in which they are deleted.
-    pub(super) files: Vec<String>,
+    /// The expired files as the listing of the log has them, in the order in which they are deleted.
+    pub(super) files: Vec<FileMeta>,
     /// Whether some of them belong to checkpoints.
     pub(super) has_checkpoints: bool,
 }
@@ -69,7 +69,7 @@ impl Plan {
                 LogFileName::LastCheckpoint | LogFileName::Sidecar(_) => false,
             };
             if is_expired {
-                plan.files.push(path_of(&file.name));
+                plan.files.push(file.clone());
                 has_commits |= matches!(name, LogFileName::Commit(_));
                 plan.has_checkpoints |= is_checkpoint(name);
             }

@@ -8,8 +8,9 @@ use crate::log::name::LogFileName;
 use crate::log::{CheckpointKind, LogInventory};
 use crate::replay::sidecars_of;
 use crate::snapshot::Snapshot;
+use crate::storage::FileMeta;
 
-/// Returns the paths of the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on
+/// Returns the sidecars that were modified before `youngest_ms` and that no checkpoint from `oldest` on
 /// refers to, whatever its name. Younger ones may belong to a checkpoint that is being written.
 ///
 /// If a checkpoint cannot be read, what it refers to is unknown, and no sidecar is returned.
@@ -18,12 +19,10 @@ pub(super) fn orphans(
     inventory: &LogInventory,
     oldest: u64,
     youngest_ms: i64,
-) -> Result<Vec<String>> {
+) -> Result<Vec<FileMeta>> {
     let sidecars = inventory.files().filter(|(name, _)| matches!(name, LogFileName::Sidecar(_)));
-    let mut candidates: Vec<String> = sidecars
-        .filter(|(_, file)| file.modified_ms < youngest_ms)
-        .map(|(_, file)| path_of(&file.name))
-        .collect();
+    let mut candidates: Vec<FileMeta> =
+        sidecars.filter(|(_, file)| file.modified_ms < youngest_ms).map(|(_, file)| file.clone()).collect();
     if candidates.is_empty() {
         return Ok(candidates);
     }
@@ -46,6 +45,6 @@ pub(super) fn orphans(
             Err(error) => return Err(error),
         }
     }
-    candidates.retain(|path| !referenced.contains(path));
+    candidates.retain(|file| !referenced.contains(&path_of(&file.name)));
     Ok(candidates)
 }

@@ -9,15 +9,15 @@
 
 use uuid::Uuid;
 
-use super::path_of;
 use crate::log::LogInventory;
 use crate::log::name::LogFileName;
+use crate::storage::FileMeta;
 
-/// Returns the paths of the incomplete files that were modified before `youngest_ms`. Younger ones may still be
+/// Returns the incomplete files that were modified before `youngest_ms`. Younger ones may still be
 /// written.
-pub(super) fn incomplete(inventory: &LogInventory, youngest_ms: i64) -> Vec<String> {
+pub(super) fn incomplete(inventory: &LogInventory, youngest_ms: i64) -> Vec<FileMeta> {
     let files = inventory.others().filter(|file| file.modified_ms < youngest_ms && is_incomplete(&file.name));
-    files.map(|file| path_of(&file.name)).collect()
+    files.cloned().collect()
 }
 
 fn is_incomplete(name: &str) -> bool {

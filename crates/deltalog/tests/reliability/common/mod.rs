@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};
 use deltalog::TableDefinition;
+use deltalog::engine::log::LOG_DIRECTORY;
 use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::protocol::{Add, StructType};
 use deltalog::engine::replay::{FileColumn, FileColumns};
@@ -144,6 +145,24 @@ pub fn write_log(storage: &Storage, versions: u64) {
     for version in 1..versions {
         write_commit(storage, version, &[add_line(&format!("{version}.parquet"))]);
     }
+}
+
+/// Deletes the files of the log.
+pub fn drop_table(storage: &Storage) {
+    for file in storage.list_after(LOG_DIRECTORY, "").unwrap() {
+        storage.delete(&format!("{LOG_DIRECTORY}/{}", file.name)).unwrap();
+    }
+}
+
+/// Drops the table and creates another one of so many versions.
+pub fn replace_table(storage: &Storage, versions: u64) {
+    drop_table(storage);
+    let first = first_lines(&BTreeMap::new());
+    let first: Vec<_> =
+        first.into_iter().map(|line| line.replace("-000000000000", "-000000000001")).collect();
+    write_commit(storage, 0, &first);
+    (1..versions)
+        .for_each(|version| write_commit(storage, version, &[add_line(&format!("other {version}"))]));
 }
 
 /// Returns the live logical files, sorted: the path as in the log, the deletion vector, and the size.
