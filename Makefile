@@ -62,8 +62,8 @@ $(kernel): benches/kernel/Cargo.toml benches/kernel/Cargo.lock benches/kernel/sr
 	cargo build --release --locked --quiet --manifest-path $< --target-dir .cache/kernel-target
 	touch $@
 
-# Keeps files that make would delete as intermediate.
-.SECONDARY:
+# Keeps files that make would delete as intermediate. (`.SECONDARY` would not build a missing wheel of another profile.)
+.PRECIOUS: .venvs/%/.deps .venvs/%/.wheel
 
 # --- commands ---
 

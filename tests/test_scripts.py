@@ -124,3 +124,32 @@ def test_stages_stop_at_the_first_failure(root: Path, tmp_path: Path) -> None:
     first, total = ran.stdout.splitlines()[-2:]
     assert first.endswith("2 passed, 1 failed   FAILED")
     assert total.endswith("exit 3")
+
+
+def test_a_wheel_of_another_profile_is_built_anew(root: Path, tmp_path: Path) -> None:
+    """What is measured after CI has run is not CI's debug build."""
+    shutil.copy(root / "Makefile", tmp_path)
+    sources = [
+        "Cargo.toml",
+        "Cargo.lock",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "scripts/prerequisites.sh",
+    ]
+    made = [".venv/.deps", "dist/.wheel-dev", ".venv/.wheel", ".venvs/4.3/.deps", ".venvs/4.3/.wheel"]
+    for directory in ("crates", "python"):
+        (tmp_path / directory).mkdir()
+    for seconds, name in enumerate([*sources, *made]):
+        file = tmp_path / name
+        file.parent.mkdir(exist_ok=True, parents=True)
+        file.touch()
+        os.utime(file, (1_000_000 + seconds, 1_000_000 + seconds))
+
+    def steps(*arguments: str) -> str:
+        command = ["make", "--dry-run", *arguments]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    for target in ("build", "test-spark-4.3"):
+        assert "--profile release" in steps(target)
+        assert "maturin" not in steps(target, "WHEEL_PROFILE=dev")
