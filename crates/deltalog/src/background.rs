@@ -244,8 +244,8 @@ impl Queue {
 impl Tasks {
     /// Returns whether a task may begin.
     fn may_run(&self, task: &Task) -> bool {
-        let optional = self.busy.len() - self.needed;
-        !self.busy.contains(&task.lane) && !(task.is_optional && optional >= MAX_OPTIONAL)
+        let is_share_used_up = self.busy.len() - self.needed >= MAX_OPTIONAL;
+        !(self.busy.contains(&task.lane) || (task.is_optional && is_share_used_up))
     }
 
     /// Returns whether the process must not end yet.
