@@ -618,11 +618,16 @@ class SparkWrite:
     def partition_columns(self) -> list[str]:
         """Spark must write each as text in the log's form, into directories `name=value` with Hive's escapes.
 
-        The directories have the names of `physical_partition_columns`.
+        The directories have the names of `directory_columns`, or else of `physical_partition_columns`.
         """
     @property
     def physical_partition_columns(self) -> list[str]:
         """The names that the partition columns have in the log."""
+    @property
+    def directory_columns(self) -> list[str] | None:
+        """With Iceberg compatibility, the names of the partition columns in directories: the files have these columns
+        too, by their physical names and after all others. Else None.
+        """
     @property
     def physical_schema_json(self) -> str | None:
         """With column mapping, the table's schema with the names and the field ids that files must have; else None."""

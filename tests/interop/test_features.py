@@ -102,6 +102,9 @@ MADE: dict[str, Make] = {
     "timestampNtz": _times_without_zone,
     "domainMetadata": _altered(lambda table: table.alter.add_feature("domainMetadata")),
     "v2Checkpoint": _checkpoint_alone,
+    # The ids in files are compared in `test_iceberg`.
+    "icebergCompatV1": _with(enableIcebergCompatV1="true"),
+    "icebergCompatV2": _with(enableIcebergCompatV2="true"),
     "clustering": _declared("id BIGINT, p STRING", "CLUSTER BY (id)"),
     "vacuumProtocolCheck": _altered(lambda table: table.alter.add_feature("vacuumProtocolCheck")),
     "inCommitTimestamp": _with(enableInCommitTimestamps="true"),

@@ -61,7 +61,7 @@ def test_properties_that_cannot_be_set_are_refused(tmp_path: Path, name: str, va
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("delta.enableIcebergCompatV2", "true"),
+        ("delta.enableIcebergCompatV3", "true"),
         ("delta.universalFormat.enabledFormats", "iceberg"),
         ("delta.feature.catalogManaged", "supported"),
     ],
@@ -130,8 +130,8 @@ def test_features_are_added_and_never_removed(tmp_path: Path) -> None:
     assert table.alter.add_feature("rowTracking") == 2
     with refused(tmp_path, InvalidArgumentError, "no table feature 'frobnicate'"):
         table.alter.add_feature("frobnicate")
-    with refused(tmp_path, UnsupportedFeatureError, "icebergCompatV1"):
-        table.alter.add_feature("icebergCompatV1")
+    with refused(tmp_path, UnsupportedFeatureError, "icebergCompatV3"):
+        table.alter.add_feature("icebergCompatV3")
 
 
 def test_column_mapping_begins_with_the_names_of_the_files(tmp_path: Path) -> None:

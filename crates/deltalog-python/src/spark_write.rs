@@ -332,6 +332,12 @@ impl SparkWrite {
         self.spec.physical_partition_columns().to_vec()
     }
 
+    /// The columns by which Spark names directories, if the files have the partition columns too.
+    #[getter]
+    fn directory_columns(&self) -> Option<Vec<String>> {
+        self.spec.keeps_partition_columns().then(|| self.spec.directory_columns())
+    }
+
     #[getter]
     fn physical_schema_json(&self) -> Option<String> {
         let is_mapped = self.spec.column_mapping() != ColumnMappingMode::None;

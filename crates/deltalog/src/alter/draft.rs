@@ -1,5 +1,6 @@
 //! A table as it will be after a change, and what must be read and written for it.
 
+use super::iceberg;
 use crate::constraints::Constraints;
 use crate::definition::TableHeader;
 use crate::environment::Environment;
@@ -65,10 +66,12 @@ impl<'a> Draft<'a> {
     /// table could not be written after the change. Also those of `required_features`.
     pub(super) fn finish(mut self, operation: Operation) -> Result<Option<Transaction>> {
         let base = self.base;
+        let protocol = self.protocol()?;
+        iceberg::follow_up(&mut self, &protocol)?;
+        iceberg::check_files(&mut self, &protocol)?;
         if self.schema != *base.schema() {
             self.metadata.schema_string = self.schema.to_json();
         }
-        let protocol = self.protocol()?;
         let has_timestamps = |protocol: &Protocol, metadata: &Metadata| {
             Ok::<_, Error>(InCommitTimestamps::of(protocol, metadata)? != InCommitTimestamps::Never)
         };
@@ -107,8 +110,9 @@ impl<'a> Draft<'a> {
     /// # Errors
     /// As [`Draft::finish`].
     pub(super) fn into_table(mut self) -> Result<TableHeader> {
-        self.metadata.schema_string = self.schema.to_json();
         let protocol = self.protocol()?;
+        iceberg::follow_up(&mut self, &protocol)?;
+        self.metadata.schema_string = self.schema.to_json();
         self.check(&protocol)?;
         Ok(TableHeader::new(protocol, self.metadata))
     }

@@ -20,8 +20,8 @@ use crate::predicate::ColumnPath;
 use crate::protocol::schema::column_rules::COMMENT;
 use crate::protocol::schema::is_widening;
 use crate::protocol::{
-    ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, NewMapping, PrimitiveType, StructField,
-    StructType,
+    ArrayType, ColumnMappingMode, DataType, FieldMetadata, IcebergCompat, MapType, NewMapping, PrimitiveType,
+    StructField, StructType,
 };
 use crate::snapshot::Snapshot;
 
@@ -134,7 +134,8 @@ fn nullable_type(data_type: &DataType) -> DataType {
 ///
 /// # Errors
 /// `SchemaMismatch` for a schema or a partitioning that no table can have. `Unsupported` and `InvalidArgument` if the
-/// table could not be written then, because of its constraints and generated columns, and for a clustered table.
+/// table could not be written then, because of its constraints and generated columns, for a clustered table, and for
+/// partition columns that Iceberg compatibility forbids.
 pub(crate) fn overwritten(
     base: &Snapshot,
     data: &StructType,
@@ -176,6 +177,9 @@ pub(crate) fn overwritten(
         draft.metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), mapping.last_id().to_string());
     }
     draft.metadata.partition_columns = partition_columns;
+    if let Some(iceberg) = IcebergCompat::of(base.protocol(), base.metadata())? {
+        iceberg.check_replacement(base.metadata(), &draft.metadata)?;
+    }
     draft.into_table().map(Some)
 }
 

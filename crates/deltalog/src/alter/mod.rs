@@ -16,6 +16,7 @@
 //! | `evolve` | the schema, together with the rows of a write |
 //! | `drop_feature` | features that the protocol supports no longer |
 //! | `files` | facts about the files of the table |
+//! | `iceberg` | what Iceberg compatibility asks of the table and of its files |
 //!
 //! - A change is a value. It is planned on the snapshot that the user has read, and is refused before anything is
 //!   written if the table after it would break a rule or could not be written by this crate.
@@ -33,6 +34,7 @@ mod enable;
 mod evolve;
 mod features;
 mod files;
+mod iceberg;
 mod path;
 mod properties;
 

@@ -93,6 +93,8 @@ fn requested(properties: &BTreeMap<String, String>) -> Vec<TableFeature> {
         ("delta.appendOnly", TableFeature::AppendOnly),
         ("delta.enableChangeDataFeed", TableFeature::ChangeDataFeed),
         ("delta.enableDeletionVectors", TableFeature::DeletionVectors),
+        ("delta.enableIcebergCompatV1", TableFeature::IcebergCompatV1),
+        ("delta.enableIcebergCompatV2", TableFeature::IcebergCompatV2),
         ("delta.enableInCommitTimestamps", TableFeature::InCommitTimestamp),
         ("delta.enableRowTracking", TableFeature::RowTracking),
         ("delta.enableTypeWidening", TableFeature::TypeWidening),

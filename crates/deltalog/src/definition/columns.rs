@@ -17,6 +17,7 @@ use serde_json::Value;
 pub(super) fn without_files(schema: &StructType) -> StructType {
     let is_of_files = |key: &String| {
         key.starts_with("delta.columnMapping.")
+            || key.starts_with("parquet.field.")
             || matches!(key.as_str(), TYPE_CHANGES | IDENTITY_MARK | EXISTS_DEFAULT)
     };
     schema.with_metadata(&|metadata| {

@@ -17,6 +17,7 @@
 //! - A definition is refused before anything is written if no table can be so, or if this crate could not write it.
 //! - The protocol is the oldest that supports what the definition uses. A table that is replaced keeps the features of
 //!   its protocol.
+//! - Iceberg compatibility maps the columns by name, unless the definition says how to map them.
 
 mod clustering;
 mod columns;
@@ -40,15 +41,17 @@ use crate::constraints::CHECK;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
+use crate::protocol::schema::with_part_ids;
 use crate::protocol::{
-    ColumnMappingMode, DataType, Format, Metadata, NewMapping, PrimitiveType, Protocol, StructField,
-    StructType, TableFeature, protocol_for,
+    ColumnMappingMode, DataType, Format, IcebergCompat, Metadata, NewMapping, PrimitiveType, Protocol,
+    StructField, StructType, TableFeature, protocol_for,
 };
 use crate::transaction::Operation;
 
 /// The property with the highest id of a column.
 pub(crate) const MAX_COLUMN_ID: &str = "delta.columnMapping.maxColumnId";
 const FEATURE: &str = "delta.feature.";
+const MAPPING_MODE: &str = "delta.columnMapping.mode";
 
 /// What to do if the table that is to be created exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,6 +150,10 @@ impl TableDefinition {
     /// Returns the metadata before columns are mapped, with the properties that request features.
     fn metadata(&self, environment: &Environment) -> Result<Metadata> {
         let partition_columns = self.check()?;
+        let mut configuration = self.all_properties()?;
+        if IcebergCompat::is_asked_for(|name| configuration.get(name).map(String::as_str)) {
+            configuration.entry(MAPPING_MODE.to_owned()).or_insert_with(|| "name".to_owned());
+        }
         Ok(Metadata {
             id: environment.uuid().to_string(),
             name: self.name.clone(),
@@ -155,7 +162,7 @@ impl TableDefinition {
             schema_string: columns::without_files(&self.schema).to_json(),
             partition_columns,
             created_time: Some(environment.now_ms()),
-            configuration: self.all_properties()?,
+            configuration,
         })
     }
 
@@ -192,8 +199,12 @@ impl TableDefinition {
             let mut mapping =
                 NewMapping::new(last_id, |_: &StructField| format!("col-{}", environment.uuid()));
             schema = mapping.assign(&schema)?;
+            let mut last_id = mapping.last_id();
+            if IcebergCompat::of(&protocol, &metadata)?.is_some_and(IcebergCompat::identifies_parts) {
+                schema = with_part_ids(&schema, &mut last_id)?;
+            }
             metadata.schema_string = schema.to_json();
-            metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), mapping.last_id().to_string());
+            metadata.configuration.insert(MAX_COLUMN_ID.to_owned(), last_id.to_string());
         }
         columns::check_rules(&protocol, &metadata, &schema, &metadata.partition_columns)?;
         let asks = protocol.supports(&TableFeature::Clustering)
@@ -210,8 +221,11 @@ impl TableDefinition {
 
     /// Returns whether files have other column names than the schema.
     fn maps_columns(&self) -> bool {
-        let mode = self.configuration.get("delta.columnMapping.mode");
-        mode.is_some_and(|mode| !mode.trim().eq_ignore_ascii_case("none"))
+        let property = |name: &str| self.configuration.get(name).map(String::as_str);
+        match property(MAPPING_MODE) {
+            Some(mode) => !mode.trim().eq_ignore_ascii_case("none"),
+            None => IcebergCompat::is_asked_for(property),
+        }
     }
 
     /// Checks the definition, and returns the partition columns spelled as in the schema.

@@ -21,8 +21,8 @@ use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::protocol::{
-    CLUSTERING_DOMAIN, Metadata, TableFeature, ensure_features, ensure_writable, required_features,
-    writer_refusals,
+    CLUSTERING_DOMAIN, IcebergCompat, Metadata, TableFeature, ensure_features, ensure_writable,
+    required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
 
@@ -38,7 +38,8 @@ impl TableDefinition {
     ///
     /// # Errors
     /// As [`TableDefinition::resolve`]. `InvalidArgument` too if `base` is append-only, or if it is clustered and the
-    /// definition has partition columns. `Unsupported` if `base` cannot be written.
+    /// definition has partition columns, or if Iceberg compatibility forbids its partition columns. `Unsupported` if
+    /// `base` cannot be written.
     pub(crate) fn replacing(&self, base: &Snapshot, environment: &Environment) -> Result<TableHeader> {
         ensure_writable(base.protocol(), base.metadata())?;
         base.ensure_removable()?;
@@ -76,6 +77,9 @@ impl TableDefinition {
             && base.domain_metadata()?.iter().any(|domain| domain.domain == CLUSTERING_DOMAIN)
         {
             table.clustering = Some(Vec::new());
+        }
+        if let Some(iceberg) = IcebergCompat::of(&table.protocol, &table.metadata)? {
+            iceberg.check_replacement(base.metadata(), &table.metadata)?;
         }
         Ok(table)
     }

@@ -46,7 +46,7 @@ pub(super) fn check(
             let located = |error: Error| error.at_path(&file.path);
             let decoded = located_below(&resolver, directory, file)?;
             check_statistics(file).map_err(located)?;
-            let add = added(file).map_err(located)?;
+            let add = added(file, spec).map_err(located)?;
             check_partition_values(&add, spec).map_err(located)?;
             check_place(&decoded, directory, &add, spec).map_err(located)?;
             if named.insert(decoded, file).is_some() {
@@ -95,7 +95,7 @@ fn check_statistics(file: &FragmentFile) -> Result<()> {
 }
 
 /// Returns the action that adds a file.
-fn added(file: &FragmentFile) -> Result<Add> {
+fn added(file: &FragmentFile, spec: &TableWriteSpec) -> Result<Add> {
     let size = i64::try_from(file.size)
         .map_err(|_| Error::invalid_argument(format!("the size {} of a file is too large", file.size)))?;
     Ok(Add {
@@ -105,6 +105,7 @@ fn added(file: &FragmentFile) -> Result<Add> {
         modification_time: file.modification_time,
         data_change: true,
         stats: Some(file.stats.clone()),
+        tags: spec.tags(),
         ..Add::default()
     })
 }

@@ -3,6 +3,7 @@
 pub mod action;
 pub mod clustering;
 pub mod features;
+pub mod iceberg;
 pub mod partition_value;
 pub mod path;
 pub mod properties;
@@ -21,6 +22,7 @@ pub use features::{
     FeatureKind, TableFeature, ensure_checkpointable, ensure_readable, ensure_readable_with_catalog,
     ensure_writable, is_append_only, protocol_for, reader_refusals, required_features, writer_refusals,
 };
+pub use iceberg::IcebergCompat;
 pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};
 pub use row_tracking::MaterializedRowTracking;

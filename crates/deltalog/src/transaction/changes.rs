@@ -9,9 +9,11 @@ use arrow::array::{Array, AsArray, RecordBatch};
 use super::row_deletes::RowDelete;
 use crate::error::{Error, Result};
 use crate::protocol::{
-    Add, DomainMetadata, Metadata, PathResolver, Protocol, SetTransaction, TableFeature, is_append_only,
+    Add, DomainMetadata, IcebergCompat, Metadata, PathResolver, Protocol, SetTransaction, TableFeature,
+    is_append_only,
 };
-use crate::replay::{FileColumn, FileSet, batches_of_adds, has_vectors, path_of};
+use crate::replay::{FileColumn, FileSet, adds_of, batches_of_adds, has_vectors, path_of};
+use crate::stats::num_records;
 
 /// The changes of one transaction.
 #[derive(Debug, Default)]
@@ -63,7 +65,8 @@ impl Changes {
     ///
     /// # Errors
     /// `InvalidArgument` if a file is added or removed twice, if an application or a domain is named twice, if rows
-    /// of an append-only table are removed, or if an action uses a feature that the protocol lacks.
+    /// of an append-only table are removed, if an action uses a feature that the protocol lacks, or if a file breaks a
+    /// rule of Iceberg compatibility.
     pub(super) fn check(
         &self,
         protocol: &Protocol,
@@ -118,7 +121,27 @@ impl Changes {
                 return refuse(format!("the transaction needs the table feature '{feature}'"));
             }
         }
+        if let Some(iceberg) = IcebergCompat::of(protocol, metadata)? {
+            self.check_iceberg(iceberg)?;
+        }
         Ok(removed)
+    }
+
+    /// Refuses files with deletion vectors, and files without their number of rows. (Protocol: "Iceberg Compatibility
+    /// V1", "Iceberg Compatibility V2".)
+    fn check_iceberg(&self, iceberg: IcebergCompat) -> Result<()> {
+        if !self.row_deletes.is_empty() || self.adds.iter().any(has_vectors) {
+            return Err(iceberg.refusal("the transaction deletes rows by deletion vectors"));
+        }
+        for batch in &self.adds {
+            for add in adds_of(batch)? {
+                if add.stats.as_deref().and_then(num_records).is_none() {
+                    let what = "the statistics of a file do not have its number of rows";
+                    return Err(iceberg.refusal(what).at_path(add.path));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Returns the path of a logical file that is both added and removed. Replacing the deletion vector of a data

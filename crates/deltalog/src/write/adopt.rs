@@ -7,16 +7,18 @@
 //!
 //! - The engine serializes partition values as the log does, so the names of directories only have to be
 //!   unescaped.
+//! - The directories of an engine that also writes the partition columns to its files have names of their own for them
+//!   ([`TableWriteSpec::directory_columns`]).
 //! - Only footers are read, not data pages, so it is unknown whether a file contains NaN.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow::datatypes::Schema;
-use parquet::errors::ParquetError;
-use parquet::file::metadata::{PageIndexPolicy, ParquetMetaDataReader};
 
 use super::counted;
+use super::footer::{THREADS, read_footer};
 use super::hive;
+use super::iceberg;
 use super::spec::TableWriteSpec;
 use super::split::null_in_partition_column;
 use crate::error::{Error, ErrorKind, Result};
@@ -24,9 +26,6 @@ use crate::parallel;
 use crate::protocol::{Add, PartitionValues, path};
 use crate::stats::{CollectOptions, collect_stats, num_records};
 use crate::storage::{FileMeta, Storage};
-
-/// The number of footers that are read at once. Their threads wait for the store, not for a core.
-const THREADS: usize = 8;
 
 /// The files that [`adopt`] found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,19 +96,19 @@ fn rows_of(add: &Add) -> Result<u64> {
 /// for one that does not tell the values of a column that the engine has counted; also errors of the store.
 pub fn adopt(storage: &Storage, directory: &str, spec: &TableWriteSpec) -> Result<Adopted> {
     let located = |error: Error| error.in_table(storage.url());
-    let partition_columns = spec.physical_partition_columns();
+    let partition_columns = &spec.directory_columns();
     let directory = directory.trim_end_matches('/');
     let files = storage.list_after(directory, "")?;
     let files: Vec<FileMeta> =
         files.into_iter().filter(|file| !is_hidden(&file.name, partition_columns)).collect();
-    let file_schema = spec.file_schema();
+    let data_schema = spec.data_schema();
     let stats = CollectOptions { columns: spec.indexed().clone(), without_nan: false };
     let path_of = |file: &FileMeta| {
         if directory.is_empty() { file.name.clone() } else { format!("{directory}/{}", file.name) }
     };
     let read = |file: &FileMeta| {
         let path = path_of(file);
-        read_file(storage, &path, file, &file_schema, &stats, spec)
+        read_file(storage, &path, file, &data_schema, &stats, spec)
             .map_err(|error| located(error.at_path(&path)))
     };
     let mut adopted = Adopted::default();
@@ -164,16 +163,16 @@ fn read_file(
     stats: &CollectOptions,
     spec: &TableWriteSpec,
 ) -> Result<Option<Add>> {
-    let partition_values = partition_values(&file.name, spec.physical_partition_columns())?;
-    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
-    let metadata = reader.parse_and_finish(&storage.open_file(path)?).map_err(|error| match error {
-        ParquetError::External(_) => {
-            Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error)
-        }
-        error => Error::corrupt_data("the file has no readable Parquet footer").with_source(error),
-    })?;
+    let partition_values = partition_values(&file.name, &spec.directory_columns())?;
+    let names = spec.physical_partition_columns().iter().cloned();
+    let partition_values: PartitionValues = names.zip(partition_values).collect();
+    let metadata = read_footer(&storage.open_file(path)?)?;
     if metadata.file_metadata().num_rows() == 0 {
         return Ok(None);
+    }
+    if let Some(fault) = iceberg::fault(&metadata, spec) {
+        return Err(Error::corrupt_data(format!("{fault}; nothing was committed"))
+            .with_hint("this is a bug: report it with the version of the engine"));
     }
     let size = i64::try_from(file.size).map_err(|_| Error::corrupt_data("the file is too large"))?;
     let add = Add {
@@ -183,14 +182,15 @@ fn read_file(
         modification_time: file.modified_ms,
         data_change: true,
         stats: Some(collect_stats(&metadata, schema, stats)?),
+        tags: spec.tags(),
         ..Add::default()
     };
     counted::note(&metadata, &add, spec)?;
     Ok(Some(add))
 }
 
-/// Returns the value of each partition column, from the names of the directories above a file.
-fn partition_values(name: &str, partition_columns: &[String]) -> Result<PartitionValues> {
+/// Returns the value of each partition column, in order, from the names of the directories above a file.
+fn partition_values(name: &str, partition_columns: &[String]) -> Result<Vec<Option<String>>> {
     let mut named: BTreeMap<String, (String, Option<String>)> = BTreeMap::new();
     let directories = name.rsplit_once('/').map_or("", |(directories, _)| directories);
     for directory in directories.split('/').filter(|directory| !directory.is_empty()) {
@@ -204,12 +204,12 @@ fn partition_values(name: &str, partition_columns: &[String]) -> Result<Partitio
         }
     }
     let value = |column: &String| match named.remove(&column.to_lowercase()) {
-        Some((_, value)) => Ok((column.clone(), value)),
+        Some((_, value)) => Ok(value),
         None => {
             Err(Error::corrupt_data(format!("no directory names a value of the partition column '{column}'")))
         }
     };
-    let values = partition_columns.iter().map(value).collect::<Result<PartitionValues>>()?;
+    let values = partition_columns.iter().map(value).collect::<Result<Vec<_>>>()?;
     match named.into_values().next() {
         Some((column, _)) => Err(Error::corrupt_data(format!(
             "the file is in a directory of '{column}', which is not a partition column"

@@ -63,6 +63,7 @@ pub struct DataWriter {
     spec: TableWriteSpec,
     constraints: Constraints,
     file_schema: SchemaRef,
+    data_schema: SchemaRef,
     file_columns: Vec<usize>,
     splitter: Splitter,
     options: WriteOptions,
@@ -99,15 +100,15 @@ impl DataWriter {
             .in_table(storage.url())
             .with_hint("leave the struct out, or add a field to it"));
         }
-        let file_columns = spec.file_columns();
-        if file_columns.is_empty() {
+        if spec.data_columns().is_empty() {
             return Err(Error::invalid_argument(
                 "a table needs at least one column that is not a partition column",
             ));
         }
         Ok(Self {
             file_schema: spec.file_schema(),
-            file_columns,
+            data_schema: spec.data_schema(),
+            file_columns: spec.file_columns(),
             splitter,
             options,
             constraints: spec
@@ -184,7 +185,13 @@ impl DataWriter {
     /// Fits `batch` to the table, fills the columns that it does not have, and checks every row.
     fn complete(&self, batch: &RecordBatch) -> Result<RecordBatch> {
         if self.spec.rules().is_empty() {
-            return fit(batch, self.spec.arrow());
+            let fitted = fit(batch, self.spec.arrow())?;
+            // Files have what the log says of partition columns.
+            return if self.spec.keeps_partition_columns() {
+                self.splitter.as_stored(fitted)
+            } else {
+                Ok(fitted)
+            };
         }
         let given = batch.schema_ref();
         let fitted = fit(batch, &self.constraints.schema_before_filling(self.spec.arrow(), given))?;
@@ -313,7 +320,7 @@ impl DataWriter {
 
     fn add(&self, closed: ClosedFile) -> Result<Add> {
         let options = CollectOptions { columns: self.spec.indexed().clone(), without_nan: !closed.has_nan };
-        let stats = collect_stats(&closed.metadata, &self.file_schema, &options)
+        let stats = collect_stats(&closed.metadata, &self.data_schema, &options)
             .map_err(|error| error.at_path(&closed.path))?;
         let size = i64::try_from(closed.size)
             .map_err(|_| Error::corrupt_data("the file is too large").at_path(&closed.path))?;
@@ -326,6 +333,7 @@ impl DataWriter {
             modification_time: self.options.environment.now_ms(),
             data_change: true,
             stats: Some(stats),
+            tags: self.spec.tags(),
             ..Add::default()
         })
     }

@@ -5,12 +5,14 @@
 //! | `fit` | converts a batch to the table's schema, or reports the column that does not fit |
 //! | `fit_variant` | the same for variants |
 //! | `split` | splits a batch by its partition values |
+//! | `footer` | reads the footer of a file |
 //! | `hive` | formats and parses the names of partition directories |
 //! | `data_file` | writes one Parquet file |
 //! | `chunk` | cuts the rows of a file into what is encoded at once |
 //! | `data_writer` | writes all files of one write within a memory budget |
 //! | `adopt` | turns the files that an engine wrote to a directory into `add` actions |
 //! | `counted` | notes the values that an engine has given to identity columns |
+//! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
 //! | `indexed` | reads from the table's properties which columns have statistics |
 //! | `spec` | what all of them keep to, by the table's protocol and metadata |
 //! | `rename` | gives a batch the physical names of a table with column mapping |
@@ -27,7 +29,9 @@ mod data_writer;
 mod fit;
 mod fit_leaf;
 mod fit_variant;
+mod footer;
 mod hive;
+mod iceberg;
 mod indexed;
 mod rename;
 mod spec;
@@ -37,6 +41,8 @@ pub(crate) use adopt::ensure_required;
 pub use adopt::{Adopted, Written, adopt};
 pub use data_writer::{DataWriter, WriteOptions};
 pub use fit::fit;
+pub(crate) use footer::{THREADS as FOOTER_THREADS, read_footer};
+pub(crate) use iceberg::fault as iceberg_fault;
 pub(crate) use indexed::{
     NAMES as STATISTICS_COLUMNS, parse_names as parse_statistics_columns, selected_columns,
 };
@@ -50,3 +56,5 @@ mod chunk_tests;
 mod data_writer_tests;
 #[cfg(test)]
 mod fit_tests;
+#[cfg(test)]
+mod iceberg_tests;

@@ -3,6 +3,8 @@
 //! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and
 //!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
 //!   Mapping".)
+//! - Files of a table with Iceberg compatibility have the partition columns after the others and, in version 2, field
+//!   ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "Iceberg Compatibility V2".)
 //! - What the table demands of its rows is text here. Each writer binds it before it sees data, or passes it to its
 //!   engine: this crate's with times without a zone in UTC, Spark's with those of the session.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
@@ -18,7 +20,8 @@ use crate::constraints::{RowRules, RuleText};
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
 use crate::protocol::{
-    ColumnMappingMode, MappedSchema, Metadata, PartitionValues, Protocol, StructType, TableFeature,
+    ColumnMappingMode, IcebergCompat, MappedSchema, Metadata, PartitionValues, Protocol, StructType,
+    TableFeature, Tags,
 };
 use crate::snapshot::Snapshot;
 use crate::stats::IndexedColumns;
@@ -37,6 +40,7 @@ pub struct TableWriteSpec {
     physical_arrow: SchemaRef,
     partition_columns: Vec<String>,
     physical_partition_columns: Vec<String>,
+    iceberg: Option<IcebergCompat>,
     clustering: Vec<Vec<String>>,
     indexed: IndexedColumns,
     target_file_size: u64,
@@ -49,7 +53,7 @@ impl TableWriteSpec {
     ///
     /// # Errors
     /// `CorruptLog` for a schema, a mapping or a property that is not valid. `Unsupported` as
-    /// [`RowRules::of`].
+    /// [`RowRules::of`]. `InvalidArgument` as [`IcebergCompat::check`].
     pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         Self::clustered(protocol, metadata, &[])
     }
@@ -88,7 +92,15 @@ impl TableWriteSpec {
             ColumnMappingMode::None => ColumnMappingMode::None,
             ColumnMappingMode::Name | ColumnMappingMode::Id => ColumnMappingMode::Id,
         };
-        let schema = MappedSchema::new(metadata.schema()?, written)?;
+        let iceberg = IcebergCompat::of(protocol, metadata)?;
+        let schema = metadata.schema()?;
+        if let Some(iceberg) = iceberg {
+            iceberg.check(protocol, metadata, &schema)?;
+        }
+        let schema = match iceberg.is_some_and(IcebergCompat::identifies_parts) {
+            true => MappedSchema::with_part_ids(schema)?,
+            false => MappedSchema::new(schema, written)?,
+        };
         let physical_partition_columns = metadata
             .partition_columns
             .iter()
@@ -101,6 +113,7 @@ impl TableWriteSpec {
         let target_file_size = metadata.property("delta.targetFileSize").and_then(byte_size);
         Ok(Self {
             mode,
+            iceberg,
             clustering: columns.to_vec(),
             indexed: indexed_columns(&metadata.configuration, &schema, columns)?,
             arrow: Arc::clone(schema.arrow()),
@@ -126,6 +139,7 @@ impl TableWriteSpec {
             physical_arrow: Arc::clone(arrow),
             partition_columns: partition_columns.to_vec(),
             physical_partition_columns: partition_columns.to_vec(),
+            iceberg: None,
             clustering: Vec::new(),
             indexed,
             target_file_size: TARGET_FILE_SIZE,
@@ -177,8 +191,45 @@ impl TableWriteSpec {
         &self.physical
     }
 
-    /// Returns the positions in the schema of the columns that files have: all but the partition columns.
-    pub(super) fn file_columns(&self) -> Vec<usize> {
+    /// Returns whether files have the partition columns too, after all others.
+    pub fn keeps_partition_columns(&self) -> bool {
+        self.iceberg.is_some() && !self.partition_columns.is_empty()
+    }
+
+    /// Returns the names that directories of an engine's files have for the partition columns. They differ from the
+    /// names of all columns in the files.
+    pub fn directory_columns(&self) -> Vec<String> {
+        let names = &self.physical_partition_columns;
+        if !self.keeps_partition_columns() {
+            return names.clone();
+        }
+        let is_taken = |name: &str| {
+            let mut fields = self.physical_arrow.fields().iter();
+            fields.any(|field| field.name().to_lowercase() == name.to_lowercase())
+        };
+        let free = |name: &String| {
+            let mut free = format!("{name}-text");
+            while is_taken(&free) {
+                free.push('-');
+            }
+            free
+        };
+        names.iter().map(free).collect()
+    }
+
+    /// Returns the version of Iceberg compatibility whose rules the files keep to.
+    pub(crate) fn iceberg(&self) -> Option<IcebergCompat> {
+        self.iceberg
+    }
+
+    /// Returns the tags of files that are added to the table.
+    pub(crate) fn tags(&self) -> Option<Tags> {
+        let (name, value) = self.iceberg?.tag()?;
+        Some(Tags::from([(name.to_owned(), Some(value.to_owned()))]))
+    }
+
+    /// Returns the positions in the schema of the columns that are not partition columns.
+    pub(super) fn data_columns(&self) -> Vec<usize> {
         let fields = self.arrow.fields().iter().enumerate();
         fields
             .filter(|(_, field)| !self.partition_columns.contains(field.name()))
@@ -186,10 +237,28 @@ impl TableWriteSpec {
             .collect()
     }
 
+    /// Returns the positions in the schema of the columns that files have, in their order in files.
+    pub(super) fn file_columns(&self) -> Vec<usize> {
+        let mut columns = self.data_columns();
+        if self.keeps_partition_columns() {
+            columns.extend(self.partition_columns.iter().filter_map(|name| self.arrow.index_of(name).ok()));
+        }
+        columns
+    }
+
     /// Returns the schema of the files.
     pub(super) fn file_schema(&self) -> SchemaRef {
-        let fields =
-            self.file_columns().into_iter().filter_map(|index| self.physical_arrow.fields().get(index));
+        self.physical_columns(self.file_columns())
+    }
+
+    /// Returns the schema of the columns that have statistics: those of the files without the partition columns, whose
+    /// values the log has anyway.
+    pub(super) fn data_schema(&self) -> SchemaRef {
+        self.physical_columns(self.data_columns())
+    }
+
+    fn physical_columns(&self, columns: Vec<usize>) -> SchemaRef {
+        let fields = columns.into_iter().filter_map(|index| self.physical_arrow.fields().get(index));
         Arc::new(Schema::new(fields.cloned().collect::<Vec<_>>()))
     }
 

@@ -71,8 +71,8 @@ def partition_text(jvm: Jvm, data: Any, partition_columns: list[str]) -> Any:
 def to_physical(jvm: Jvm, data: Any, physical_schema_json: str, partition_columns: list[str]) -> Any:
     """Returns `data`, which has the table's columns, with the names and the field ids that the table's files have.
 
-    The partition columns have been converted to text and are only renamed. (PROTOCOL.md, "Writer Requirements for
-    Column Mapping".)
+    Partition columns that have been converted to text are only renamed. (PROTOCOL.md, "Writer Requirements for Column
+    Mapping".)
     """
     utilities = jvm.root.org.apache.spark.sql.classic.ExpressionUtils
     partitions = {name.lower() for name in partition_columns}
@@ -84,6 +84,28 @@ def to_physical(jvm: Jvm, data: Any, physical_schema_json: str, partition_column
             # A cast between structs goes by position.
             column = column.cast(field.dataType())
         columns.append(getattr(column, "as")(field.name(), field.metadata()))
+    return data.select(jvm.seq(columns))
+
+
+def with_directories(jvm: Jvm, data: Any, partition_columns: list[str], directory_columns: list[str]) -> Any:
+    """Returns `data` with the partition columns after all others, and their text as the columns `directory_columns`.
+
+    So Spark writes the partition columns to the files, and their text to the names of directories. (PROTOCOL.md,
+    "Iceberg Compatibility V1", "Iceberg Compatibility V2".) An empty value is NULL, as the log has it.
+    """
+    utilities = jvm.root.org.apache.spark.sql.classic.ExpressionUtils
+    functions = jvm.root.org.apache.spark.sql.functions
+    attributes = {
+        attribute.name(): attribute for attribute in jvm.sequence(data.queryExecution().analyzed().output())
+    }
+    columns = [utilities.column(attributes[name]) for name in attributes if name not in partition_columns]
+    for name in partition_columns:
+        column = utilities.column(attributes[name])
+        if attributes[name].dataType().typeName() in ("string", "binary"):
+            column = functions.when(functions.length(column).gt(0), column)
+        columns.append(getattr(column, "as")(name, attributes[name].metadata()))
+    for name, directory in zip(partition_columns, directory_columns, strict=True):
+        columns.append(_text(jvm, utilities, attributes[name]).alias(directory))
     return data.select(jvm.seq(columns))
 
 

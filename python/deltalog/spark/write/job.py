@@ -150,11 +150,7 @@ def _write_files(
     else:
         # A new table has no rules yet, but an overwrite of some rows may have one.
         data = rules.enforced(jvm, data, pending, set())
-    partition_columns = list(pending.partition_columns)
-    data = fit.partition_text(jvm, data, partition_columns)
-    if pending.physical_schema_json is not None:
-        data = fit.to_physical(jvm, data, pending.physical_schema_json, partition_columns)
-        partition_columns = list(pending.physical_partition_columns)
+    data, partition_columns = _for_files(jvm, data, pending)
     writer_options = {
         **options.for_parquet_writer(),
         "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
@@ -165,6 +161,20 @@ def _write_files(
     job = jvm.new("FileJob")
     rows, partitions = job.run(session, data, jvm.seq(partition_columns), jvm.scala_map(writer_options))
     return rows, partitions
+
+
+def _for_files(jvm: Jvm, data: Any, pending: SparkWrite) -> tuple[Any, list[str]]:
+    """Returns `data` with the columns of the table's files, and the columns that name directories."""
+    if pending.directory_columns is not None and pending.physical_schema_json is not None:
+        data = fit.to_physical(jvm, data, pending.physical_schema_json, [])
+        columns, directories = list(pending.physical_partition_columns), list(pending.directory_columns)
+        return fit.with_directories(jvm, data, columns, directories), directories
+    partition_columns = list(pending.partition_columns)
+    data = fit.partition_text(jvm, data, partition_columns)
+    if pending.physical_schema_json is None:
+        return data, partition_columns
+    data = fit.to_physical(jvm, data, pending.physical_schema_json, partition_columns)
+    return data, list(pending.physical_partition_columns)
 
 
 def engine_info(session: Any) -> str:

@@ -9,7 +9,7 @@ use crate::alter::draft::Draft;
 use crate::alter::path::{edit_field, field_at};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
-use crate::protocol::schema::is_widening;
+use crate::protocol::schema::{is_iceberg_widening, is_widening};
 use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType, TableFeature};
 use crate::transaction::Operation;
 
@@ -18,7 +18,8 @@ use crate::transaction::Operation;
 ///
 /// # Errors
 /// `InvalidArgument` for a column that does not exist, or that something refers to; also if the table does not allow
-/// the change of types. `SchemaMismatch` for a type that is not wider.
+/// the change of types, or if Iceberg does not have this one and the table is to be compatible. `SchemaMismatch` for a
+/// type that is not wider.
 pub(in crate::alter) fn widen(
     draft: &mut Draft<'_>,
     path: &ColumnPath,
@@ -32,6 +33,10 @@ pub(in crate::alter) fn widen(
     }
     let (field_path, inner) = nearest_field(&draft.schema, path)?;
     ensure_unreferenced(draft, &field_path, "of another type")?;
+    // "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported."
+    let of_iceberg = [TableFeature::IcebergCompatV1, TableFeature::IcebergCompatV2]
+        .into_iter()
+        .find(|feature| draft.base.protocol().supports(feature));
     draft.schema = edit_field(&draft.schema, &field_path, |mut field| {
         let mut from = None;
         field.data_type = with_type(&field.data_type, inner, &mut |old| {
@@ -40,10 +45,17 @@ pub(in crate::alter) fn widen(
         })
         .ok_or_else(|| not_wider(path, &type_name(&field.data_type), to))?;
         let Some(from) = from.filter(|from| *from != to) else { return Ok(field) };
-        match is_widening(from, to) {
-            true => Ok(field.with_type_change(from, to, inner)),
-            false => Err(not_wider(path, &from.to_string(), to)),
+        if !is_widening(from, to) {
+            return Err(not_wider(path, &from.to_string(), to));
         }
+        if let Some(feature) = of_iceberg.filter(|_| !is_iceberg_widening(from, to)) {
+            return Err(Error::invalid_argument(format!(
+                "the column '{path}' has the type {from}, and Iceberg cannot widen it to {to}, as the table feature \
+                 '{feature}' asks"
+            ))
+            .with_hint("write the rows to a new column or table with that type"));
+        }
+        Ok(field.with_type_change(from, to, inner))
     })?;
     // The property may have been set under a protocol that does not support the feature.
     if !draft.base.protocol().supports(&TableFeature::TypeWideningPreview) {

@@ -10,6 +10,7 @@
 //! | `clustering` | the domain `delta.clustering` | the drop |
 //! | `inCommitTimestamp` | its properties; times are those of the files again | the drop |
 //! | `rowTracking` | its properties and its domain, and the ids of all files | the drop |
+//! | `icebergCompatV1`, `icebergCompatV2` | the property; ids that files have stay | the user |
 //! | `vacuumProtocolCheck` | nothing | |
 //! | `timestampNtz`, `variantType` | columns of the type | the user |
 //! | `columnMapping` | the mode: the table is replaced by one without | the user |
@@ -82,6 +83,8 @@ pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()
         | TableFeature::CheckConstraints
         | TableFeature::ColumnMapping
         | TableFeature::GeneratedColumns
+        | TableFeature::IcebergCompatV1
+        | TableFeature::IcebergCompatV2
         | TableFeature::IdentityColumns
         | TableFeature::Invariants
         | TableFeature::TimestampNtz
@@ -135,6 +138,9 @@ pub(super) fn use_in_metadata(
         }
         TableFeature::IdentityColumns => {
             (feature.is_active(metadata)?, "the table has identity columns", "drop these columns first")
+        }
+        TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 => {
+            (feature.is_active(metadata)?, "the table is to be compatible with Iceberg", unset)
         }
         TableFeature::TimestampNtz => (
             schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz),

@@ -65,6 +65,8 @@ fn writer_support(feature: &TableFeature) -> Support {
         | TableFeature::GeneratedColumns
         | TableFeature::AllowColumnDefaults
         | TableFeature::IdentityColumns => Support::Full,
+        // `IcebergCompat` checks tables, and `TableWriteSpec` says what their files have.
+        TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 => Support::Full,
         // Rows are added unclustered, with statistics of the clustering columns; see `TableWriteSpec::of`.
         TableFeature::Clustering => Support::Full,
         _ => Support::Missing,

@@ -242,6 +242,15 @@ mod tests {
             assert_eq!(for_writers, names(&["appendOnly", "invariants", "domainMetadata", "rowTracking"]));
         }
         for (property, feature) in [
+            ("delta.enableIcebergCompatV1", "icebergCompatV1"),
+            ("delta.enableIcebergCompatV2", "icebergCompatV2"),
+        ] {
+            let (reader, writer, for_readers, for_writers) = made("long", (property, "true"));
+            assert_eq!((reader, writer), (3, 7));
+            assert_eq!(for_readers, names(&["columnMapping"]));
+            assert_eq!(for_writers, names(&["appendOnly", "invariants", "columnMapping", feature]));
+        }
+        for (property, feature) in [
             (("delta.constraints.positive", "a > 0"), "checkConstraints"),
             (("delta.feature.allowColumnDefaults", "supported"), "allowColumnDefaults"),
         ] {
@@ -272,8 +281,8 @@ mod tests {
     #[test]
     fn properties_that_require_missing_features_are_refused_by_name() {
         for (property, feature) in [
-            (("delta.enableIcebergCompatV2", "true"), "icebergCompatV2"),
-            (("delta.feature.icebergCompatV1", "supported"), "icebergCompatV1"),
+            (("delta.enableIcebergCompatV3", "true"), "icebergCompatV3"),
+            (("delta.feature.icebergWriterCompatV1", "supported"), "icebergWriterCompatV1"),
         ] {
             let asking = metadata("long", Some(property));
             let error = protocol_for(&asking.schema().unwrap(), &asking).unwrap_err();

@@ -110,7 +110,7 @@ fn listed_features_are_gated() {
     for name in ["rowTracking", "inCommitTimestamp", "clustering", "collations", "checkpointProtection"] {
         ensure_writable(&listing(&[], &[name, "domainMetadata"]), &plain).unwrap();
     }
-    for name in ["icebergCompatV2", "icebergCompatV3", "liquid"] {
+    for name in ["icebergCompatV3", "icebergWriterCompatV1", "liquid"] {
         let protocol = listing(&[], &[name, "redirectWriterOnly-preview"]);
         ensure_readable(&protocol, &plain).unwrap();
         let error = ensure_writable(&protocol, &plain).unwrap_err().to_string();

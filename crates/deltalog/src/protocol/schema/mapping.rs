@@ -11,6 +11,7 @@
 //!   without them is corrupt.
 //! - A physical field has an id only in `id` mode. Readers of files therefore need no other information: they
 //!   find a field by its id if it has one, otherwise by its name.
+//! - Elements of arrays, keys and values of maps have ids only for writers of files, and only if the table demands it.
 //! - Without mapping, both schemas are the same.
 
 use std::collections::{HashMap, HashSet};
@@ -19,8 +20,9 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType as ArrowType, Field, Fields, Schema, SchemaRef};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use super::part_ids::{PARQUET_PART_IDS, part_id, part_paths};
 use super::{ArrayType, DataType, FieldMetadata, MapType, Place, StructField, StructType};
 use crate::protocol::action::{Metadata, Protocol};
 use crate::protocol::features::TableFeature;
@@ -98,12 +100,26 @@ impl MappedSchema {
     /// `CorruptLog` for a field without a physical name or, in `id` mode, without an id, and for a name or id
     /// that two fields share; names the column. Otherwise as [`StructType::to_arrow`].
     pub fn new(schema: StructType, mode: ColumnMappingMode) -> Result<Self> {
+        Self::mapped(schema, mode, false)
+    }
+
+    /// Creates the mapped schema of files in which parts of arrays and maps have ids too. (PROTOCOL, "Writer
+    /// Requirements for IcebergCompatV2".)
+    ///
+    /// # Errors
+    /// As [`MappedSchema::new`], also for a part without an id, and for an id that two of them share.
+    pub(crate) fn with_part_ids(schema: StructType) -> Result<Self> {
+        Self::mapped(schema, ColumnMappingMode::Id, true)
+    }
+
+    fn mapped(schema: StructType, mode: ColumnMappingMode, has_part_ids: bool) -> Result<Self> {
         let arrow = Arc::new(schema.to_arrow()?);
         if mode == ColumnMappingMode::None {
             let (physical, physical_arrow) = (schema.clone(), Arc::clone(&arrow));
             return Ok(Self { mode, logical: schema, physical, arrow, physical_arrow });
         }
-        let physical = Mapper { mode, ids: HashMap::new() }.fields(&schema, &Place::ROOT)?;
+        let mut mapper = Mapper { mode, has_part_ids, ids: HashMap::new() };
+        let physical = mapper.fields(&schema, &Place::ROOT)?;
         let fields = identified_fields(physical.to_arrow()?.fields(), &physical);
         Ok(Self { mode, logical: schema, physical, arrow, physical_arrow: Arc::new(Schema::new(fields)) })
     }
@@ -176,6 +192,8 @@ fn fields_of(field: &StructField) -> Option<&StructType> {
 /// A builder of fields with physical names.
 struct Mapper {
     mode: ColumnMappingMode,
+    /// Whether parts of arrays and maps must have ids.
+    has_part_ids: bool,
     /// The ids seen so far, with the columns that have them.
     ids: HashMap<i32, String>,
 }
@@ -212,10 +230,13 @@ impl Mapper {
         let metadata = if self.mode == ColumnMappingMode::Id {
             let id = entries.get(ID).and_then(Value::as_i64).and_then(|id| i32::try_from(id).ok());
             let id = id.ok_or_else(|| damaged("has no id"))?;
-            if let Some(other) = self.ids.insert(id, place.to_string()) {
-                return Err(damaged(&format!("has the id {id}, which '{other}' has too")));
+            self.take_id(id, place.to_string()).map_err(|what| damaged(&what))?;
+            let metadata = FieldMetadata::parse(&json!({ SPARK_FIELD_ID: id }).to_string())?;
+            let part_ids = self.part_ids(field, &name, place)?;
+            match part_ids.is_empty() {
+                true => metadata,
+                false => metadata.with(PARQUET_PART_IDS, Some(Value::Object(part_ids))),
             }
-            FieldMetadata::parse(&json!({ SPARK_FIELD_ID: id }).to_string())?
         } else {
             FieldMetadata::default()
         };
@@ -225,6 +246,42 @@ impl Mapper {
             nullable: field.nullable,
             metadata,
         })
+    }
+
+    /// Returns the ids of the parts of `field` by their paths, if files have them.
+    fn part_ids(
+        &mut self,
+        field: &StructField,
+        physical_name: &str,
+        place: &Place<'_>,
+    ) -> Result<Map<String, Value>> {
+        let mut ids = Map::new();
+        if !self.has_part_ids {
+            return Ok(ids);
+        }
+        for path in part_paths(&field.data_type) {
+            let damaged = |what: &str| {
+                Error::corrupt_log(format!(
+                    "'{place}{path}' {what}, which the table's Iceberg compatibility requires"
+                ))
+                .with_hint(
+                    "alter the table, for example set a property: each change gives the ids that are missing",
+                )
+            };
+            let id = part_id(field, &path)?.and_then(|id| i32::try_from(id).ok());
+            let id = id.ok_or_else(|| damaged("has no id"))?;
+            self.take_id(id, format!("{place}{path}")).map_err(|what| damaged(&what))?;
+            ids.insert(format!("{physical_name}{path}"), id.into());
+        }
+        Ok(ids)
+    }
+
+    /// Notes that the column or part at `place` has the id `id`. Returns what is wrong if another one has it.
+    fn take_id(&mut self, id: i32, place: String) -> Result<(), String> {
+        match self.ids.insert(id, place) {
+            Some(other) => Err(format!("has the id {id}, which '{other}' has too")),
+            None => Ok(()),
+        }
     }
 
     fn data_type(&mut self, data_type: &DataType, place: &Place<'_>) -> Result<DataType> {
@@ -247,40 +304,54 @@ impl Mapper {
 /// Adds the ids of the fields of `physical` to `arrow`, its Arrow form.
 fn identified_fields(arrow: &Fields, physical: &StructType) -> Fields {
     let field = |(arrow, physical): (&Arc<Field>, &StructField)| {
-        let field =
-            arrow.as_ref().clone().with_data_type(identified_type(arrow.data_type(), &physical.data_type));
-        match physical.metadata.get(SPARK_FIELD_ID) {
-            Some(id) => {
-                field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]))
-            }
-            None => field,
-        }
+        let part_ids = match physical.metadata.get(PARQUET_PART_IDS) {
+            Some(Value::Object(ids)) => ids,
+            _ => Map::new(),
+        };
+        let data_type =
+            identified_type(arrow.data_type(), &physical.data_type, &PartIds(&part_ids, &physical.name));
+        with_id(arrow, data_type, physical.metadata.get(SPARK_FIELD_ID))
     };
     arrow.iter().zip(physical.fields()).map(field).collect()
 }
 
-fn identified_type(arrow: &ArrowType, physical: &DataType) -> ArrowType {
-    let inner =
-        |field: &Arc<Field>, data_type: ArrowType| Arc::new(field.as_ref().clone().with_data_type(data_type));
+/// The ids of the parts of a field, and the path to a type inside of it.
+struct PartIds<'a>(&'a Map<String, Value>, &'a str);
+
+fn identified_type(arrow: &ArrowType, physical: &DataType, ids: &PartIds<'_>) -> ArrowType {
+    let part = |field: &Arc<Field>, name: &str, of: &DataType| {
+        let path = format!("{}.{name}", ids.1);
+        let data_type = identified_type(field.data_type(), of, &PartIds(ids.0, &path));
+        with_id(field, data_type, ids.0.get(&path).cloned())
+    };
     match (arrow, physical) {
         (ArrowType::Struct(fields), DataType::Struct(physical)) => {
             ArrowType::Struct(identified_fields(fields, physical))
         }
         (ArrowType::List(element), DataType::Array(array)) => {
-            ArrowType::List(inner(element, identified_type(element.data_type(), &array.element_type)))
+            ArrowType::List(part(element, "element", &array.element_type))
         }
         (ArrowType::Map(entries, sorted), DataType::Map(map)) => match entries.data_type() {
             ArrowType::Struct(pair) => {
-                let types = [&map.key_type, &map.value_type];
-                let pair: Fields = pair
-                    .iter()
-                    .zip(types)
-                    .map(|(part, of)| inner(part, identified_type(part.data_type(), of)))
-                    .collect();
-                ArrowType::Map(inner(entries, ArrowType::Struct(pair)), *sorted)
+                let parts = [("key", &map.key_type), ("value", &map.value_type)];
+                let pair: Fields =
+                    pair.iter().zip(parts).map(|(field, (name, of))| part(field, name, of)).collect();
+                let entries = entries.as_ref().clone().with_data_type(ArrowType::Struct(pair));
+                ArrowType::Map(Arc::new(entries), *sorted)
             }
             _ => arrow.clone(),
         },
         _ => arrow.clone(),
     }
+}
+
+/// Returns `field` with that type and, if there is one, that id.
+fn with_id(field: &Arc<Field>, data_type: ArrowType, id: Option<Value>) -> Arc<Field> {
+    let field = field.as_ref().clone().with_data_type(data_type);
+    Arc::new(match id {
+        Some(id) => {
+            field.with_metadata(HashMap::from([(PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string())]))
+        }
+        None => field,
+    })
 }

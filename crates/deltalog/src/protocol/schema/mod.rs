@@ -13,11 +13,14 @@ mod json;
 mod mapping;
 mod metadata;
 mod new_mapping;
+mod part_ids;
 mod primitive;
 mod widening;
 
 #[cfg(test)]
 mod mapping_tests;
+#[cfg(test)]
+mod part_ids_tests;
 #[cfg(test)]
 mod tests;
 
@@ -25,9 +28,10 @@ pub(crate) use arrow::is_variant;
 pub use mapping::{ColumnMappingMode, MappedSchema};
 pub use metadata::FieldMetadata;
 pub use new_mapping::NewMapping;
+pub(crate) use part_ids::{PART_IDS, with_part_ids};
 pub use primitive::PrimitiveType;
 pub use widening::TypeChange;
-pub(crate) use widening::{TYPE_CHANGES, is_widening};
+pub(crate) use widening::{TYPE_CHANGES, is_iceberg_widening, is_widening};
 
 use crate::{Error, Result};
 

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::mapping::{ID, PHYSICAL_NAME};
+use super::part_ids::without_part_ids;
 use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
 use crate::Result;
 
@@ -20,7 +21,7 @@ impl<N: FnMut(&StructField) -> String> NewMapping<N> {
     }
 
     /// Returns `schema` with a physical name and an id for each field, nested ones included. Names and ids that the
-    /// fields had, as fields of another table, are replaced.
+    /// fields had, as fields of another table, are replaced; those of parts of arrays and maps are left out.
     ///
     /// # Errors
     /// None for metadata that was parsed before.
@@ -36,7 +37,7 @@ impl<N: FnMut(&StructField) -> String> NewMapping<N> {
 
     fn field(&mut self, field: &StructField) -> Result<StructField> {
         self.last_id += 1;
-        let mut entries = field.metadata.entries();
+        let mut entries = without_part_ids(&field.metadata).entries();
         entries.insert(ID.to_owned(), self.last_id.into());
         entries.insert(PHYSICAL_NAME.to_owned(), Value::String((self.new_name)(field)));
         Ok(StructField {

@@ -128,6 +128,18 @@ impl StructType {
     }
 }
 
+/// Returns whether the list has a change that the Iceberg format has as well. (PROTOCOL, "Writer Requirements for
+/// IcebergCompatV2"; Iceberg's specification, "Schema Evolution".)
+pub(crate) fn is_iceberg_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
+    use PrimitiveType as P;
+    let is_known = match (from, to) {
+        (P::Byte | P::Short | P::Integer, P::Short | P::Integer | P::Long) | (P::Float, P::Double) => true,
+        (P::Decimal { scale: before, .. }, P::Decimal { scale: after, .. }) => before == after,
+        _ => false,
+    };
+    is_known && is_widening(from, to)
+}
+
 /// Returns whether `from` may be widened to `to`, by the list.
 pub(crate) fn is_widening(from: PrimitiveType, to: PrimitiveType) -> bool {
     use PrimitiveType as P;

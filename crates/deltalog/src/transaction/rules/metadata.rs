@@ -11,6 +11,7 @@
 
 use super::{Mine, Winner};
 use crate::error::Result;
+use crate::protocol::schema::PART_IDS;
 use crate::protocol::schema::column_rules::{COMMENT, IDENTITY_MARK};
 use crate::protocol::{DataType, Metadata, StructField, StructType};
 use crate::transaction::conflict::ConflictReason;
@@ -37,7 +38,8 @@ const HARMLESS: [&str; 17] = [
 ];
 
 /// The metadata of a new column that says nothing about its values.
-const OF_ANY_COLUMN: [&str; 3] = [COMMENT, "delta.columnMapping.id", "delta.columnMapping.physicalName"];
+const OF_ANY_COLUMN: [&str; 4] =
+    [COMMENT, "delta.columnMapping.id", "delta.columnMapping.physicalName", PART_IDS];
 
 /// The metadata of a column that writers may ignore. A writer that generates values of an identity column moves its
 /// high water mark, and so sets the metadata itself.

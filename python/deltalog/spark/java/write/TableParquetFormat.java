@@ -11,7 +11,7 @@ import scala.collection.immutable.Map;
 /**
  * Spark's Parquet writer with the settings that a Delta table requires, regardless of the session's settings:
  * timestamps as 64-bit microseconds (INT96 has no statistics), decimals in the standard form, variants unshredded, and
- * field ids where the schema has them.
+ * field ids where the schema has them, also for parts of arrays and maps.
  */
 public class TableParquetFormat extends ParquetFileFormat {
   public OutputWriterFactory prepareWrite(SparkSession session, Job job, Map options, StructType schema) {
@@ -22,6 +22,9 @@ public class TableParquetFormat extends ParquetFileFormat {
     configuration.set("spark.sql.parquet.fieldId.write.enabled", "true");
     // Spark 4.0 cannot read variants that are annotated in the file. The table's schema says what they are.
     configuration.set("spark.sql.parquet.variant.annotateLogicalType.enabled", "false");
+    if (schema.json().contains(PartIdsWriteSupport.KEY)) {
+      configuration.set("parquet.write.support.class", PartIdsWriteSupport.class.getName());
+    }
     return factory;
   }
 

@@ -1,0 +1,113 @@
+//! Ids of the elements of arrays, and of the keys and values of maps. (PROTOCOL, "Writer Requirements for
+//! IcebergCompatV2".)
+//!
+//! ```text
+//! {"name": "col2", "type": map<int, array<int>>, "metadata": {
+//!    "delta.columnMapping.nested.ids": {"col-b7….key": 102, "col-b7….value": 103, "col-b7….value.element": 104}}}
+//! ```
+//!
+//! - The nearest field above a part has its id, by the path from the name of that field on.
+//! - An id is given once and stays. It differs from the ids of all columns and of all other parts.
+//! - Ids are written under the key and by the physical names that the JVM implementation has, which newer editions of
+//!   the protocol's text specify. Those under the key of older editions, and by the logical name, are read as well.
+
+use serde_json::{Map, Value};
+
+use super::mapping::PHYSICAL_NAME;
+use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
+use crate::{Error, Result};
+
+/// The metadata of a field with the ids of its parts.
+pub(crate) const PART_IDS: &str = "delta.columnMapping.nested.ids";
+/// The same in older editions of the protocol, and in the schemas by which Spark's tasks write files.
+pub(crate) const PARQUET_PART_IDS: &str = "parquet.field.nested.ids";
+
+/// Returns `schema` with an id for each part. Parts keep the ids that they have; new ones follow `last_id`, which
+/// becomes the last one that was given.
+///
+/// # Errors
+/// `CorruptLog` for ids that are not of the protocol's form.
+pub(crate) fn with_part_ids(schema: &StructType, last_id: &mut i64) -> Result<StructType> {
+    let fields = schema.fields().iter().map(|field| identified(field, last_id)).collect::<Result<_>>()?;
+    Ok(StructType { fields })
+}
+
+fn identified(field: &StructField, last_id: &mut i64) -> Result<StructField> {
+    let mut ids = Map::new();
+    for path in part_paths(&field.data_type) {
+        let id = match part_id(field, &path)? {
+            Some(id) => id,
+            None => {
+                *last_id += 1;
+                *last_id
+            }
+        };
+        ids.insert(format!("{}{path}", physical_name(field)), id.into());
+    }
+    let says_so = ids.is_empty() || field.metadata.get(PART_IDS) == Some(Value::Object(ids.clone()));
+    // What says so already stays byte for byte.
+    let metadata = match says_so {
+        true => field.metadata.clone(),
+        false => without_part_ids(&field.metadata).with(PART_IDS, Some(Value::Object(ids))),
+    };
+    Ok(StructField { data_type: identified_type(&field.data_type, last_id)?, metadata, ..field.clone() })
+}
+
+/// Gives ids to the parts of the fields inside of a type.
+fn identified_type(data_type: &DataType, last_id: &mut i64) -> Result<DataType> {
+    Ok(match data_type {
+        DataType::Primitive(_) | DataType::Variant => data_type.clone(),
+        DataType::Struct(fields) => DataType::Struct(with_part_ids(fields, last_id)?),
+        DataType::Array(array) => {
+            ArrayType::new(identified_type(&array.element_type, last_id)?, array.contains_null).into()
+        }
+        DataType::Map(map) => {
+            let key_type = identified_type(&map.key_type, last_id)?;
+            MapType::new(key_type, identified_type(&map.value_type, last_id)?, map.value_contains_null).into()
+        }
+    })
+}
+
+/// Returns the id of the part of `field` at `path`, which begins with a dot.
+///
+/// # Errors
+/// `CorruptLog` for an id that is not a 32-bit integer.
+pub(super) fn part_id(field: &StructField, path: &str) -> Result<Option<i64>> {
+    let names = [physical_name(field), field.name.clone()];
+    for key in [PART_IDS, PARQUET_PART_IDS] {
+        let Some(ids) = field.metadata.get(key) else { continue };
+        let Some(id) = names.iter().find_map(|name| ids.get(format!("{name}{path}"))) else { continue };
+        return id.as_i64().filter(|id| i32::try_from(*id).is_ok()).map(Some).ok_or_else(|| {
+            Error::corrupt_log(format!(
+                "the column '{}' has the id {id} for '{path}' in '{key}', which is not a 32-bit integer",
+                field.name
+            ))
+        });
+    }
+    Ok(None)
+}
+
+/// Returns the paths of all parts of a type down to the next field, in order, each with a dot at its beginning.
+pub(super) fn part_paths(data_type: &DataType) -> Vec<String> {
+    let below = |name: &str, part: &DataType| {
+        let inner = part_paths(part).into_iter().map(|path| format!(".{name}{path}"));
+        std::iter::once(format!(".{name}")).chain(inner).collect::<Vec<_>>()
+    };
+    match data_type {
+        DataType::Primitive(_) | DataType::Variant | DataType::Struct(_) => Vec::new(),
+        DataType::Array(array) => below("element", &array.element_type),
+        DataType::Map(map) => [below("key", &map.key_type), below("value", &map.value_type)].concat(),
+    }
+}
+
+/// Returns the metadata of a field without the ids of its parts.
+pub(super) fn without_part_ids(metadata: &FieldMetadata) -> FieldMetadata {
+    metadata.with(PART_IDS, None).with(PARQUET_PART_IDS, None)
+}
+
+fn physical_name(field: &StructField) -> String {
+    match field.metadata.get(PHYSICAL_NAME) {
+        Some(Value::String(name)) => name,
+        _ => field.name.clone(),
+    }
+}

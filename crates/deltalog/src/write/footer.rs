@@ -1,0 +1,24 @@
+//! The footers of data files that others have written.
+
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{PageIndexPolicy, ParquetMetaData, ParquetMetaDataReader};
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::storage::FileReader;
+
+/// The number of footers that are read at once. Their threads wait for the store, not for a core.
+pub(crate) const THREADS: usize = 8;
+
+/// Reads a footer without the page indexes.
+///
+/// # Errors
+/// `CorruptData` for a file that is not Parquet; errors of the store.
+pub(crate) fn read_footer(file: &FileReader) -> Result<ParquetMetaData> {
+    let reader = ParquetMetaDataReader::new().with_page_index_policy(PageIndexPolicy::Skip);
+    reader.parse_and_finish(file).map_err(|error| match error {
+        ParquetError::External(_) => {
+            Error::new(ErrorKind::Unavailable, "the file's footer could not be read").with_source(error)
+        }
+        error => Error::corrupt_data("the file has no readable Parquet footer").with_source(error),
+    })
+}

@@ -1,0 +1,223 @@
+//! Files of tables with Iceberg compatibility. (PROTOCOL, "Iceberg Compatibility V1", "Iceberg Compatibility V2".)
+
+use std::sync::Arc;
+
+use arrow::array::*;
+use arrow::datatypes::{DataType as ArrowType, Field, Schema};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::schema::types::Type;
+use tempfile::TempDir;
+
+use super::iceberg::fault;
+use super::{DataWriter, TableWriteSpec, WriteOptions, read_footer};
+use crate::definition::TableDefinition;
+use crate::protocol::{Add, ArrayType, MapType, PrimitiveType, StructField, StructType, path};
+use crate::storage::Storage;
+use crate::{Environment, ErrorKind, Result};
+
+const V1: &str = "delta.enableIcebergCompatV1";
+const V2: &str = "delta.enableIcebergCompatV2";
+
+fn definition(property: &str) -> TableDefinition {
+    let long = || PrimitiveType::Long;
+    let inner =
+        StructType::try_new(vec![StructField::new("deep", ArrayType::new(long(), true), true)]).unwrap();
+    let mut fields = vec![
+        StructField::new("p", PrimitiveType::String, true),
+        StructField::new("id", long(), true),
+        StructField::new("t", PrimitiveType::Timestamp, true),
+    ];
+    if property == V2 {
+        fields.push(StructField::new("l", ArrayType::new(ArrayType::new(long(), true), true), true));
+        fields.push(StructField::new("m", MapType::new(PrimitiveType::String, inner, true), true));
+    }
+    let mut definition = TableDefinition::new(StructType::try_new(fields).unwrap());
+    definition.partition_columns = vec!["p".to_owned()];
+    definition.configuration.insert(property.to_owned(), "true".to_owned());
+    definition
+}
+
+fn spec(definition: &TableDefinition) -> Result<TableWriteSpec> {
+    let table = definition.resolve(&Environment::system())?;
+    TableWriteSpec::new(&table.protocol, &table.metadata)
+}
+
+/// Writes rows with values in `p` and `id` alone. Returns the file of each partition, with its footer.
+fn written(spec: &TableWriteSpec) -> (TempDir, Storage, Vec<(Add, ParquetMetaData)>) {
+    let directory = tempfile::tempdir().unwrap();
+    let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+    let options = WriteOptions::new(Environment::system());
+    let mut writer = DataWriter::new(storage.clone(), spec.clone(), options).unwrap();
+    let columns: [(&str, ArrayRef); 2] = [
+        ("p", Arc::new(StringArray::from(vec![Some("a"), Some(""), None, Some("a")]))),
+        ("id", Arc::new(Int64Array::from(vec![1, 2, 3, 4]))),
+    ];
+    writer.write(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
+    let files = writer.finish().unwrap().into_iter().map(|add| {
+        let file = storage.open_file(&path::decode(&add.path).unwrap()).unwrap();
+        (add, read_footer(&file).unwrap())
+    });
+    let files = files.collect();
+    (directory, storage, files)
+}
+
+/// Returns the id of each column and part of a file, by the path of names in it; groups of repeated parts have none.
+fn ids(group: &Type, parent: &str, found: &mut Vec<(String, Option<i32>)>) {
+    for field in group.get_fields() {
+        let info = field.get_basic_info();
+        let place = format!("{parent}{}", field.name());
+        if !matches!(field.name(), "list" | "key_value") {
+            found.push((place.clone(), info.has_id().then(|| info.id())));
+        }
+        if field.is_group() {
+            ids(field, &format!("{place}."), found);
+        }
+    }
+}
+
+/// "These identifiers must be also written to the `field_id` field", "partition column values are materialized …
+/// placed *after* the data columns".
+#[test]
+fn files_have_all_ids_and_the_partition_columns_last() {
+    for (property, expected) in [(V1, 3), (V2, 11)] {
+        let spec = spec(&definition(property)).unwrap();
+        let (_directory, storage, files) = written(&spec);
+        // An empty string is NULL in the log, and so it is in the file.
+        assert_eq!(files.len(), 2);
+        for (add, footer) in &files {
+            assert_eq!(fault(footer, &spec), None);
+            let root = footer.file_metadata().schema_descr().root_schema();
+            let [partition] = spec.physical_partition_columns() else { panic!() };
+            assert_eq!(root.get_fields().last().map(|last| last.name()), Some(partition.as_str()));
+            let mut found = Vec::new();
+            ids(root, "", &mut found);
+            assert_eq!(found.len(), expected, "{found:?}");
+            assert!(found.iter().all(|(_, id)| id.is_some()), "{found:?}");
+            let mut numbers: Vec<_> = found.iter().filter_map(|(_, id)| *id).collect();
+            numbers.sort_unstable();
+            assert_eq!(numbers, (1..=expected as i32).collect::<Vec<_>>());
+            let stats: serde_json::Value = serde_json::from_str(add.stats.as_deref().unwrap()).unwrap();
+            assert_eq!(stats["numRecords"], 2);
+            assert!(
+                stats["minValues"].get(partition).is_none() && stats["nullCount"].get(partition).is_none()
+            );
+            let tag =
+                add.tags.as_ref().and_then(|tags| tags.get("ICEBERG_COMPAT_VERSION").cloned().flatten());
+            assert_eq!(tag.as_deref(), (property == V2).then_some("2"));
+            let file = storage.open_file(&path::decode(&add.path).unwrap()).unwrap();
+            let rows = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
+            for batch in rows {
+                let batch = batch.unwrap();
+                let values = batch.column_by_name(partition).unwrap().as_string::<i32>();
+                let in_log = add.partition_values.get(partition).cloned().flatten();
+                assert!(values.iter().all(|value| value == in_log.as_deref()), "{values:?} {in_log:?}");
+            }
+        }
+        let rows = files.iter().map(|(add, _)| add.partition_values.values().next().cloned().flatten());
+        assert_eq!(rows.collect::<std::collections::BTreeSet<_>>(), [None, Some("a".to_owned())].into());
+    }
+}
+
+#[test]
+fn files_of_others_are_compared_with_the_schema() {
+    let plain = |definition: &TableDefinition| {
+        let mut plain = definition.clone();
+        plain.configuration.clear();
+        plain
+    };
+    for property in [V1, V2] {
+        let compatible = definition(property);
+        let spec = spec(&compatible).unwrap();
+        // Files without mapping: other names, no ids, no partition columns.
+        let (_directory, _, files) = written(&self::spec(&plain(&compatible)).unwrap());
+        let fault_of_plain = fault(&files[0].1, &spec).unwrap();
+        assert!(fault_of_plain.contains("does not have the partition column 'p'"), "{fault_of_plain}");
+        // Whatever its files are like, a table without the property has no rules for them.
+        assert_eq!(fault(&files[0].1, &self::spec(&plain(&compatible)).unwrap()), None);
+    }
+}
+
+/// "Require writing timestamp columns as int64", "be assigned 32 bit integer identifiers"
+#[test]
+fn a_column_or_part_without_its_id_and_an_int96_are_found() {
+    let spec = spec(&definition(V2)).unwrap();
+    let name = |logical: &str| {
+        let index = spec.arrow().index_of(logical).unwrap();
+        spec.physical_arrow().field(index).clone()
+    };
+    let message = |fields: &[String]| {
+        let text = format!("message m {{ optional binary {} = 1; {} }}", name("p").name(), fields.join(" "));
+        let schema = parquet::schema::parser::parse_message_type(&text).unwrap();
+        let schema = parquet::schema::types::SchemaDescriptor::new(Arc::new(schema));
+        let file = parquet::file::metadata::FileMetaData::new(2, 0, None, None, Arc::new(schema), None);
+        fault(&ParquetMetaData::new(file, Vec::new()), &spec)
+    };
+    let id = |field: &Field| field.metadata()["PARQUET:field_id"].clone();
+    let [l, t] = ["l", "t"].map(name);
+    let ArrowType::List(element) = l.data_type() else { panic!() };
+    let ArrowType::List(inner) = element.data_type() else { panic!() };
+    let list = |element_id: &str, inner_id: &str| {
+        format!(
+            "optional group {} (LIST) = {} {{ repeated group list {{ optional group element (LIST){element_id} \
+             {{ repeated group list {{ optional int64 element{inner_id}; }} }} }} }}",
+            l.name(),
+            id(&l)
+        )
+    };
+    let (outer_id, inner_id) = (format!(" = {}", id(element)), format!(" = {}", id(inner)));
+    let time = |kind: &str, id: &str| format!("optional {kind} {}{id};", t.name());
+    let time_id = format!(" = {}", id(&t));
+    for (fields, expected) in [
+        (vec![], None),
+        (vec![list(&outer_id, &inner_id), time("int64", &time_id)], None),
+        (vec![time("int96", &time_id)], Some("INT96")),
+        (vec![time("int64", "")], Some("no field id")),
+        (vec![time("int64", " = 77")], Some("the field id 77")),
+        (vec![list("", &inner_id)], Some(".element' has no field id")),
+        (vec![list(&outer_id, "")], Some(".element.element' has no field id")),
+        (vec![list(&inner_id, &outer_id)], Some("element' has the field id")),
+        (
+            vec![format!("optional group {} (LIST) = {} {{ repeated int64 element; }}", l.name(), id(&l))],
+            Some("standard form"),
+        ),
+    ] {
+        let found = message(&fields);
+        match expected {
+            None => assert_eq!(found, None, "{fields:?}"),
+            Some(expected) => {
+                assert!(found.as_ref().is_some_and(|found| found.contains(expected)), "{found:?}")
+            }
+        }
+    }
+}
+
+/// Engines write the partition columns to the files, and their directories have other names for them.
+#[test]
+fn the_directories_of_an_engine_have_names_of_their_own() {
+    let mut definition = definition(V2);
+    definition.configuration.insert("delta.columnMapping.mode".to_owned(), "name".to_owned());
+    let spec = spec(&definition).unwrap();
+    let [column] = spec.physical_partition_columns() else { panic!() };
+    assert_eq!(spec.directory_columns(), [format!("{column}-text")]);
+    let schema =
+        Schema::new(vec![Field::new("p", ArrowType::Utf8, true), Field::new("x", ArrowType::Int64, true)]);
+    let unmapped =
+        TableWriteSpec::unmapped(&Arc::new(schema), &["p".to_owned()], crate::stats::IndexedColumns::All);
+    assert_eq!(unmapped.directory_columns(), ["p"]);
+}
+
+#[test]
+fn what_a_version_forbids_is_refused_before_a_file_is_written() {
+    for (change, expected) in [
+        (("delta.columnMapping.mode", "none"), "not mapped"),
+        (("delta.enableDeletionVectors", "true"), "deletion vectors are on"),
+        ((V1, "true"), "exclude each other"),
+    ] {
+        let mut definition = definition(V2);
+        definition.configuration.insert(change.0.to_owned(), change.1.to_owned());
+        let error = spec(&definition).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
