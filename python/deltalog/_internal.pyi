@@ -40,6 +40,7 @@ __all__ = [
     "alter_table",
     "begin_write",
     "create_table",
+    "drop_feature",
     "evaluate",
     "forget_snapshots",
     "read_fragment",
@@ -110,8 +111,6 @@ class TableChange:
     def set_description(description: str) -> TableChange: ...
     @staticmethod
     def add_features(names: Sequence[str]) -> TableChange: ...
-    @staticmethod
-    def drop_feature(name: str) -> TableChange: ...
     @staticmethod
     def add_columns(schema_json: str, parent: str | None, first: bool, after: str | None) -> TableChange:
         """Adds the fields of a schema, in their order, to the struct at `parent`, or to the table."""
@@ -329,6 +328,9 @@ def begin_write(
 
 def alter_table(snapshot: Snapshot, change: TableChange, commit: CommitArguments) -> int:
     """Changes a table, based on `snapshot`. Returns the version that it has then."""
+
+def drop_feature(snapshot: Snapshot, name: str, truncate_history: bool, commit: CommitArguments) -> int:
+    """Drops a table feature, based on `snapshot`. Returns the version that the table has then."""
 
 def create_table(
     uri: str,

@@ -1,4 +1,4 @@
-"""Changes of a table that write no data: properties, features, columns and constraints."""
+"""Changes of a table by itself: properties, features, columns and constraints."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -19,9 +19,9 @@ __all__ = ["TableAlterer"]
 class TableAlterer:
     """The changes of a table, as `DeltaTable.alter`.
 
-    Each method makes one commit and returns its version, which the table is then at. If the table is already as it
-    would be, nothing is committed. A change is based on the version that is open: a commit since then that has
-    changed the metadata, or rows that the change depends on, is a conflict.
+    Each method makes one commit (`drop_feature` may make several) and returns its version, which the table is then at.
+    If the table is already as it would be, nothing is committed. A change is based on the version that is open: a
+    commit since then that has changed the metadata, or rows that the change depends on, is a conflict.
 
     A column is named by its path: `name`, or `struct.field`. A name that contains a dot is put in backticks. The
     parts of an array are `element`, those of a map `key` and `value`.
@@ -104,31 +104,57 @@ class TableAlterer:
         names = columns_argument([feature] if isinstance(feature, str) else feature) or []
         return self._commit(TableChange.add_features(names), commit_properties)
 
-    def drop_feature(self, feature: str, *, commit_properties: CommitProperties | None = None) -> int:
+    def drop_feature(
+        self,
+        feature: str,
+        *,
+        truncate_history: bool = False,
+        commit_properties: CommitProperties | None = None,
+    ) -> int:
         """Drops a table feature, so that clients without it can work with the table (protocol: "Supported Features").
 
-        What only tells how the table is kept is removed: row ids (`rowTracking`), the domain of the clustering columns
-        (`clustering`) and in-commit timestamps. What you have said about your data, such as constraints, default values
-        or columns of a type, you remove first.
+        What only tells how the table is kept is removed, in commits before the one that drops the feature:
 
-        Features of readers must not be used by any version that can still be read. Unset the properties that allow
-        deletion vectors, type changes or V2 checkpoints, and overwrite rows that need the feature. Then write a
-        checkpoint, wait until the log before it has expired, clean it up (`DeltaTable.cleanup_metadata`), and drop the
-        feature.
+        - `deletionVectors`: files with deletion vectors are rewritten without the deleted rows.
+        - `typeWidening`: files with older types are rewritten with the types of the schema.
+        - `columnMapping`: all files are rewritten with the column names of the schema. A name that Parquet readers
+          refuse without the feature, such as one with a space, you change first.
+        - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`: properties, row ids and domains.
+
+        Rewritten files hold the same rows, with their row ids, and the change data feed has nothing of it. What you
+        have said about your data, such as constraints, default values or columns of a type, you remove yourself first.
+
+        Earlier versions that use a feature of readers stay readable for clients that know it. Checkpoints hide them
+        from others, and writers keep these checkpoints because of the feature `checkpointProtection`, which the table
+        gets.
+
+        With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
+        HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default. So
+        the first call removes what the table has of the feature, writes a checkpoint and raises an error that says when
+        to call again. `checkpointProtection` itself is dropped in this way only.
 
         The protocol gets the lowest versions that support exactly the other features.
 
         Args:
             feature: the name of the feature.
-            commit_properties: what to record with the commit.
+            truncate_history: delete the versions that use the feature, instead of protecting checkpoints.
+            commit_properties: what to record with the last commit.
 
         Raises:
-            InvalidArgumentError: the table does not support the feature, makes use of it, or has another feature that
-                needs it; the message names what is left.
+            InvalidArgumentError: the table does not support the feature, or has another feature that needs it, or
+                something is left that only you can remove, or the history is not old enough; the message names it.
             UnsupportedFeatureError: the feature cannot be dropped.
             CommitConflictError: another writer has changed the metadata, or rows that the drop depends on.
         """
-        return self._commit(TableChange.drop_feature(feature), commit_properties)
+        arguments = commit_arguments(commit_properties)
+        try:
+            version = _internal.drop_feature(self._table._snapshot, feature, truncate_history, arguments)
+        except InvalidArgumentError:
+            # Only the history may be left, and the next call must see what this one has done.
+            if truncate_history:
+                self._table.update_incremental()
+            raise
+        return self._committed(version)
 
     def add_columns(
         self,
@@ -311,7 +337,10 @@ class TableAlterer:
     def _commit(self, change: TableChange, properties: CommitProperties | None) -> int:
         """Commits a change of the version that is open, and opens the newest version."""
         arguments = commit_arguments(properties)
-        version = _internal.alter_table(self._table._snapshot, change, arguments)
+        return self._committed(_internal.alter_table(self._table._snapshot, change, arguments))
+
+    def _committed(self, version: int) -> int:
+        """Opens the newest version after a commit of `version`, and returns `version`."""
         try:
             self._table.update_incremental()
         except DeltaError as error:

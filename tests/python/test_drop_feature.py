@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +18,11 @@ from deltalog import (
     write_deltalake,
 )
 from tests.python.alter_support import NUMBERS, action, created, refused, rows
-from tests.python.place import actions, commit_file
+from tests.python.place import actions
 
 
 def features(table: DeltaTable) -> list[str]:
     return table.protocol().writer_features or []
-
-
-def expire(path: Path, before: int) -> None:
-    """Makes the commits before a version a hundred days old, and cleans up."""
-    time = datetime.now(tz=timezone.utc).timestamp() - 100 * 24 * 3600
-    for version in range(before + 1):
-        os.utime(commit_file(path, version), (time, time))
-    assert DeltaTable(path).cleanup_metadata()
 
 
 def test_row_tracking(tmp_path: Path) -> None:
@@ -101,8 +91,11 @@ def test_clustering(tmp_path: Path) -> None:
         ("timestampNtz", {"schema": Schema([Field("a", "timestamp_ntz")])}, "type timestamp_ntz"),
         (
             "columnMapping",
-            {"configuration": {"delta.columnMapping.mode": "name"}},
-            "columns of the table are mapped",
+            {
+                "schema": Schema([Field("a b", "long")]),
+                "configuration": {"delta.columnMapping.mode": "name"},
+            },
+            "the column name 'a b' contains ' '",
         ),
         ("icebergCompatV1", {}, "does not support the feature 'icebergCompatV1'"),
     ],
@@ -135,89 +128,6 @@ def test_features_of_writers_that_are_not_in_use(tmp_path: Path) -> None:
     write_deltalake(tmp_path, pa.table({"a": [-1]}), mode="append")
     table.update_incremental()
     assert table.count() == 1
-
-
-def test_a_feature_of_readers_is_kept_while_a_version_needs_it(tmp_path: Path) -> None:
-    """PROTOCOL, "Timestamp without timezone": each version that can be read must be readable without the feature."""
-    table = DeltaTable.create(tmp_path, Schema([Field("a", "timestamp_ntz"), Field("b", "long")]))
-    table = DeltaTable.create(tmp_path, Schema([Field("b", "long")]), mode="overwrite")
-    write_deltalake(tmp_path, pa.table({"b": [1]}), mode="append")
-    table.update_incremental()
-    with refused(tmp_path, InvalidArgumentError, "version 0 of the table, which can still be read"):
-        table.alter.drop_feature("timestampNtz")
-    table.create_checkpoint()
-    expire(tmp_path, 2)
-    assert table.alter.drop_feature("timestampNtz") == 3
-    assert (table.protocol().min_reader_version, table.protocol().min_writer_version) == (1, 2)
-    assert table.count() == 1
-
-
-def test_v2_checkpoints(tmp_path: Path) -> None:
-    """PROTOCOL, "V2 Spec": no checkpoint of that form is left."""
-    table = created(tmp_path, configuration={"delta.checkpointPolicy": "v2"})
-    table.create_checkpoint()
-    # Waiting is of no use before the property is unset, in a version of its own.
-    with refused(tmp_path, InvalidArgumentError, "delta.checkpointPolicy.*unset the property first"):
-        table.alter.drop_feature("v2Checkpoint")
-    table.alter.set_table_properties({"delta.checkpointPolicy": "classic"})
-    with refused(tmp_path, InvalidArgumentError, "version 0 of the table, which can still be read"):
-        table.alter.drop_feature("v2Checkpoint")
-    table.create_checkpoint()
-    expire(tmp_path, 1)
-    assert table.alter.drop_feature("v2Checkpoint") == 2
-    assert table.protocol().min_reader_version == 1
-    assert table.metadata().configuration == {}
-
-
-def test_deletion_vectors(tmp_path: Path) -> None:
-    """PROTOCOL, "Deletion Vectors": neither files nor tombstones have one."""
-    tombstones = "delta.deletedFileRetentionDuration"
-    properties = {"delta.enableDeletionVectors": "true", tombstones: "interval 0 days"}
-    table = created(tmp_path, configuration=properties)
-    write_deltalake(
-        tmp_path, pa.table({"id": pa.array([1], pa.int64())}), mode="overwrite", predicate="id = 1"
-    )
-    table.update_incremental()
-    with refused(tmp_path, InvalidArgumentError, "delta.enableDeletionVectors.*unset the property first"):
-        table.alter.drop_feature("deletionVectors")
-    table.alter.unset_table_properties(["delta.enableDeletionVectors"])
-    with refused(tmp_path, InvalidArgumentError, "files of the table have deletion vectors"):
-        table.alter.drop_feature("deletionVectors")
-    write_deltalake(tmp_path, NUMBERS, mode="overwrite")
-    table.update_incremental()
-    # The newest version has tombstones with vectors, so its checkpoint may have them too.
-    with refused(tmp_path, InvalidArgumentError, "version 3 of the table.*commit another version"):
-        table.alter.drop_feature("deletionVectors")
-    write_deltalake(tmp_path, NUMBERS, mode="append")
-    table.update_incremental()
-    with refused(tmp_path, InvalidArgumentError, f"version 3 of the table.*{tombstones}.*write a checkpoint"):
-        table.alter.drop_feature("deletionVectors")
-    table.create_checkpoint()
-    expire(tmp_path, 4)
-    assert table.alter.drop_feature("deletionVectors") == 5
-    assert (table.protocol().min_reader_version, table.protocol().min_writer_version) == (1, 2)
-    assert [row["id"] for row in rows(table)] == [3, 3]
-
-
-def test_type_widening(tmp_path: Path) -> None:
-    """PROTOCOL, "Type Widening": no change of a type is left, and none can come."""
-    data = pa.table({"id": pa.array([1], pa.int32())})
-    table = created(tmp_path, data, configuration={"delta.enableTypeWidening": "true"})
-    table.alter.widen_column("id", "long")
-    with refused(tmp_path, InvalidArgumentError, "delta.enableTypeWidening.*unset the property first"):
-        table.alter.drop_feature("typeWidening")
-    table.alter.set_table_properties({"delta.enableTypeWidening": "false"})
-    with refused(tmp_path, InvalidArgumentError, "overwrite the schema together with all rows first"):
-        table.alter.drop_feature("typeWidening")
-    write_deltalake(tmp_path, NUMBERS, mode="overwrite", schema_mode="overwrite")
-    table.update_incremental()
-    with refused(tmp_path, InvalidArgumentError, "version 2 of the table.*write a checkpoint"):
-        table.alter.drop_feature("typeWidening")
-    table.create_checkpoint()
-    expire(tmp_path, 3)
-    assert table.alter.drop_feature("typeWidening") == 4
-    assert (table.protocol().min_reader_version, table.protocol().min_writer_version) == (1, 2)
-    assert (table.metadata().configuration, rows(table)) == ({}, [{"id": 3}])
 
 
 def test_a_column_that_comes_meanwhile_is_a_conflict(tmp_path: Path) -> None:

@@ -1,9 +1,9 @@
-//! Changes of a table that write no data.
+//! Changes of a table by itself: properties, features, columns and constraints.
 
 use std::collections::BTreeMap;
 
 use deltalog::{ColumnPath, ColumnPosition, Error, NewColumn, PrimitiveType, Result, StructType};
-use deltalog::{TableChange as CoreChange, alter_table};
+use deltalog::{TableChange as CoreChange, alter_table, drop_feature};
 use pyo3::prelude::*;
 
 use crate::call::{call, call_that_commits};
@@ -51,11 +51,6 @@ impl TableChange {
     #[staticmethod]
     fn add_features(names: Vec<String>) -> Self {
         Self(CoreChange::AddFeatures(names))
-    }
-
-    #[staticmethod]
-    fn drop_feature(name: String) -> Self {
-        Self(CoreChange::DropFeature(name))
     }
 
     /// Adds the fields of a schema, in their order.
@@ -158,5 +153,22 @@ pub(crate) fn alter(
     call_that_commits(py, || {
         let committed = alter_table(&snapshot, &change, commit.only_fields()?, &upkeep::environment())?;
         Ok(committed.map_or(snapshot.version(), |committed| committed.version))
+    })
+}
+
+/// Drops a table feature, and returns the version that the table has then.
+#[pyfunction(name = "drop_feature")]
+pub(crate) fn drop_from(
+    py: Python<'_>,
+    snapshot: &Bound<'_, Snapshot>,
+    name: &str,
+    truncate_history: bool,
+    commit: CommitArguments,
+) -> PyResult<u64> {
+    let snapshot = snapshot.get().0.clone();
+    call_that_commits(py, || {
+        let fields = commit.only_fields()?;
+        let committed = drop_feature(&snapshot, name, truncate_history, fields, &upkeep::environment())?;
+        Ok(committed.version)
     })
 }

@@ -16,7 +16,7 @@
 //! | `write` | `write_stream`: data from Arrow to a committed version |
 //! | `create` | `create_table`: tables by their definition, with or without rows |
 //! | `upkeep` | the threads that do what follows commits |
-//! | `alter` | `TableChange`, `alter_table`: changes of a table that write no data |
+//! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |
 //! | `write_target` | the location of a write, and the version that it is based on |
 //! | `table_options` | the options of a new table |
 //! | `answers` | answers from the log, as Python values |
@@ -82,6 +82,7 @@ fn _internal(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(write::write_stream, module)?)?;
     module.add_function(wrap_pyfunction!(create::create_table, module)?)?;
     module.add_function(wrap_pyfunction!(alter::alter, module)?)?;
+    module.add_function(wrap_pyfunction!(alter::drop_from, module)?)?;
     module.add_function(wrap_pyfunction!(fragment::read_fragment, module)?)?;
     module.add_function(wrap_pyfunction!(registry::forget_snapshots, module)?)?;
     module.add_function(wrap_pyfunction!(upkeep::run_upkeep_in_background, module)?)?;

@@ -15,6 +15,7 @@
 //! | write from several processes | [`DistributedWrite`], [`WriteTask`], [`Fragment`] |
 //! | create and replace tables | [`TableDefinition`], [`PendingWrite::define`] |
 //! | change properties, columns and constraints | [`alter_table`], [`TableChange`] |
+//! | drop table features | [`drop_feature`] |
 //! | keep the log small | [`write_checkpoint`], [`compact_log`], [`clean_up_log`] |
 //! | commit without waiting for checkpoints | [`Background`] |
 //! | handle errors | [`Error`], [`ErrorKind`] |
@@ -89,6 +90,7 @@ mod predicate;
 mod protocol;
 mod replacement;
 mod replay;
+mod rewrite;
 mod scan;
 mod snapshot;
 mod stats;
@@ -101,7 +103,7 @@ mod verify;
 mod write;
 mod write_request;
 
-pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table};
+pub use alter::{ColumnPosition, NewColumn, TableChange, alter_table, drop_feature};
 pub use background::Background;
 pub use changes::{ChangeBound, ChangeFeed, ChangePlan};
 pub use checkpoint::write_checkpoint;

@@ -1,4 +1,4 @@
-//! Changes of a table that write no data: properties, features, columns and constraints. Protocol: "Change Metadata",
+//! Changes of a table by itself: properties, features, columns and constraints. Protocol: "Change Metadata",
 //! "Protocol Evolution", "Table Features".
 //!
 //! ```text
@@ -14,7 +14,7 @@
 //! | `constraints` | CHECK constraints |
 //! | `clustering` | clustering columns |
 //! | `evolve` | the schema, together with the rows of a write |
-//! | `drop_feature` | features that the protocol supports no longer |
+//! | `drop_feature` | features that the protocol supports no longer; rewrites files, makes several commits |
 //! | `files` | facts about the files of the table |
 //! | `iceberg` | what Iceberg compatibility asks of the table and of its files |
 //!
@@ -43,6 +43,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 pub use columns::{ColumnPosition, NewColumn};
+pub use drop_feature::drop_feature;
 pub(crate) use evolve::{merged, overwritten};
 
 use self::draft::Draft;
@@ -75,9 +76,6 @@ pub enum TableChange {
     SetDescription(String),
     /// Adds features to those that the protocol supports, by name.
     AddFeatures(Vec<String>),
-    /// Drops a feature, by name. What only tells how the table is kept, such as row ids, is removed from it. Nothing
-    /// else may be left of the feature, for features of readers in no version that can be read.
-    DropFeature(String),
     /// Adds columns or nested fields.
     AddColumns(Vec<NewColumn>),
     /// Drops columns or nested fields.
@@ -156,7 +154,6 @@ impl TableChange {
             Self::SetName(name) => Ok(properties::set_name(draft, name)),
             Self::SetDescription(description) => Ok(properties::set_description(draft, description)),
             Self::AddFeatures(names) => features::add(draft, names),
-            Self::DropFeature(name) => drop_feature::drop(draft, name),
             Self::AddColumns(new) => columns::add(draft, new),
             Self::DropColumns(paths) => columns::drop(draft, paths),
             Self::RenameColumn { column, name } => columns::rename(draft, column, name),

@@ -33,7 +33,7 @@ use serde_json::{Value, json};
 pub(crate) use clustering::checked as checked_clustering;
 pub(crate) use columns::check_column;
 pub use header::TableHeader;
-pub(crate) use names::{check_names, name_row_tracking_columns};
+pub(crate) use names::{check_names, name_row_tracking_columns, unfit_name};
 pub(crate) use properties::{ensure_not_kept, ensure_settable};
 pub(crate) use replace::last_column_id;
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
+use crate::protocol::PROTECTED_BEFORE;
 use crate::protocol::properties::check_properties;
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 
@@ -15,7 +16,7 @@ const KEPT_BY_THE_TABLE: [&str; 6] = [
     "delta.columnMapping.maxColumnId",
     ENABLEMENT_TIMESTAMP,
     ENABLEMENT_VERSION,
-    "delta.requireCheckpointProtectionBeforeVersion",
+    PROTECTED_BEFORE,
     ROW_COMMIT_VERSION_COLUMN,
     ROW_ID_COLUMN,
 ];

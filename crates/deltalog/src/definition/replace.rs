@@ -21,17 +21,14 @@ use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::protocol::{
-    CLUSTERING_DOMAIN, IcebergCompat, Metadata, TableFeature, ensure_features, ensure_writable,
-    required_features, writer_refusals,
+    CLUSTERING_DOMAIN, IcebergCompat, Metadata, PROTECTED_BEFORE, TableFeature, ensure_features,
+    ensure_writable, required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
 
 /// The properties that say how rows and files are kept.
 const KEPT_UNLESS_GIVEN: [&str; 3] =
     ["delta.checkpointPolicy", "delta.enableDeletionVectors", "delta.enableRowTracking"];
-
-/// The property with the version before which checkpoints are protected.
-const PROTECTED_BEFORE: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 impl TableDefinition {
     /// Returns what a commit says that puts such a table in the place of `base`.

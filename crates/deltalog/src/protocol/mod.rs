@@ -1,6 +1,7 @@
 //! The data model of the protocol: actions, schema, table features and paths. No I/O.
 
 pub mod action;
+mod checkpoint_protection;
 pub mod clustering;
 pub mod features;
 pub mod iceberg;
@@ -16,6 +17,7 @@ pub use action::{
     DomainMetadata, Format, Metadata, PartitionValues, Protocol, Remove, SetTransaction, Sidecar, Tags,
 };
 pub(crate) use action::{ActionLine, AddLine, EscapedText, Pairs, RemoveLine, Text, write_unique_id};
+pub(crate) use checkpoint_protection::{PROTECTED_BEFORE, protected_before};
 pub use clustering::{CLUSTERING_DOMAIN, clustering_columns, clustering_domain};
 pub(crate) use features::{COLLATIONS, ensure_features};
 pub use features::{

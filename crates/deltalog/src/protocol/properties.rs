@@ -7,6 +7,7 @@
 
 use std::collections::BTreeMap;
 
+use super::checkpoint_protection::PROTECTED_BEFORE;
 use super::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 use crate::{Error, Result};
 
@@ -50,6 +51,9 @@ impl Kind {
     }
 }
 
+/// How long commits are kept if dropping a feature truncates the history.
+pub(crate) const TRUNCATED_HISTORY: &str = "delta.dropFeatureTruncateHistory.retentionDuration";
+
 const SUPPORTED: Kind = Kind::OneOf(&["supported", "enabled"]);
 
 /// The known properties by name. (PROTOCOL, "Table Features" and the sections on single features; Delta Lake
@@ -70,6 +74,7 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.dataSkippingNumIndexedCols", Kind::Integer(-1)),
     ("delta.dataSkippingStatsColumns", Kind::Text),
     ("delta.deletedFileRetentionDuration", Kind::Interval),
+    (TRUNCATED_HISTORY, Kind::Interval),
     ("delta.enableChangeDataFeed", Kind::Boolean),
     ("delta.enableDeletionVectors", Kind::Boolean),
     ("delta.enableExpiredLogCleanup", Kind::Boolean),
@@ -88,6 +93,7 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.parquet.compression.codec", Kind::Text),
     ("delta.randomPrefixLength", Kind::Integer(1)),
     ("delta.randomizeFilePrefixes", Kind::Boolean),
+    (PROTECTED_BEFORE, Kind::Integer(0)),
     (ROW_COMMIT_VERSION_COLUMN, Kind::Text),
     (ROW_ID_COLUMN, Kind::Text),
     ("delta.rowTrackingSuspended", Kind::Boolean),

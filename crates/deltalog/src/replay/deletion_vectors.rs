@@ -1,6 +1,8 @@
 //! Access to the deletion vector descriptors of a batch.
 
-use arrow::array::{Array, AsArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray};
+use arrow::array::{
+    Array, AsArray, BooleanArray, Int32Array, Int64Array, RecordBatch, StringArray, StructArray,
+};
 use arrow::datatypes::{Int32Type, Int64Type};
 
 use super::columns::FileColumn;
@@ -12,6 +14,13 @@ pub(crate) fn has_vectors(batch: &RecordBatch) -> bool {
     batch
         .column_by_name(FileColumn::DeletionVector.name())
         .is_some_and(|column| column.null_count() < column.len())
+}
+
+/// Returns which files of a batch in the form of the log have a deletion vector.
+pub(crate) fn with_vectors(batch: &RecordBatch) -> BooleanArray {
+    let column = batch.column_by_name(FileColumn::DeletionVector.name());
+    let has_vector = |row: usize| column.is_some_and(|column| column.is_valid(row));
+    (0..batch.num_rows()).map(has_vector).collect::<Vec<_>>().into()
 }
 
 /// The descriptors of the files of a batch.

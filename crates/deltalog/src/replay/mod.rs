@@ -46,7 +46,7 @@ pub(crate) use checkpoint::{
     FileAction, PLAIN_PATHS, SidecarFile, TableAction, check_checkpoint, sidecars_of,
 };
 pub(crate) use columns::{deletion_vector_fields, remove_fields, string_map};
-pub(crate) use deletion_vectors::has_vectors;
+pub(crate) use deletion_vectors::{has_vectors, with_vectors};
 pub(crate) use file_set::{FileSet, path as path_of};
 pub(crate) use filter::apply;
 pub(crate) use key::{are_plain, file_key};

@@ -17,6 +17,7 @@ mod faults;
 mod file;
 mod footer;
 mod groups;
+mod older_types;
 mod pages;
 mod places;
 mod plan;
@@ -46,6 +47,9 @@ pub use row_ids::{ROW_COMMIT_VERSION, ROW_ID, RowTracking};
 pub use selection::FileRows;
 pub use stream::RowStream;
 use views::schema_with_views;
+
+/// The number of footers that are read at once. Their threads wait for the store, not for a core.
+const FOOTER_THREADS: usize = 8;
 
 /// A data file to read.
 #[derive(Debug, Clone)]
@@ -286,6 +290,16 @@ impl RowScan {
     pub fn schema(&self) -> SchemaRef {
         let schema = self.columns.output_schema();
         if self.has_views { schema_with_views(&schema) } else { schema }
+    }
+
+    /// Returns for each of `files` whether a number or a date in it has another type than in the table, at any depth.
+    /// Only footers are read. The values of partition columns do not count, because they are in the log.
+    ///
+    /// # Errors
+    /// `FileNotFound`, `Unavailable`, `PermissionDenied`, `CorruptData`.
+    pub(crate) fn converting_numbers(&self, files: &[DataFile]) -> Result<Vec<bool>> {
+        let opener = file::Opener::new(self.clone());
+        parallel::each(files, FOOTER_THREADS, |file| older_types::converts_numbers(&opener, file))
     }
 
     /// Returns the rows of `files`. Nothing is read before the first batch is requested.

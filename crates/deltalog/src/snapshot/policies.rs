@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::Snapshot;
 use crate::error::{Error, Result};
-use crate::protocol::{is_append_only, properties::interval_ms};
+use crate::protocol::is_append_only;
+use crate::protocol::properties::{TRUNCATED_HISTORY, interval_ms};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -15,6 +16,15 @@ impl Snapshot {
     /// `Unsupported` if the property is not a time span in weeks or smaller units.
     pub fn log_retention(&self) -> Result<Duration> {
         self.interval("delta.logRetentionDuration", 30 * DAY)
+    }
+
+    /// Returns how long commits are kept if dropping a feature truncates the history:
+    /// `delta.dropFeatureTruncateHistory.retentionDuration`; 24 hours without it.
+    ///
+    /// # Errors
+    /// `Unsupported` if the property is not a time span in weeks or smaller units.
+    pub(crate) fn truncated_history_retention(&self) -> Result<Duration> {
+        self.interval(TRUNCATED_HISTORY, DAY)
     }
 
     /// Returns how long data files are kept after they were removed from the table:

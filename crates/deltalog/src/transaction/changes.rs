@@ -22,6 +22,8 @@ pub(super) struct Changes {
     pub(super) protocol: Option<Protocol>,
     /// The metadata, if the transaction sets it.
     pub(super) metadata: Option<Metadata>,
+    /// Whether the metadata name the version of the commit as the one before which checkpoints are protected.
+    pub(super) protects_checkpoints: bool,
     /// The progress of applications.
     pub(super) transactions: Vec<SetTransaction>,
     /// The configurations of domains.

@@ -20,7 +20,7 @@ use super::{Transaction, changed_for_writers};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, ErrorKind, Result};
 use crate::log::is_table;
-use crate::protocol::{Action, Metadata, Protocol};
+use crate::protocol::{Action, Metadata, PROTECTED_BEFORE, Protocol};
 use crate::replay::{Commit, FileSet, batches_of_adds};
 use crate::snapshot::Snapshot;
 use crate::upkeep::{self, CommittedVersion};
@@ -285,7 +285,14 @@ impl<'a> Attempts<'a> {
         if let Some(protocol) = &changes.protocol {
             chunks.push(line(Action::Protocol(protocol.clone()))?);
         }
-        let metadata = changes.metadata.as_ref().map(|metadata| self.head.metadata(metadata, timestamp_ms));
+        let metadata = changes.metadata.as_ref().map(|metadata| {
+            let mut metadata = self.head.metadata(metadata, timestamp_ms);
+            if changes.protects_checkpoints {
+                let version = self.head.next_version().to_string();
+                metadata.configuration.insert(PROTECTED_BEFORE.to_owned(), version);
+            }
+            metadata
+        });
         if let Some(metadata) = &metadata {
             chunks.push(line(Action::Metadata(metadata.clone()))?);
         }

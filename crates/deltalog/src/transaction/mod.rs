@@ -59,6 +59,7 @@ pub use read_set::ReadSet;
 use arrow::array::RecordBatch;
 
 use self::changes::Changes;
+use self::overwrite::RowsOfFile;
 use self::partitions::PartitionSet;
 use self::row_deletes::RowDelete;
 use self::row_ids::RowIds;
@@ -287,8 +288,21 @@ impl Transaction {
     /// # Errors
     /// `CorruptLog` for a batch that is not in the form of the log.
     pub(crate) fn remove_files(&mut self, adds: &RecordBatch) -> Result<()> {
+        self.remove_rows_of(adds, RowsOfFile::Removed)
+    }
+
+    /// Removes files of the base, given by their `add` actions in the form of the log, whose rows are in files that the
+    /// transaction adds without a change of the data.
+    ///
+    /// # Errors
+    /// `CorruptLog` for a batch that is not in the form of the log.
+    pub(crate) fn remove_moved(&mut self, adds: &RecordBatch) -> Result<()> {
+        self.remove_rows_of(adds, RowsOfFile::Moved)
+    }
+
+    fn remove_rows_of(&mut self, adds: &RecordBatch, rows: RowsOfFile) -> Result<()> {
         if adds.num_rows() > 0 {
-            self.changes.removes.push(overwrite::remove(adds, self.environment.now_ms())?);
+            self.changes.removes.push(overwrite::remove(adds, self.environment.now_ms(), rows)?);
         }
         Ok(())
     }
@@ -366,6 +380,12 @@ impl Transaction {
     /// Sets the metadata. Protocol: "Change Metadata".
     pub(crate) fn set_metadata(&mut self, metadata: Metadata) {
         self.changes.metadata = Some(metadata);
+    }
+
+    /// Protects the checkpoints of all versions before this commit, whose version the metadata name. Has no effect if
+    /// the metadata are not set. (Table feature `checkpointProtection`.)
+    pub(crate) fn protect_checkpoints(&mut self) {
+        self.changes.protects_checkpoints = true;
     }
 
     /// Returns the version that was read; `None` if the transaction creates the table.

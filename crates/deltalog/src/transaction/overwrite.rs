@@ -27,12 +27,22 @@ pub(super) fn removes(
         None => Ok(batch),
         Some(partitions) => filtered(&batch, &partitions.contains(&batch)?),
     };
-    let batches = snapshot.replay_files(columns)?.map(|batch| remove(&replaced(batch?)?, now_ms));
+    let batches =
+        snapshot.replay_files(columns)?.map(|batch| remove(&replaced(batch?)?, now_ms, RowsOfFile::Removed));
     batches.filter(|batch| !batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0)).collect()
 }
 
+/// What becomes of the rows of a file that is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum RowsOfFile {
+    /// They are removed from the table.
+    Removed,
+    /// They are in another file now, so that the data does not change.
+    Moved,
+}
+
 /// Returns the `remove` actions of a batch of `add` actions.
-pub(super) fn remove(adds: &RecordBatch, now_ms: i64) -> Result<RecordBatch> {
+pub(super) fn remove(adds: &RecordBatch, now_ms: i64, rows_of_file: RowsOfFile) -> Result<RecordBatch> {
     let rows = adds.num_rows();
     let columns = with_columns(adds, remove_fields())?;
     let arrays = columns
@@ -42,7 +52,8 @@ pub(super) fn remove(adds: &RecordBatch, now_ms: i64) -> Result<RecordBatch> {
         .zip(columns.columns())
         .map(|(field, column)| match field.name().as_str() {
             "deletionTimestamp" => Arc::new(Int64Array::from_value(now_ms, rows)) as ArrayRef,
-            "dataChange" | "extendedFileMetadata" => Arc::new(BooleanArray::from(vec![true; rows])),
+            "dataChange" => Arc::new(BooleanArray::from(vec![rows_of_file == RowsOfFile::Removed; rows])),
+            "extendedFileMetadata" => Arc::new(BooleanArray::from(vec![true; rows])),
             _ => Arc::clone(column),
         })
         .collect();

@@ -16,6 +16,7 @@ mod compaction;
 mod duties;
 mod left_over;
 
+pub(crate) use cleanup::truncate_log;
 pub use cleanup::{CleanedLog, clean_up_log};
 pub use compaction::compact_log;
 pub(crate) use left_over::LeftOver;

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::hive;
 use super::indexed::indexed_columns;
@@ -20,11 +20,12 @@ use crate::constraints::{RowRules, RuleText};
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
 use crate::protocol::{
-    ColumnMappingMode, IcebergCompat, MappedSchema, Metadata, PartitionValues, Protocol, StructType,
-    TableFeature, Tags,
+    ColumnMappingMode, IcebergCompat, MappedSchema, MaterializedRowTracking, Metadata, PartitionValues,
+    Protocol, StructType, TableFeature, Tags,
 };
+use crate::scan::{ROW_COMMIT_VERSION, ROW_ID};
 use crate::snapshot::Snapshot;
-use crate::stats::IndexedColumns;
+use crate::stats::{IndexedColumns, indexed};
 
 /// The size in bytes at which a file is closed and the next one is begun, if the table does not say otherwise.
 const TARGET_FILE_SIZE: u64 = 128 << 20;
@@ -294,6 +295,25 @@ impl TableWriteSpec {
     #[must_use]
     pub(crate) fn with_target_file_size(mut self, bytes: u64) -> Self {
         self.target_file_size = bytes;
+        self
+    }
+
+    /// Returns the spec for rows that come with their ids, in the columns that a scan of the table appends for them.
+    /// Files have these columns under the names `materialized`, and no statistics of them. (PROTOCOL, "Row Tracking",
+    /// "Writer Requirements for Row Tracking".)
+    #[must_use]
+    pub(crate) fn with_row_ids(mut self, materialized: &MaterializedRowTracking) -> Self {
+        let indexed = indexed(&self.data_schema(), &self.indexed).into_iter().map(|(path, _)| path);
+        self.indexed = IndexedColumns::Chosen(indexed.collect());
+        let columns =
+            [(ROW_ID, &materialized.row_id), (ROW_COMMIT_VERSION, &materialized.row_commit_version)];
+        let more = |schema: &Schema, names: [&str; 2]| {
+            let fields = names.map(|name| Arc::new(Field::new(name, DataType::Int64, true)));
+            let fields: Fields = schema.fields().iter().cloned().chain(fields).collect();
+            Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+        };
+        self.arrow = more(&self.arrow, columns.map(|(name, _)| name));
+        self.physical_arrow = more(&self.physical_arrow, columns.map(|(_, name)| name.as_str()));
         self
     }
 

@@ -2,11 +2,11 @@
 //! "Row Tracking".
 
 use deltalog::engine::protocol::DomainMetadata;
-use deltalog::engine::transaction::Transaction;
+use deltalog::engine::transaction::{Committed, Transaction};
 use deltalog::{
-    ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, SaveMode,
-    SchemaMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, WriteRequest,
-    alter_table,
+    ColumnPath, CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result,
+    SaveMode, SchemaMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition,
+    WriteRequest, alter_table, drop_feature,
 };
 
 use crate::common::store::FaultyStore;
@@ -62,25 +62,50 @@ impl Winner {
     }
 }
 
+/// A change of a table by one commit.
+#[derive(Debug)]
+enum Change {
+    Alter(TableChange),
+    Drop(&'static str),
+}
+
+impl From<TableChange> for Change {
+    fn from(change: TableChange) -> Self {
+        Self::Alter(change)
+    }
+}
+
+impl Change {
+    fn commit(&self, base: &Snapshot, environment: &Environment) -> Result<Option<Committed>> {
+        match self {
+            Self::Alter(change) => alter_table(base, change, Default::default(), environment),
+            Self::Drop(feature) => {
+                drop_feature(base, feature, false, Default::default(), environment).map(Some)
+            }
+        }
+    }
+}
+
 /// Each change, and whether it depends on the rows of the table.
-fn changes() -> Vec<(TableChange, bool)> {
+fn changes() -> Vec<(Change, bool)> {
     let column = || ColumnPath::new(["id"]);
     vec![
-        (set("mine", "1"), false),
-        (set("delta.enableInCommitTimestamps", "true"), false),
-        (set("delta.columnMapping.mode", "name"), false),
-        (set("delta.enableRowTracking", "true"), true),
-        (TableChange::AddFeatures(vec!["checkConstraints".to_owned()]), false),
-        (TableChange::SetNullable { column: column(), nullable: false }, true),
-        (TableChange::SetDefault { column: column(), sql: "1".to_owned() }, false),
-        (TableChange::ClusterBy(vec![column()]), true),
-        (TableChange::DropFeature("appendOnly".to_owned()), false),
-        (TableChange::AddConstraint { name: "c".to_owned(), sql: "id > 0".to_owned() }, true),
+        (set("mine", "1").into(), false),
+        (set("delta.enableInCommitTimestamps", "true").into(), false),
+        (set("delta.columnMapping.mode", "name").into(), false),
+        (set("delta.enableRowTracking", "true").into(), true),
+        (TableChange::AddFeatures(vec!["checkConstraints".to_owned()]).into(), false),
+        (TableChange::SetNullable { column: column(), nullable: false }.into(), true),
+        (TableChange::SetDefault { column: column(), sql: "1".to_owned() }.into(), false),
+        (TableChange::ClusterBy(vec![column()]).into(), true),
+        (Change::Drop("appendOnly"), false),
+        (TableChange::AddConstraint { name: "c".to_owned(), sql: "id > 0".to_owned() }.into(), true),
         (
             TableChange::SetColumnMetadata {
                 column: column(),
                 entries: [("comment".to_owned(), Some("c".to_owned()))].into(),
-            },
+            }
+            .into(),
             false,
         ),
     ]
@@ -127,16 +152,18 @@ fn a_change_conflicts_with_what_it_depends_on() {
                     store.hide(&format!("{:020}.json", 1));
                 }
                 let sets_metadata =
-                    !matches!(change, TableChange::AddFeatures(_) | TableChange::ClusterBy(_));
+                    !matches!(change, Change::Alter(TableChange::AddFeatures(_) | TableChange::ClusterBy(_)));
                 let conflicts = match winner {
                     Winner::Append | Winner::Overwrite => depends_on_rows,
                     Winner::Property => sets_metadata,
                     Winner::Feature => true,
                     // The same domain, or the schema that the clustering columns are part of.
-                    Winner::ClusterBy => sets_metadata || matches!(change, TableChange::ClusterBy(_)),
-                    Winner::Domain => matches!(change, TableChange::DropFeature(_)),
+                    Winner::ClusterBy => {
+                        sets_metadata || matches!(change, Change::Alter(TableChange::ClusterBy(_)))
+                    }
+                    Winner::Domain => matches!(change, Change::Drop(_)),
                 };
-                let result = alter_table(&base, &change, Default::default(), &environment());
+                let result = change.commit(&base, &environment());
                 let context = format!("{change:?} after {winner:?}: {result:?}");
                 match result {
                     Ok(committed) => {
@@ -164,10 +191,10 @@ fn a_change_conflicts_with_what_it_depends_on() {
 fn an_append_conflicts_with_changes_that_concern_it() {
     for (change, _) in changes() {
         let (_, _, base) = empty_table();
-        alter_table(&base, &change, Default::default(), &others()).unwrap().unwrap();
+        change.commit(&base, &others()).unwrap().unwrap();
         let concerns_no_writer = match &change {
-            TableChange::SetProperties(properties) => properties.contains_key("mine"),
-            TableChange::SetColumnMetadata { .. } => true,
+            Change::Alter(TableChange::SetProperties(properties)) => properties.contains_key("mine"),
+            Change::Alter(TableChange::SetColumnMetadata { .. }) => true,
             _ => false,
         };
         let result = append(&base, "mine", &environment()).commit_or_fail();
@@ -208,7 +235,6 @@ fn a_column_does_not_disappear_while_the_table_is_clustered_by_it() {
 /// "Domain Metadata", "Clustered Table": no domain is left that the protocol does not explain.
 #[test]
 fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
-    let drop_feature = |name: &str| TableChange::DropFeature(name.to_owned());
     let add =
         |names: &[&str]| TableChange::AddFeatures(names.iter().map(|name| (*name).to_owned()).collect());
     type Use = fn(&Snapshot);
@@ -218,7 +244,7 @@ fn a_feature_is_not_dropped_while_others_begin_to_use_it() {
         alter_table(&base, &add(&[feature]), Default::default(), &others()).unwrap().unwrap();
         let base = base.refresh().unwrap();
         begin(&base);
-        let result = alter_table(&base, &drop_feature(feature), Default::default(), &environment());
+        let result = Change::Drop(feature).commit(&base, &environment());
         let error = result.unwrap_err();
         assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("domain_changed")));
         assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 2, "{feature}");

@@ -1,16 +1,17 @@
-//! Dropping a feature of readers from a log that is cleaned up meanwhile, or that has a gap. Protocol: "Supported
-//! Features", "Metadata Cleanup".
+//! Dropping a feature of readers from a log that others change meanwhile, or that has a gap. Protocol: "Supported
+//! Features", "Metadata Cleanup"; the section "Checkpoint Protection" that is proposed for it.
 
 use std::ops::Range;
-use std::thread;
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::name::LogFileName;
-use deltalog::engine::transaction::Committed;
-use deltalog::{ErrorKind, Result, Snapshot, Storage, TableChange, alter_table};
+use deltalog::engine::transaction::{Operation, Transaction};
+use deltalog::{Result, Snapshot, Storage, drop_feature};
 
 use crate::common::store::{FaultyStore, Op};
-use crate::common::{add_line, empty, environment, metadata_line, storage_in, write_commit};
+use crate::common::{add_line, append, empty, environment, metadata_line, paths, storage_in, write_commit};
+
+const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
 /// Creates a log whose versions in `using` make use of the feature. Their first commit and the one after them say so;
 /// the other commits add files.
@@ -44,17 +45,35 @@ fn delete_commits(storage: &Storage, versions: impl IntoIterator<Item = u64>) {
     versions.into_iter().for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
 }
 
-fn drop_feature(base: &Snapshot) -> Result<Option<Committed>> {
-    let change = TableChange::DropFeature("typeWidening".to_owned());
-    alter_table(base, &change, Default::default(), &environment())
+/// Drops the feature. Returns the version without it, and the one before which checkpoints are protected.
+fn dropped(base: &Snapshot) -> Result<(u64, Option<u64>)> {
+    let committed = drop_feature(base, "typeWidening", false, Default::default(), &environment())?;
+    let newest = base.refresh().unwrap();
+    assert_eq!((newest.version(), newest.protocol().min_reader_version), (committed.version, 1));
+    let protected = newest.metadata().property(PROTECTED).map(|version| version.parse().unwrap());
+    let is_supported =
+        newest.protocol().writer_features.iter().flatten().any(|name| name == "checkpointProtection");
+    assert_eq!(is_supported, protected.is_some());
+    Ok((committed.version, protected))
 }
 
-/// Checks that the feature is kept because of `version`.
-fn assert_kept(base: &Snapshot, version: u64) {
-    let error = drop_feature(base).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-    assert!(error.to_string().contains(&format!("version {version} of the table")), "{error}");
-    assert_eq!(base.refresh().unwrap().version(), base.version());
+/// Does `work` in another process when a request of kind `op` for the file `name` comes for the first time.
+fn meanwhile(
+    store: &FaultyStore,
+    op: Op,
+    name: LogFileName,
+    work: impl Fn(&Storage) + Send + Sync + 'static,
+) {
+    let (other, path) = (storage_in(&store.reconnect()), name.path());
+    let mut is_done = false;
+    store.fail(move |_, call| {
+        if !is_done && call.op == op && call.path.ends_with(&path) {
+            is_done = true;
+            // On another thread: this one is in the middle of a request.
+            std::thread::scope(|scope| scope.spawn(|| work(&other)).join().unwrap());
+        }
+        None
+    });
 }
 
 /// A checkpoint holds what commits said that a clean-up deletes while they are read.
@@ -63,26 +82,18 @@ fn a_clean_up_meanwhile_hides_nothing() {
     let (store, storage) = log(5, 1..3);
     checkpoint(&storage, 2);
     let base = Snapshot::open(&storage, None).unwrap();
-    let other = storage_in(&store.reconnect());
-    let first = LogFileName::Commit(1).path();
-    let mut is_cleaned_up = false;
-    store.fail(move |_, call| {
-        if !is_cleaned_up && call.op == Op::Get && call.path.ends_with(&first) {
-            is_cleaned_up = true;
-            let other = other.clone();
-            thread::spawn(move || delete_commits(&other, 0..2)).join().unwrap();
-        }
-        None
-    });
-    assert_kept(&base, 2);
-    store.heal();
+    meanwhile(&store, Op::Get, LogFileName::Commit(1), |other| delete_commits(other, 0..2));
+    assert_eq!(dropped(&base).unwrap(), (8, Some(8)));
     assert!(storage.head(&LogFileName::Commit(1).path()).unwrap().is_none());
-    // The log of before is gone.
+}
+
+#[test]
+fn what_was_cleaned_up_needs_no_protection() {
+    let (_, storage) = log(5, 1..3);
+    let base = Snapshot::open(&storage, None).unwrap();
     checkpoint(&storage, 4);
-    delete_commits(&storage, 2..4);
-    storage.delete(&LogFileName::ClassicCheckpoint(2).path()).unwrap();
-    assert_eq!(drop_feature(&base).unwrap().unwrap().version, 5);
-    assert_eq!(Snapshot::open(&storage, None).unwrap().protocol().min_reader_version, 1);
+    delete_commits(&storage, 0..4);
+    assert_eq!(dropped(&base).unwrap(), (5, None));
 }
 
 /// What the missing commits above an old checkpoint said is in the next one.
@@ -92,5 +103,45 @@ fn a_gap_hides_nothing() {
     checkpoint(&storage, 1);
     checkpoint(&storage, 4);
     delete_commits(&storage, [0, 2, 3]);
-    assert_kept(&Snapshot::open(&storage, None).unwrap(), 4);
+    assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (11, Some(11)));
+}
+
+/// Checkpoints that there are already hide as much as new ones.
+#[test]
+fn only_missing_checkpoints_are_written() {
+    let (_, storage) = log(8, 1..3);
+    for version in [2, 4, 6] {
+        checkpoint(&storage, version);
+    }
+    assert_eq!(dropped(&Snapshot::open(&storage, None).unwrap()).unwrap(), (9, Some(9)));
+}
+
+/// The protected version is that of the commit, whichever that becomes.
+#[test]
+fn a_commit_that_concerns_no_drop_moves_the_boundary() {
+    let (store, storage) = log(5, 1..3);
+    let base = Snapshot::open(&storage, None).unwrap();
+    meanwhile(&store, Op::Create, LogFileName::Commit(8), |other| {
+        let newest = Snapshot::open(other, None).unwrap();
+        let mut progress = Transaction::new(&newest, Operation::new("OTHER"), &others()).unwrap();
+        progress.record_progress("theirs", 1);
+        progress.commit_or_fail().unwrap();
+    });
+    assert_eq!(dropped(&base).unwrap(), (9, Some(9)));
+}
+
+/// Rows that are added meanwhile may need the feature: the drop looks at them, and goes on.
+#[test]
+fn a_drop_begins_anew_if_rows_are_added_meanwhile() {
+    let (store, storage) = log(5, 1..3);
+    let base = Snapshot::open(&storage, None).unwrap();
+    meanwhile(&store, Op::Create, LogFileName::Commit(8), |other| {
+        append(&Snapshot::open(other, None).unwrap(), "theirs", &others()).commit_or_fail().unwrap();
+    });
+    assert_eq!(dropped(&base).unwrap(), (9, Some(9)));
+    assert!(paths(&Snapshot::open(&storage, None).unwrap()).contains(&"theirs".to_owned()));
+}
+
+fn others() -> deltalog::Environment {
+    deltalog::Environment::system()
 }

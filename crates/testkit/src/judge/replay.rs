@@ -153,6 +153,8 @@ impl Commit {
                     commit.row_ids.insert(path.clone(), RowIds::of(fields)?);
                     commit.paths.insert(path) & commit.adds.insert(file(fields)?)
                 }
+                // It is no data file: clients that know no deletion vectors are not to delete it.
+                "remove" if text_of(fields, "path")?.starts_with("deletion_vector_") => true,
                 "remove" => {
                     commit.removed_paths.insert(text_of(fields, "path")?);
                     commit.removes.insert(file(fields)?)

@@ -1,50 +1,26 @@
 //! What earlier versions, which can still be read, have of a feature.
 //!
-//! A client without the feature must be able to read each of them, by whichever checkpoint and commits. So the log must
-//! not have a trace: neither in a commit nor in the oldest checkpoint, tombstones included, nor a checkpoint in a form
-//! that only the feature allows. When the log has expired so far, it is clean by itself.
+//! A client without the feature can read a version if the log has no trace of the feature, by whichever checkpoint and
+//! commits: neither in a commit nor in the files of the oldest checkpoint, nor a checkpoint in a form that only the
+//! feature allows. A log that has expired so far is clean by itself.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::traces::use_in_metadata;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::log::{CheckpointKind, CommitFile, LogInventory};
-use crate::protocol::TableFeature;
-use crate::replay::{Commit, FileColumn, FileColumns, has_vectors, sidecars_of};
+use crate::protocol::{TableFeature, protected_before};
+use crate::replay::{
+    Commit, FileColumn, FileColumns, FileSet, filtered, has_vectors, sidecars_of, with_vectors,
+};
 use crate::snapshot::Snapshot;
 
-/// Refuses to drop `feature` while a version of the table that can be read makes use of it.
+/// Returns the newest version that can be read and whose log makes use of `feature`; of `checkpointProtection`, the
+/// newest one whose history it protects.
 ///
 /// # Errors
-/// `InvalidArgument` that names the newest such version and says what to wait for. `CorruptLog`, and errors of the
-/// store.
-pub(super) fn ensure_clean(base: &Snapshot, feature: &TableFeature) -> Result<()> {
-    let Some(version) = newest_use(base, feature)? else { return Ok(()) };
-    let retention = base.metadata().property("delta.logRetentionDuration").unwrap_or("interval 30 days");
-    // A checkpoint of the newest version is of no use if that version makes use of the feature.
-    let checkpoint = match version < base.version() {
-        true => "write a checkpoint",
-        false => "commit another version, write a checkpoint of it",
-    };
-    // A checkpoint has the tombstones that have not expired, with their vectors.
-    let tombstones = match feature {
-        TableFeature::DeletionVectors => {
-            "when files with deletion vectors that were removed have expired (delta.deletedFileRetentionDuration), "
-        }
-        _ => "",
-    };
-    Err(Error::invalid_argument(format!(
-        "the feature '{feature}' cannot be dropped yet: version {version} of the table, which can still be read, makes \
-         use of it"
-    ))
-    .with_hint(format!(
-        "{tombstones}{checkpoint}, wait until the log before it has expired ({retention} after its commit, \
-         delta.logRetentionDuration), clean up the log, and drop the feature then"
-    )))
-}
-
-/// Returns the newest version whose log makes use of `feature`.
-fn newest_use(base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
+/// `Unsupported` for a version that cannot be read here; `CorruptLog`, and errors of the store.
+pub(super) fn newest_use(base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
     let mut inventory = LogInventory::read(base.storage())?;
     loop {
         let failure = match newest_use_in(&inventory, base, feature) {
@@ -65,6 +41,9 @@ fn newest_use(base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
 /// # Errors
 /// `CorruptLog`, and errors of the store, also if one of these files is gone.
 fn newest_use_in(inventory: &LogInventory, base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
+    if *feature == TableFeature::CheckpointProtection {
+        return newest_protected(inventory, base);
+    }
     let mut newest = checkpoint_in_form_of(base, inventory, feature)?;
     let commits: BTreeMap<u64, CommitFile> =
         inventory.commits().map(|commit| (commit.version, commit)).collect();
@@ -100,19 +79,28 @@ fn newest_use_in(inventory: &LogInventory, base: &Snapshot, feature: &TableFeatu
     Ok(newest)
 }
 
-/// Returns whether the files of a version, or its tombstones, make use of `feature`.
+/// Returns the newest version before the one up to which checkpoints are protected, if there is one in the log.
+fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
+    let end = protected_before(base.protocol(), base.metadata())?;
+    let commits = inventory.commits().map(|commit| commit.version);
+    let checkpoints = inventory.checkpoints().into_iter().map(|checkpoint| checkpoint.version);
+    Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
+}
+
+/// Returns whether the files of a version make use of `feature`. Tombstones with vectors only count if their data file
+/// is live: readers that do not know the feature know a file by its path alone.
 fn is_in_files_of(snapshot: &Snapshot, feature: &TableFeature) -> Result<bool> {
     if *feature != TableFeature::DeletionVectors {
         return Ok(false);
     }
-    let columns = FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]);
-    for batch in snapshot.replay_files(columns)? {
-        if has_vectors(&batch?) {
-            return Ok(true);
-        }
-    }
+    let mut removed = FileSet::of_paths(snapshot.resolver());
     for batch in snapshot.replay_removes()? {
-        if has_vectors(&batch?) {
+        let batch = batch?;
+        removed.insert(&filtered(&batch, &with_vectors(&batch))?)?;
+    }
+    for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))? {
+        let batch = batch?;
+        if has_vectors(&batch) || removed.find(&batch)?.is_some() {
             return Ok(true);
         }
     }

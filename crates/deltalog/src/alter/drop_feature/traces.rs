@@ -6,48 +6,103 @@
 //! | `checkConstraints` | the constraints | the user |
 //! | `invariants` | invariants, and columns that must not be NULL | the user |
 //! | `allowColumnDefaults`, `generatedColumns`, `identityColumns` | such columns | the user |
+//! | `timestampNtz`, `variantType` | columns of the type | the user |
 //! | `domainMetadata` | the domains of applications | the applications |
 //! | `clustering` | the domain `delta.clustering` | the drop |
 //! | `inCommitTimestamp` | its properties; times are those of the files again | the drop |
 //! | `rowTracking` | its properties and its domain, and the ids of all files | the drop |
 //! | `icebergCompatV1`, `icebergCompatV2` | the property; ids that files have stay | the user |
 //! | `vacuumProtocolCheck` | nothing | |
-//! | `timestampNtz`, `variantType` | columns of the type | the user |
-//! | `columnMapping` | the mode: the table is replaced by one without | the user |
-//! | `deletionVectors` | the property, and vectors of files | the user |
-//! | `typeWidening` | the property, and changes of types | the user |
-//! | `v2Checkpoint` | the checkpoint policy | the user |
+//! | `checkpointProtection` | its property | the drop |
+//! | `deletionVectors` | the property, and vectors of files | the steps before |
+//! | `typeWidening` | the property, files with older types, and changes of types | the steps before |
+//! | `columnMapping` | the mode; physical names and ids, in the schema and in files | the steps before |
+//! | `v2Checkpoint` | the checkpoint policy | the steps before |
 //!
-//! What makes versions use a feature of readers is for the user to end, by a version of its own: the drop must wait
-//! until all older versions have expired, and that begins with this version. A property that is set and asks for
-//! nothing is removed by the drop.
+//! A property that is set and asks for nothing is removed by the drop.
 
 use crate::alter::draft::Draft;
 use crate::alter::files::added_again;
+use crate::definition::{MAX_COLUMN_ID, unfit_name};
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN, ROW_TRACKING_DOMAIN};
 use crate::protocol::{
-    CLUSTERING_DOMAIN, DomainMetadata, FieldMetadata, Metadata, PrimitiveType, StructType, TableFeature,
+    CLUSTERING_DOMAIN, DomainMetadata, FieldMetadata, Metadata, PROTECTED_BEFORE, PrimitiveType, StructType,
+    TableFeature,
 };
-use crate::replay::{FileColumn, FileColumns, has_vectors};
+use crate::replay::{FileColumn, FileColumns};
+use crate::snapshot::Snapshot;
 
+const DELETION_VECTORS: &str = "delta.enableDeletionVectors";
+const TYPE_WIDENING: &str = "delta.enableTypeWidening";
+const CHECKPOINT_POLICY: &str = "delta.checkpointPolicy";
 const TIMESTAMPS: [&str; 3] = ["delta.enableInCommitTimestamps", ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION];
 const ROW_TRACKING: [&str; 4] =
     ["delta.enableRowTracking", ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN, "delta.rowTrackingSuspended"];
 
-/// Removes what the newest version has of `feature`.
+/// The properties of column mapping.
+pub(super) const COLUMN_MAPPING: [&str; 2] = ["delta.columnMapping.mode", MAX_COLUMN_ID];
+
+/// Refuses to drop a feature if it is not known what it leaves, or if something is left that only the user can remove.
 ///
 /// # Errors
-/// `InvalidArgument` if something is left that only the user can remove, `Unsupported` for a feature that cannot be
-/// dropped. Also errors of the store.
+/// `Unsupported`, `InvalidArgument`; `CorruptLog` for an invalid schema.
+pub(super) fn ensure_removable(base: &Snapshot, feature: &TableFeature) -> Result<()> {
+    if !is_known(feature) {
+        return Err(Error::unsupported(format!(
+            "the feature '{feature}' cannot be dropped: what it leaves in files and in the log is not known well enough"
+        ))
+        .with_hint("drop it with a client that implements it"));
+    }
+    if *feature == TableFeature::ColumnMapping
+        && let Some((name, bad)) = unfit_name(base.schema())
+    {
+        let what = format!("the column name '{name}' contains {bad:?}, which it allows");
+        return Err(left(feature, &what).with_hint("rename the column first"));
+    }
+    match use_in_metadata(feature, base.metadata(), base.schema())? {
+        Some(Use { what, hint: Some(hint) }) => Err(left(feature, what).with_hint(hint)),
+        Some(Use { hint: None, .. }) | None => Ok(()),
+    }
+}
+
+/// Returns the property by which the table, as its metadata say, makes use of `feature`, for the features whose use the
+/// drop itself ends.
+pub(super) fn property_in_use(feature: &TableFeature, metadata: &Metadata) -> Option<&'static str> {
+    let (is_used, property) = match feature {
+        TableFeature::DeletionVectors => (metadata.is_enabled(DELETION_VECTORS), DELETION_VECTORS),
+        TableFeature::TypeWidening | TableFeature::TypeWideningPreview => {
+            (metadata.is_enabled(TYPE_WIDENING), TYPE_WIDENING)
+        }
+        TableFeature::V2Checkpoint => (metadata.wants_v2_checkpoints(), CHECKPOINT_POLICY),
+        _ => return None,
+    };
+    is_used.then_some(property)
+}
+
+/// Returns the schema without physical names and ids.
+pub(super) fn without_mapping(schema: &StructType) -> StructType {
+    schema.with_metadata(&|metadata| {
+        let keys: Vec<String> = metadata.entries().keys().filter(|key| is_of_mapping(key)).cloned().collect();
+        keys.iter().fold(metadata.clone(), |metadata, key| metadata.with(key, None))
+    })
+}
+
+/// Removes what the newest version has of `feature`, after the steps before the drop.
+///
+/// # Errors
+/// `InvalidArgument` if something is left. Also errors of the store.
 pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()> {
     let base = draft.base;
-    if let Some((what, hint)) = use_in_metadata(feature, base.metadata(), base.schema())? {
-        return Err(left(feature, what).with_hint(hint));
+    if let Some(Use { what, hint }) = use_in_metadata(feature, base.metadata(), base.schema())? {
+        return Err(match hint {
+            Some(hint) => left(feature, what).with_hint(hint),
+            None => left(feature, what),
+        });
     }
     match feature {
-        TableFeature::VacuumProtocolCheck => {}
+        TableFeature::CheckpointProtection => unset(draft, &[PROTECTED_BEFORE]),
         TableFeature::InCommitTimestamp => unset(draft, &TIMESTAMPS),
         TableFeature::Clustering => remove_domain(draft, CLUSTERING_DOMAIN)?,
         TableFeature::RowTracking => {
@@ -61,47 +116,53 @@ pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()
                     .with_hint("have the application that owns the domain remove it first"));
             }
         }
-        TableFeature::V2Checkpoint => unset(draft, &["delta.checkpointPolicy"]),
-        TableFeature::TypeWidening | TableFeature::TypeWideningPreview => {
-            unset(draft, &["delta.enableTypeWidening"]);
-        }
-        TableFeature::DeletionVectors => {
-            unset(draft, &["delta.enableDeletionVectors"]);
-            for batch in
-                base.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))?
-            {
-                if has_vectors(&batch?) {
-                    return Err(left(feature, "files of the table have deletion vectors").with_hint(
-                        "overwrite the rows of these files, or purge them with a client that can",
-                    ));
-                }
-            }
-        }
-        TableFeature::AppendOnly
-        | TableFeature::AllowColumnDefaults
-        | TableFeature::ChangeDataFeed
-        | TableFeature::CheckConstraints
-        | TableFeature::ColumnMapping
-        | TableFeature::GeneratedColumns
-        | TableFeature::IcebergCompatV1
-        | TableFeature::IcebergCompatV2
-        | TableFeature::IdentityColumns
-        | TableFeature::Invariants
-        | TableFeature::TimestampNtz
-        | TableFeature::VariantType
-        | TableFeature::VariantTypePreview => {}
-        _ => {
-            return Err(Error::unsupported(format!(
-                "the feature '{feature}' cannot be dropped: what it leaves in files and in the log is not known well \
-                 enough"
-            ))
-            .with_hint("drop it with a client that implements it"));
-        }
+        TableFeature::V2Checkpoint => unset(draft, &[CHECKPOINT_POLICY]),
+        TableFeature::TypeWidening | TableFeature::TypeWideningPreview => unset(draft, &[TYPE_WIDENING]),
+        TableFeature::DeletionVectors => unset(draft, &[DELETION_VECTORS]),
+        TableFeature::ColumnMapping => unset(draft, &COLUMN_MAPPING),
+        _ => {}
     }
     Ok(())
 }
 
-/// Returns what in the metadata makes use of `feature`, and what users can do about it.
+/// Returns whether it is known what the feature leaves in files and in the log.
+fn is_known(feature: &TableFeature) -> bool {
+    matches!(
+        feature,
+        TableFeature::AllowColumnDefaults
+            | TableFeature::AppendOnly
+            | TableFeature::ChangeDataFeed
+            | TableFeature::CheckConstraints
+            | TableFeature::CheckpointProtection
+            | TableFeature::Clustering
+            | TableFeature::ColumnMapping
+            | TableFeature::DeletionVectors
+            | TableFeature::DomainMetadata
+            | TableFeature::GeneratedColumns
+            | TableFeature::IcebergCompatV1
+            | TableFeature::IcebergCompatV2
+            | TableFeature::IdentityColumns
+            | TableFeature::InCommitTimestamp
+            | TableFeature::Invariants
+            | TableFeature::RowTracking
+            | TableFeature::TimestampNtz
+            | TableFeature::TypeWidening
+            | TableFeature::TypeWideningPreview
+            | TableFeature::V2Checkpoint
+            | TableFeature::VacuumProtocolCheck
+            | TableFeature::VariantType
+            | TableFeature::VariantTypePreview
+    )
+}
+
+/// What in the metadata makes use of a feature.
+pub(super) struct Use {
+    what: &'static str,
+    /// What the user does about it; `None` if the drop removes it.
+    hint: Option<&'static str>,
+}
+
+/// Returns what in the metadata makes use of `feature`.
 ///
 /// # Errors
 /// `CorruptLog` for an invalid schema.
@@ -109,10 +170,9 @@ pub(super) fn use_in_metadata(
     feature: &TableFeature,
     metadata: &Metadata,
     schema: &StructType,
-) -> Result<Option<(&'static str, &'static str)>> {
-    let unset = "set or unset the property first";
-    let unset_and_wait = "set or unset the property first; the feature can be dropped when the versions before have \
-                          expired";
+) -> Result<Option<Use>> {
+    let unset = Some("set or unset the property first");
+    let by_drop = None;
     let (is_used, what, hint) = match feature {
         TableFeature::AppendOnly => {
             (feature.is_active(metadata)?, "the table is append-only (delta.appendOnly)", unset)
@@ -123,21 +183,25 @@ pub(super) fn use_in_metadata(
             unset,
         ),
         TableFeature::CheckConstraints => {
-            (feature.is_active(metadata)?, "the table has constraints", "drop the constraints first")
+            (feature.is_active(metadata)?, "the table has constraints", Some("drop the constraints first"))
         }
         TableFeature::Invariants => (
             feature.is_active(metadata)? || schema.any_field(&mut |field| !field.nullable),
             "columns have invariants or must not be NULL",
-            "allow NULL in these columns first",
+            Some("allow NULL in these columns first"),
         ),
-        TableFeature::AllowColumnDefaults => {
-            (feature.is_active(metadata)?, "columns have default values", "drop the default values first")
-        }
-        TableFeature::GeneratedColumns => {
-            (feature.is_active(metadata)?, "the table has generated columns", "drop these columns first")
-        }
+        TableFeature::AllowColumnDefaults => (
+            feature.is_active(metadata)?,
+            "columns have default values",
+            Some("drop the default values first"),
+        ),
+        TableFeature::GeneratedColumns => (
+            feature.is_active(metadata)?,
+            "the table has generated columns",
+            Some("drop these columns first"),
+        ),
         TableFeature::IdentityColumns => {
-            (feature.is_active(metadata)?, "the table has identity columns", "drop these columns first")
+            (feature.is_active(metadata)?, "the table has identity columns", Some("drop these columns first"))
         }
         TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 => {
             (feature.is_active(metadata)?, "the table is to be compatible with Iceberg", unset)
@@ -145,43 +209,38 @@ pub(super) fn use_in_metadata(
         TableFeature::TimestampNtz => (
             schema.any_primitive(&|primitive| primitive == PrimitiveType::TimestampNtz),
             "the table has columns of the type timestamp_ntz",
-            "drop these columns first",
+            Some("drop these columns first"),
         ),
-        TableFeature::VariantType | TableFeature::VariantTypePreview => {
-            (schema.holds_variants(), "the table has columns of the type variant", "drop these columns first")
-        }
+        TableFeature::VariantType | TableFeature::VariantTypePreview => (
+            schema.holds_variants(),
+            "the table has columns of the type variant",
+            Some("drop these columns first"),
+        ),
         TableFeature::ColumnMapping => (
             feature.is_active(metadata)? || schema.any_field(&mut |field| is_mapped(&field.metadata)),
             "the columns of the table are mapped",
-            "replace the table by one without column mapping first",
+            by_drop,
         ),
-        TableFeature::TypeWidening | TableFeature::TypeWideningPreview
-            if metadata.is_enabled("delta.enableTypeWidening") =>
-        {
-            (true, "types of columns may change (delta.enableTypeWidening)", unset_and_wait)
+        TableFeature::TypeWidening | TableFeature::TypeWideningPreview if schema.has_type_changes() => {
+            (true, "types of columns were changed", by_drop)
         }
-        TableFeature::TypeWidening | TableFeature::TypeWideningPreview => (
-            schema.has_type_changes(),
-            "types of columns were changed",
-            "overwrite the schema together with all rows first",
-        ),
-        TableFeature::DeletionVectors => (
-            metadata.is_enabled("delta.enableDeletionVectors"),
-            "the table may get deletion vectors (delta.enableDeletionVectors)",
-            unset_and_wait,
-        ),
-        TableFeature::V2Checkpoint => (
-            metadata.wants_v2_checkpoints(),
-            "the table gets checkpoints of version 2 (delta.checkpointPolicy)",
-            unset_and_wait,
-        ),
+        TableFeature::DeletionVectors
+        | TableFeature::TypeWidening
+        | TableFeature::TypeWideningPreview
+        | TableFeature::V2Checkpoint => {
+            (property_in_use(feature, metadata).is_some(), "a property of the table allows its use", by_drop)
+        }
         _ => return Ok(None),
     };
-    Ok(is_used.then_some((what, hint)))
+    Ok(is_used.then_some(Use { what, hint }))
 }
 
 fn is_mapped(column: &FieldMetadata) -> bool {
-    column.entries().keys().any(|key| key.starts_with("delta.columnMapping."))
+    column.entries().keys().any(|key| is_of_mapping(key))
+}
+
+fn is_of_mapping(key: &str) -> bool {
+    key.starts_with("delta.columnMapping.")
 }
 
 fn left(feature: &TableFeature, what: &str) -> Error {

@@ -177,6 +177,29 @@ impl Plan {
         }
     }
 
+    /// Returns whether a part of a column of type `file` is a number or a date of another type than in the table.
+    pub(super) fn converts_numbers(&self, file: &DataType) -> bool {
+        match (self, file) {
+            (Self::Convert(table) | Self::Rebase(table, _), file) => {
+                (file.is_numeric() || *file == DataType::Date32) && table != file
+            }
+            (Self::Struct(_, children), DataType::Struct(fields)) => {
+                children.iter().flatten().any(|(name, plan)| {
+                    let in_file = fields.iter().find(|field| field.name() == name);
+                    in_file.is_some_and(|field| plan.converts_numbers(field.data_type()))
+                })
+            }
+            (Self::List(_, plan), DataType::List(element)) => plan.converts_numbers(element.data_type()),
+            (Self::Map(_, plans, _), DataType::Map(entries, _)) => match (pair(entries), plans.as_ref()) {
+                (Some([key, value]), [of_key, of_value]) => {
+                    of_key.converts_numbers(key.data_type()) || of_value.converts_numbers(value.data_type())
+                }
+                (None, _) => false,
+            },
+            _ => false,
+        }
+    }
+
     /// Converts `array` to the table's type.
     ///
     /// # Errors

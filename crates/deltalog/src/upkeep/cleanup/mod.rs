@@ -19,15 +19,18 @@
 //! - A file is only deleted if it is the one that was listed. Another table may have been created in the place of this
 //!   one, whose files have the same names.
 //! - Checkpoints, checksums and compactions that their writers did not complete are deleted after a day.
-//! - No checkpoint is created, and none is deleted from the oldest remaining version on, which is all that the table
-//!   feature `checkpointProtection` asks for.
+//! - No checkpoint is created. Protected ones are deleted together with all history before the version that they
+//!   belong to, or if every version that is deleted could be read and written here. (Table feature
+//!   `checkpointProtection`.)
 //! - The table must be writable by this crate, whatever its properties say.
 
 mod plan;
+mod protected;
 mod sidecars;
 mod temporary;
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use super::duties::Duties;
 use super::left_over::Expired;
@@ -45,6 +48,8 @@ use plan::Plan;
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
 const HOUR_MS: i64 = 3600 * 1000;
+
+const MINUTE_MS: i64 = 60 * 1000;
 
 /// The most files of a round. A commit deletes one round before it returns, and the rest follows after later commits.
 const MOST_FILES_OF_ROUND: usize = 1000;
@@ -94,14 +99,42 @@ pub struct CleanedLog {
 /// in weeks or smaller units; `CorruptLog`; also errors of the store, before which some files may have been deleted.
 pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: bool) -> Result<CleanedLog> {
     let newest = snapshot.refresh()?;
-    let located = |error: Error| error.in_table(newest.storage().url());
-    ensure_cleanable(&newest).map_err(located)?;
-    let (cutoff_ms, found) = find(&newest, environment.now_ms(), 0, true).map_err(located)?;
-    let Some(plan) = found else {
+    let clean = || {
+        ensure_cleanable(&newest)?;
+        let now_ms = environment.now_ms();
+        let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms(&newest)?));
+        clean_up(&newest, now_ms, cutoff_ms, dry_run)
+    };
+    clean().map_err(|error: Error| error.in_table(newest.storage().url()))
+}
+
+/// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does.
+///
+/// # Errors
+/// As [`clean_up_log`].
+pub(crate) fn truncate_log(
+    snapshot: &Snapshot,
+    environment: &Environment,
+    retention: Duration,
+) -> Result<CleanedLog> {
+    let newest = snapshot.refresh()?;
+    let clean = || {
+        ensure_cleanable(&newest)?;
+        let now_ms = environment.now_ms();
+        let retention_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
+        let cutoff_ms = now_ms.saturating_sub(retention_ms);
+        clean_up(&newest, now_ms, cutoff_ms.saturating_sub(cutoff_ms.rem_euclid(MINUTE_MS)), false)
+    };
+    clean().map_err(|error: Error| error.in_table(newest.storage().url()))
+}
+
+/// Deletes what has expired at `now_ms`: versions up to `cutoff_ms`. With `dry_run`, returns what would be deleted.
+fn clean_up(newest: &Snapshot, now_ms: i64, cutoff_ms: i64, dry_run: bool) -> Result<CleanedLog> {
+    let Some(plan) = find(newest, now_ms, cutoff_ms, true)? else {
         return Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() });
     };
     if !dry_run {
-        plan.files.iter().try_for_each(|file| delete(newest.storage(), file)).map_err(located)?;
+        plan.files.iter().try_for_each(|file| delete(newest.storage(), file))?;
     }
     Ok(CleanedLog {
         cutoff_ms,
@@ -136,10 +169,10 @@ pub(super) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
     let path = LogFileName::Commit(*version).path();
     let Some(commit) = base.storage().head(&path)? else { return Ok(()) };
     let now_ms = environment.now_ms().min(commit.modified_ms);
-    // A writer that has lost a version and pauses must not find the next one deleted, and free again.
-    let (_, found) = find(&newest, now_ms, DAY_MS, false)?;
-    let Some(plan) = found else { return Ok(()) };
     let retention_ms = retention_ms(&newest)?;
+    // A writer that has lost a version and pauses must not find the next one deleted, and free again.
+    let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms.max(DAY_MS)));
+    let Some(plan) = find(&newest, now_ms, cutoff_ms, false)? else { return Ok(()) };
     delete_some(duties, Expired { files: plan.files.into(), retention_ms }, pace)
 }
 
@@ -211,11 +244,9 @@ fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
     }
 }
 
-/// Returns the cut-off, and what has expired at `now_ms`. Commits are kept for `least_ms` at least. Sidecars are looked
-/// at if a checkpoint has expired, or if `all_sidecars` says so, because that means reading all checkpoints.
-fn find(snapshot: &Snapshot, now_ms: i64, least_ms: i64, all_sidecars: bool) -> Result<(i64, Option<Plan>)> {
-    let retention_ms = retention_ms(snapshot)?.max(least_ms);
-    let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms));
+/// Returns what has expired at `now_ms`: versions up to `cutoff_ms`. Sidecars are looked at if a checkpoint has
+/// expired, or if `all_sidecars` says so, because that means reading all checkpoints.
+fn find(snapshot: &Snapshot, now_ms: i64, cutoff_ms: i64, all_sidecars: bool) -> Result<Option<Plan>> {
     let inventory = LogInventory::read(snapshot.storage())?;
     let plan = Plan::find(snapshot, &inventory, cutoff_ms)?;
     // "preserve files that are less than a day old (as of midnight UTC)".
@@ -229,11 +260,10 @@ fn find(snapshot: &Snapshot, now_ms: i64, least_ms: i64, all_sidecars: bool) -> 
         None if unused.is_empty() => None,
         plan => Some(plan.unwrap_or_else(|| Plan::nothing(&inventory))),
     };
-    let plan = plan.map(|mut plan| {
+    Ok(plan.map(|mut plan| {
         plan.files.extend(unused);
         plan
-    });
-    Ok((cutoff_ms, plan))
+    }))
 }
 
 /// Returns the path of a file of the log relative to the table's root.

@@ -1,5 +1,6 @@
 //! What of a log has expired.
 
+use super::protected;
 use crate::error::{ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::log::{CheckpointFiles, InCommitTimestamps, LogInventory};
@@ -37,7 +38,7 @@ impl Plan {
                 return Ok(None);
             }
             if is_readable(snapshot, checkpoint)? {
-                return Ok(Some(plan));
+                return protected::respected(plan, snapshot, inventory);
             }
         }
         Ok(None)
@@ -81,7 +82,8 @@ impl Plan {
     }
 }
 
-fn is_checkpoint(name: &LogFileName) -> bool {
+/// Returns whether a file belongs to a checkpoint.
+pub(super) fn is_checkpoint(name: &LogFileName) -> bool {
     matches!(
         name,
         LogFileName::ClassicCheckpoint(_)

@@ -5,6 +5,7 @@
 //! effect. Afterwards a naive replay of the log must agree at every version, and every data file must exist. The tables
 //! that are left are kept for another implementation to read ([`left`]).
 
+mod drops;
 mod left;
 mod upkeep;
 mod writes;

@@ -1,0 +1,29 @@
+//! Files with numbers and dates of older types than those of the table. (PROTOCOL, "Type Widening".)
+//!
+//! Only footers are read. The values of partition columns do not count, because they are in the log.
+
+use super::faults::guarded;
+use super::file::{Opener, Source};
+use super::{DataFile, FileRows};
+use crate::error::Result;
+
+/// Returns whether a number or a date in `file` has another type than in the table, at any depth.
+///
+/// # Errors
+/// As [`Opener::open`].
+pub(super) fn converts_numbers(opener: &Opener, file: &DataFile) -> Result<bool> {
+    // Which rows are deleted does not matter.
+    let all = DataFile { rows: FileRows::All, ..file.clone() };
+    let open = guarded(|| opener.open(&all));
+    let Some(open) = open.map_err(|error| opener.located(error, &file.path.to_string()))? else {
+        return Ok(false);
+    };
+    let fields = open.metadata.schema().fields();
+    Ok(open.sources.iter().any(|source| match source {
+        Source::Constant(_) => false,
+        Source::File(name, plan) => {
+            let in_file = fields.iter().find(|field| field.name() == name);
+            in_file.is_some_and(|field| plan.converts_numbers(field.data_type()))
+        }
+    }))
+}
