@@ -501,6 +501,43 @@ fn tables_that_ask_for_more_are_refused_by_name() {
     }
 }
 
+/// "Checkpoint Protection": history of which a feature is unknown is deleted together with all that is protected, or
+/// not at all, and commits before checkpoints.
+#[test]
+fn protected_checkpoints_stay_unless_their_history_is_known() {
+    let protocol = |features: &[&str]| {
+        json!({"protocol": {"minReaderVersion": 1, "minWriterVersion": 7, "writerFeatures": features}})
+            .to_string()
+    };
+    let protected = "delta.requireCheckpointProtectionBeforeVersion";
+    for (unknown, day, oldest, checkpoints) in
+        [("appendOnly", 35, 4, 1), ("unheardOf", 35, 0, 0), ("unheardOf", 36, 6, 2), ("appendOnly", 36, 6, 2)]
+    {
+        let (store, storage) = daily(10, &[(2, Form::Classic), (4, Form::Classic), (6, Form::Classic)]);
+        write_commit(&storage, 1, &[protocol(&[unknown])]);
+        write_commit(&storage, 3, &[protocol(&["appendOnly"])]);
+        let properties = BTreeMap::from([(protected.to_owned(), "6".to_owned())]);
+        write_commit(&storage, 9, &[protocol(&["checkpointProtection"]), metadata_line(&properties)]);
+        for version in [1, 3, 9] {
+            commit_at(&store, version, i64::try_from(version).unwrap() * DAY_MS);
+        }
+        // The retention is thirty days.
+        let deleted = clean(&storage, day * DAY_MS + DAY_MS / 2).unwrap();
+        let context = format!("{unknown} on day {day}: {deleted:?}");
+        let first =
+            (0..10).find(|version| storage.head(&LogFileName::Commit(*version).path()).unwrap().is_some());
+        assert_eq!(first, Some(oldest), "{context}");
+        let is_checkpoint: Vec<bool> =
+            deleted.iter().map(|path| path.ends_with(".checkpoint.parquet")).collect();
+        assert_eq!(
+            is_checkpoint.iter().filter(|is_checkpoint| **is_checkpoint).count(),
+            checkpoints,
+            "{context}"
+        );
+        assert!(is_checkpoint.is_sorted(), "{context}");
+    }
+}
+
 fn with_properties(properties: &[(&str, &str)]) -> Storage {
     let (_, storage) = daily(10, &[(5, Form::Classic)]);
     let properties = properties.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
