@@ -431,6 +431,15 @@ class WriteTask:
     @property
     def write_id(self) -> str:
         """The id of the write, which is the directory of its files in the table."""
+    def numbered(self, number: int, of: int) -> WriteTask:
+        """Returns the task `number` of `of` tasks, counted from 0, which counts values of identity columns of its own.
+
+        For engines that know the number of a worker; see `DistributedWrite.tasks` for the rules. All tasks of a write
+        must have the same `of`; tasks that are left out leave gaps in the values.
+
+        Raises:
+            InvalidArgumentError: there is no such number.
+        """
     def write(self, data: Any, storage_options: Mapping[str, str] | None = None) -> Fragment:
         """Writes `data` as files of the table, and returns the fragment that names them.
 
@@ -443,7 +452,8 @@ class WriteTask:
 
         Raises:
             SchemaMismatchError: the data do not fit the table.
-            InvalidArgumentError: a row violates a constraint, or the data stream failed.
+            InvalidArgumentError: a row violates a constraint, the data stream failed, or the data lack an identity
+                column and the task has no number to count its values by.
             UnavailableError: the store failed.
         """
     def to_json(self) -> str:
@@ -486,12 +496,23 @@ class DistributedWrite:
     @property
     def task(self) -> WriteTask:
         """What each worker needs."""
+    def tasks(self, count: int) -> list[WriteTask]:
+        """Returns `count` tasks, for workers that write rows without the identity columns of the table.
+
+        Each task counts values of its own (protocol: "Identity Columns"). A worker that runs twice counts the same
+        values, so at most one fragment of each task can be committed. The values have gaps if the tasks write different
+        numbers of rows.
+
+        Raises:
+            InvalidArgumentError: the number of tasks is 0.
+        """
     def commit(self, fragments: Iterable[Fragment]) -> int | AlreadyApplied | None:
         """Commits the files of all fragments as one version, and deletes the files of the write that none names.
 
         The fragments are checked first: each must come from a task of this write; its paths, partition values and
         numbers must be those that a worker writes; its files must exist and have the right size; no file may be named
-        twice. If a check fails, nothing has changed, and other fragments may be committed.
+        twice, and no two fragments may have the same values of identity columns. If a check fails, nothing has changed,
+        and other fragments may be committed.
 
         Returns:
             The version that was committed; an `AlreadyApplied` if the table has recorded this write of an application

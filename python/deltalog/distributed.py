@@ -49,6 +49,8 @@ def begin_write(
 
     - Everything that `write_deltalake` checks before it writes is checked here, against the version that the table is
       at now. Workers enforce constraints, fill generated and default columns, and convert values as it does.
+    - Workers that write rows without the identity columns of the table get a task each, of `write.tasks(count)`: they
+      count by its number.
     - All files of the write are in one new directory of the table. The commit deletes those that no fragment names: a
       worker that ran twice leaves nothing behind if one of its fragments is passed on.
     - At the end of the `with` block the write is aborted if it was not committed, and its files are deleted. Without
@@ -67,8 +69,7 @@ def begin_write(
 
     Raises:
         NotATableError: there is no table, and no schema to create one with.
-        UnsupportedFeatureError: the table has identity columns, whose values only one process can count, or something
-            else that cannot be written.
+        UnsupportedFeatureError: the table has something that cannot be written.
         DeltaError: as `write_deltalake`.
     """
     arguments = WriteArguments(

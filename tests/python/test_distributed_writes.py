@@ -20,13 +20,16 @@ from deltalog import (
     CommitProperties,
     DeltaTable,
     DistributedWrite,
+    Field,
     Fragment,
+    Identity,
+    Schema,
     Transaction,
     WriteTask,
     begin_write,
     write_deltalake,
 )
-from tests.crafted import CraftedTable, field
+from tests.python import workers
 from tests.python.place import actions, data_files
 from tests.python.workers import SCHEMA, part, work, write_and_wait
 
@@ -237,10 +240,30 @@ def test_modes_and_options_are_those_of_a_write(tmp_path: Path) -> None:
         begin_write(tmp_path, target_file_size=0)
 
 
-def test_identity_columns_are_counted_by_one_process(tmp_path: Path) -> None:
+def test_workers_count_identity_columns_by_the_numbers_of_their_tasks(tmp_path: Path) -> None:
     """Protocol: "Identity Columns"."""
-    metadata = {"start": 1, "step": 1, "allowExplicitInsert": True}
-    identity = field("id", "long", {f"delta.identity.{name}": value for name, value in metadata.items()})
-    CraftedTable(tmp_path, [identity, field("p", "string")], writer_features=["identityColumns"]).commit()
-    with pytest.raises(deltalog.UnsupportedFeatureError, match="only one process can count: id"):
-        begin_write(tmp_path, mode="append")
+    schema = Schema([Field("id", "long"), Field("number", "long", identity=Identity(start=10, step=10))])
+    DeltaTable.create(tmp_path, schema=schema)
+    data = pa.table({"id": range(5)})
+    write = begin(tmp_path, mode="append")
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"'number'.*tasks\(count\)"):
+        write.task.write(data)
+    with pytest.raises(deltalog.InvalidArgumentError, match="at least one task"):
+        write.tasks(0)
+    with pytest.raises(deltalog.InvalidArgumentError, match="no task 3 of 3"):
+        write.task.numbered(3, 3)
+    tasks = write.tasks(3)
+    assert tasks[1] == write.task.numbered(1, 3) != tasks[0]
+    with ProcessPoolExecutor(1, SPAWN) as pool:
+        parts = [data.slice(0, 3), data.slice(3, 1), data.slice(4)]
+        fragments = list(pool.map(workers.write, tasks, parts))
+    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments are those of the task 1 of 3"):
+        write.commit([*fragments, tasks[1].write(data)])
+    write.commit(fragments)
+    found = pa.table(DeltaTable(tmp_path).to_arrow()).sort_by("id").to_pydict()
+    assert found == {"id": [0, 1, 2, 3, 4], "number": [10, 40, 70, 20, 30]}
+    # The mark has moved, for other writers too.
+    write_deltalake(tmp_path, data.slice(0, 1), mode="append")
+    numbers = pa.table(DeltaTable(tmp_path).to_arrow()).column("number").to_pylist()
+    assert max(numbers) == 80
+    assert len(set(numbers)) == 6

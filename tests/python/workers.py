@@ -25,6 +25,10 @@ def work(task: WriteTask, number: int) -> Fragment:
     return task.write(part(2 * number, 2 * number + 1))
 
 
+def write(task: WriteTask, data: pa.Table) -> Fragment:
+    return task.write(data)
+
+
 def write_and_wait(task: WriteTask, started: Connection) -> None:
     """Begins files and waits until it is killed."""
 

@@ -16,6 +16,8 @@ import pyarrow as pa
 import pyspark
 import pytest
 
+import deltalog
+
 pytest.importorskip("grpc")
 pytest.importorskip("pandas")
 
@@ -164,6 +166,29 @@ def test_tables_are_read_and_written_through_the_server(server: tuple[str, Path]
         "missing True",
     ]
     assert done.stdout.splitlines() == wanted, done.stderr
+
+
+def test_the_servers_workers_count_identity_columns(server: tuple[str, Path], tmp_path: Path) -> None:
+    """PROTOCOL, "Identity Columns": each of Spark's tasks has values of its own."""
+    address, _ = server
+    path = str(tmp_path / "counted")
+    number = deltalog.Field("number", "long", identity=deltalog.Identity(start=1, step=1))
+    deltalog.DeltaTable.create(path, schema=deltalog.Schema([deltalog.Field("id", "long"), number]))
+    code = f"""
+        from pyspark.sql import SparkSession
+        import deltalog.spark
+        spark = deltalog.spark.enable(SparkSession.builder.remote({address!r}).getOrCreate())
+        for start in (0, 20):
+            rows = spark.range(start, start + 20, numPartitions=4)
+            rows.write.format("deltalog").mode("append").save({path!r})
+        """
+    done = run_client(code, tmp_path)
+    found = pa.table(deltalog.DeltaTable(path).to_arrow()).sort_by("id").to_pydict()
+    assert found["id"] == list(range(40)), done.stderr
+    first, second = set(found["number"][:20]), set(found["number"][20:])
+    assert first == {1 + task + 65536 * row for task in range(4) for row in range(5)}
+    assert len(second) == 20
+    assert min(second) == max(first) + 1
 
 
 def test_the_server_executes_commands_for_the_client(server: tuple[str, Path], tmp_path: Path) -> None:

@@ -230,19 +230,45 @@ def test_a_repeated_write_has_no_effect(tmp_path: Path) -> None:
         writer(path, txnAppId="job")
 
 
-def test_identity_columns_are_refused_before_workers_write(tmp_path: Path) -> None:
-    """PROTOCOL, "Identity Columns": workers that do not know of each other cannot count."""
+def test_tasks_of_spark_count_identity_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PROTOCOL, "Identity Columns". An attempt that repeats a task counts the same; only one of them is committed."""
     metadata = {
         "delta.identity.start": 1,
         "delta.identity.step": 1,
         "delta.identity.allowExplicitInsert": False,
     }
     fields = [field("id", "long"), field("p", "string"), field("number", "long", metadata)]
-    path = CraftedTable(tmp_path / "t", fields, writer_features=["identityColumns"]).commit()
-    for overwrite, options in [(False, {}), (True, {"partitionOverwriteMode": "static", "baseVersion": 0})]:
-        with pytest.raises(deltalog.UnsupportedFeatureError, match=r"identity columns.*number"):
-            writer(str(path), overwrite, **options)
-    assert not data_files(str(path))
+    path = str(CraftedTable(tmp_path / "t", fields, writer_features=["identityColumns"]).commit())
+
+    class Context:
+        number = 0
+
+        @classmethod
+        def get(cls) -> Any:
+            return cls
+
+        @classmethod
+        def partitionId(cls) -> int:  # noqa: N802 (Spark's name)
+            return cls.number
+
+    def counted(write: DeltalogWriter, *numbers: int) -> list[Any]:
+        messages = []
+        for number in numbers:
+            monkeypatch.setattr(Context, "number", number)
+            messages.append(task(write, 2 * number, 2 * number + 1))
+        return messages
+
+    monkeypatch.setattr(portable, "TaskContext", Context)
+    repeated, write = writer(path), writer(path)
+    messages = counted(repeated, 0, 7, 7)
+    with pytest.raises(deltalog.InvalidArgumentError, match="two fragments are those of the task 7"):
+        repeated.commit(messages)
+    messages = counted(write, 0, 7, 65535)
+    with pytest.raises(deltalog.InvalidArgumentError, match="this task of the write has none"):
+        counted(write, 65536)
+    write.commit(messages)
+    found = pa.table(deltalog.DeltaTable(path).to_arrow()).sort_by("id").to_pydict()
+    assert found["number"] == [1, 65537, 8, 65544, 65536, 131072]
 
 
 def data_files(path: str) -> set[Path]:

@@ -13,7 +13,7 @@ use crate::error::{IntoPython, to_python};
 use crate::snapshot::{Snapshot, open_storage};
 use crate::stream::reader_of;
 use crate::upkeep;
-use crate::write::write_batches;
+use crate::write::written;
 use crate::write_arguments::WriteArguments;
 use crate::write_target::WriteTarget;
 
@@ -49,6 +49,11 @@ impl WriteTask {
         self.0.directory()
     }
 
+    /// Returns the task with a number among all tasks of the write, by which it counts the values of identity columns.
+    fn numbered(&self, number: u32, of: u32) -> PyResult<Self> {
+        self.0.numbered(number, of).map(Self).into_python()
+    }
+
     /// Writes `data` as files of the table and returns the fragment that names them.
     ///
     /// The log is not read, and nothing is committed. If it fails, the files are deleted.
@@ -63,7 +68,7 @@ impl WriteTask {
         call(py, || {
             let storage = open_storage(self.0.table_url(), storage_options)?;
             let writer = self.0.writer(&storage, &Environment::system())?;
-            self.0.fragment(write_batches(writer, reader)?).map(Fragment)
+            self.0.fragment(written(writer, reader)?).map(Fragment)
         })
     }
 
@@ -193,6 +198,14 @@ impl DistributedWrite {
     #[getter]
     fn task(&self) -> WriteTask {
         WriteTask(self.task.clone())
+    }
+
+    /// Returns numbered tasks, which count the values of identity columns.
+    fn tasks(&self, count: u32) -> PyResult<Vec<WriteTask>> {
+        if count == 0 {
+            return Err(Error::invalid_argument("a write needs at least one task")).into_python();
+        }
+        (0..count).map(|number| self.task.numbered(number, count).map(WriteTask).into_python()).collect()
     }
 
     /// Commits fragments as one version.

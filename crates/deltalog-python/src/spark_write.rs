@@ -292,10 +292,10 @@ impl SparkWrite {
     }
 
     /// Refuses a table with rules that separate processes cannot keep, before its writers are started: expressions that
-    /// this crate cannot evaluate, and columns that are counted.
+    /// this crate cannot evaluate.
     fn ensure_evaluable(&self) -> PyResult<()> {
         let rules = self.spec.rules();
-        let bound = rules.ensure_no_identities().and_then(|()| rules.bind(self.spec.schema(), "UTC"));
+        let bound = rules.bind(self.spec.schema(), "UTC");
         bound.map(drop).map_err(|error| error.in_table(self.storage.url())).into_python()
     }
 

@@ -53,17 +53,27 @@ pub(crate) fn write_stream(
 /// between.
 const ROWS_AT_ONCE: usize = 1 << 16;
 
-/// Writes all rows of `reader`. If that fails, the written files are deleted.
+/// Writes all rows of `reader`, and completes the files. If that fails, they are deleted.
 pub(crate) fn write_batches(
-    mut writer: DataWriter,
+    writer: DataWriter,
     reader: Box<dyn RecordBatchReader + Send>,
 ) -> Result<Vec<Add>> {
-    if let Err(error) = write_all(&mut writer, reader) {
-        // The first error is returned. Files that could not be deleted are left for clean-up.
-        let _ = writer.abort();
-        return Err(error);
+    written(writer, reader)?.finish()
+}
+
+/// Writes all rows of `reader`. If that fails, the written files are deleted.
+pub(crate) fn written(
+    mut writer: DataWriter,
+    reader: Box<dyn RecordBatchReader + Send>,
+) -> Result<DataWriter> {
+    match write_all(&mut writer, reader) {
+        Ok(()) => Ok(writer),
+        Err(error) => {
+            // The first error is returned. Files that could not be deleted are left for clean-up.
+            let _ = writer.abort();
+            Err(error)
+        }
     }
-    writer.finish()
 }
 
 fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>) -> Result<()> {

@@ -15,6 +15,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from pyspark import TaskContext
 from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import (
@@ -54,6 +55,8 @@ from deltalog.spark.write.record import Record, log_applied
 # Spark refuses a reader with filter pushdown unless this is set, so there are two readers.
 _PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _PARTITIONS = "numpartitions"
+# The most tasks that count values of identity columns. A worker does not know how many tasks its job has.
+_TASKS = 1 << 16
 _DEFAULT_PARTITIONS = 16
 _BOUNDS = ("starting", "ending")
 
@@ -373,7 +376,17 @@ class DeltalogWriter(DataSourceArrowWriter):
             return WriterCommitMessage()
         batches = (batch for part in ([first], iterator) for batch in part)
         reader = pyarrow.RecordBatchReader.from_batches(first.schema, batches)
-        return FragmentMessage(self._task.write(reader))
+        return FragmentMessage(self._numbered_task().write(reader))
+
+    def _numbered_task(self) -> WriteTask:
+        """Returns the task with the number of Spark's task, by which it counts the values of identity columns.
+
+        An attempt that repeats a task gives the same values, and Spark commits the message of only one attempt. A task
+        with a number that is too high cannot count.
+        """
+        context = TaskContext.get()
+        number = _TASKS if context is None else context.partitionId()
+        return self._task.numbered(number, _TASKS) if number < _TASKS else self._task
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         try:

@@ -4,6 +4,7 @@
 //! - The mark is part of the metadata. It moves in the commit that adds the rows, and two commits that move it
 //!   conflict. So no value exists twice, and a write that fails leaves at most a gap.
 //! - Values that a user provides move no mark, as in the JVM connector.
+//! - Writers in several processes have a lane each (`lane`). The commit checks what they have counted.
 //! - An engine counts in its own tasks: it asks for the first value and the step, and gives each row the value of its
 //!   own number of steps. The mark is then the farthest value in its files.
 
@@ -13,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arrow::array::{ArrayRef, Int64Array};
 use serde_json::Value;
 
+use super::lane::{Counted, Lane};
 use crate::error::{Error, Result};
 use crate::protocol::schema::column_rules::{
     IDENTITY, IDENTITY_EXPLICIT as EXPLICIT, IDENTITY_MARK as MARK, IDENTITY_START as START,
@@ -107,6 +109,19 @@ pub struct IdentityValues {
 pub(crate) struct Identities {
     columns: Arc<[IdentityColumn]>,
     used: Arc<Mutex<Used>>,
+    counting: Counting,
+}
+
+/// Which values the writers of one process give.
+#[derive(Debug, Clone, Copy, Default)]
+enum Counting {
+    /// All of them.
+    #[default]
+    Alone,
+    /// Those of one lane.
+    InLane(Lane),
+    /// None, because writers in other processes would give the same.
+    Never,
 }
 
 /// The values that a write has used.
@@ -121,7 +136,12 @@ struct Used {
 impl Identities {
     pub(crate) fn new(columns: Vec<IdentityColumn>) -> Self {
         let used = Used { last: vec![None; columns.len()], by_engine: BTreeSet::new() };
-        Self { columns: columns.into(), used: Arc::new(Mutex::new(used)) }
+        Self { columns: columns.into(), used: Arc::new(Mutex::new(used)), counting: Counting::Alone }
+    }
+
+    /// Returns the same columns for a writer beside others: it counts in its lane, or never if it has none.
+    pub(crate) fn in_lane(&self, lane: Option<Lane>) -> Self {
+        Self { counting: lane.map_or(Counting::Never, Counting::InLane), ..Self::new(self.columns.to_vec()) }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -150,16 +170,24 @@ impl Identities {
     /// Returns the next values of a column.
     ///
     /// # Errors
-    /// InvalidArgument if there are not as many.
+    /// InvalidArgument if there are not as many, or if other writers would give the same values.
     pub(crate) fn take(&self, column: &str, rows: usize) -> Result<ArrayRef> {
+        let (number, of) = match self.counting {
+            Counting::Alone => (0, 1),
+            Counting::InLane(lane) => (i128::from(lane.number()), i128::from(lane.of())),
+            Counting::Never => return Err(not_numbered(column)),
+        };
         let mut values = Vec::with_capacity(rows);
         let mut used = self.lock();
         for (identity, used) in self.columns.iter().zip(used.last.iter_mut()) {
             if identity.column != column {
                 continue;
             }
-            let step = i128::from(identity.step);
-            let mut next = used.map_or_else(|| identity.next(), |used| i128::from(used) + step);
+            let step = i128::from(identity.step) * of;
+            let mut next = match *used {
+                Some(used) => i128::from(used) + step,
+                None => identity.next() + number * i128::from(identity.step),
+            };
             for _ in 0..rows {
                 let value = i64::try_from(next).map_err(|_| identity.exhausted())?;
                 values.push(value);
@@ -168,6 +196,61 @@ impl Identities {
             }
         }
         Ok(Arc::new(Int64Array::from(values)))
+    }
+
+    /// Returns what was counted in the lane of this writer; `None` without a lane, or if nothing was.
+    pub(crate) fn counted(&self) -> Option<Counted> {
+        let Counting::InLane(lane) = self.counting else { return None };
+        let used = self.lock();
+        let values = self.columns.iter().zip(&used.last).filter_map(|(identity, last)| {
+            let first = identity.next() + i128::from(lane.number()) * i128::from(identity.step);
+            Some((identity.column.clone(), (i64::try_from(first).ok()?, (*last)?)))
+        });
+        let counted = Counted { lane, values: values.collect() };
+        (!counted.values.is_empty()).then_some(counted)
+    }
+
+    /// Checks what a writer of `rows` rows has counted; it noted nothing if `counted` is `None`.
+    ///
+    /// # Errors
+    /// InvalidArgument if a row has no value, or if a value is not of the writer's lane beyond the mark.
+    pub(crate) fn check(&self, counted: Option<&Counted>, rows: u64) -> Result<()> {
+        let refused = |what: String| Err(Error::invalid_argument(format!("a fragment {what}")));
+        for identity in self.columns.iter() {
+            let (column, step) = (&identity.column, i128::from(identity.step));
+            let values = counted.and_then(|counted| Some((counted.lane, counted.values.get(column)?)));
+            let Some((lane, (first, last))) = values else {
+                if rows > 0 && !identity.accepts_values {
+                    return refused(format!("does not tell its values of the identity column '{column}'"));
+                }
+                continue;
+            };
+            let expected = identity.next() + i128::from(lane.number()) * step;
+            let distance = i128::from(*last) - i128::from(*first);
+            let stride = step * i128::from(lane.of());
+            let is_of_lane = lane.exists()
+                && expected == i128::from(*first)
+                && distance % stride == 0
+                && distance / stride + 1 >= i128::from(rows.max(1));
+            if !is_of_lane {
+                return refused(format!(
+                    "has the values from {first} to {last} of the identity column '{column}' in {rows} rows, which are \
+                     not those of the task {} of {}: they begin at {expected}",
+                    lane.number(),
+                    lane.of()
+                ));
+            }
+        }
+        let unknown = counted
+            .into_iter()
+            .flat_map(|counted| counted.values.keys())
+            .find(|name| !self.columns.iter().any(|identity| identity.column == **name));
+        match unknown {
+            Some(name) => {
+                refused(format!("has values of the identity column '{name}', which the table does not have"))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Returns the values of the columns that rows of an engine lack, for the engine to generate. `given` are the
@@ -244,128 +327,14 @@ impl Identities {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use arrow::array::AsArray;
-    use arrow::datatypes::Int64Type;
-
-    fn schema(metadata: &str) -> StructType {
-        let field = format!(r#"{{"name":"id","type":"long","nullable":true,"metadata":{metadata}}}"#);
-        StructType::from_json(&format!(r#"{{"type":"struct","fields":[{field}]}}"#)).unwrap()
-    }
-
-    fn identity(start: i64, step: i64, mark: Option<i64>) -> IdentityColumn {
-        let mark = mark.map_or(String::new(), |mark| format!(r#","{MARK}":{mark}"#));
-        let schema = schema(&format!(r#"{{"{START}":{start},"{STEP}":{step}{mark}}}"#));
-        IdentityColumn::of(&schema.fields()[0]).unwrap().unwrap()
-    }
-
-    fn values(identities: &Identities, rows: usize) -> Vec<i64> {
-        identities.take("id", rows).unwrap().as_primitive::<Int64Type>().values().to_vec()
-    }
-
-    #[test]
-    fn values_are_beyond_the_mark_and_a_number_of_steps_from_the_start() {
-        for (start, step, mark, expected) in [
-            (1, 1, None, [1, 2, 3]),
-            (1, 1, Some(7), [8, 9, 10]),
-            (5, 10, Some(15), [25, 35, 45]),
-            (5, 10, Some(16), [25, 35, 45]),
-            (5, 10, Some(24), [25, 35, 45]),
-            (5, 10, Some(-100), [5, 15, 25]),
-            (0, -2, None, [0, -2, -4]),
-            (0, -2, Some(-4), [-6, -8, -10]),
-            (0, -2, Some(-5), [-6, -8, -10]),
-            (0, -2, Some(9), [0, -2, -4]),
-            (-3, -5, Some(-3), [-8, -13, -18]),
-        ] {
-            let identities = Identities::new(vec![identity(start, step, mark)]);
-            // Writers of one write share the values.
-            let first = values(&identities.clone(), 1);
-            let rest = values(&identities, 2);
-            assert_eq!([first, rest].concat(), expected, "{start} {step} {mark:?}");
-        }
-    }
-
-    /// The same values by trying all of them.
-    #[test]
-    fn the_first_value_is_the_first_of_all_that_are_beyond_the_mark() {
-        for start in -4..5_i64 {
-            for step in [-3, -2, -1, 1, 2, 3_i64] {
-                for mark in -9..10_i64 {
-                    let mut values = (0..).map(|k| start + k * step);
-                    let expected = values.find(|value| (value - mark) * step.signum() > 0).unwrap();
-                    let found = identity(start, step, Some(mark)).next();
-                    assert_eq!(found, i128::from(expected), "{start} {step} {mark}");
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn an_engine_counts_from_the_first_value_and_its_files_tell_the_mark() {
-        for (start, step, mark, first, written, expected) in [
-            (1, 1, Some(7), 8, (9, 30), 30),
-            (5, 10, None, 5, (5, 105), 105),
-            (0, -2, Some(-5), -6, (-20, -6), -20),
-        ] {
-            let identities = Identities::new(vec![identity(start, step, mark)]);
-            let values = identities.for_engine(&["name".to_owned()]).unwrap();
-            assert_eq!(values, [IdentityValues { column: "id".to_owned(), first, step }]);
-            assert_eq!(identities.by_engine(), BTreeSet::from(["id".to_owned()]));
-            let schema = schema(&format!(r#"{{"{START}":{start},"{STEP}":{step}}}"#));
-            assert_eq!(identities.marked(&schema).unwrap(), None);
-            identities.note("id", written.0, written.1).unwrap();
-            // Another file whose values are not as far.
-            identities.note("id", first, first).unwrap();
-            let marked = identities.marked(&schema).unwrap().unwrap();
-            assert_eq!(marked.fields()[0].metadata.get(MARK), Some(expected.into()));
-            // A value that was used before, and one that is not a whole number of steps away.
-            let between = (step.abs() > 1).then_some((first, first + 1000 * step + 1));
-            for (least, greatest) in [(first - step, first + step)].into_iter().chain(between) {
-                let error = identities.note("id", least.min(greatest), least.max(greatest)).unwrap_err();
-                assert_eq!(error.kind(), crate::ErrorKind::CorruptData, "{least} {greatest}");
-            }
-        }
-        let given = Identities::new(vec![identity(1, 1, None)]).for_engine(&["ID".to_owned()]).unwrap_err();
-        assert!(given.to_string().contains("always generated"), "{given}");
-        let full = Identities::new(vec![identity(1, 1, Some(i64::MAX))]).for_engine(&[]).unwrap_err();
-        assert!(full.to_string().contains("no further values"), "{full}");
-    }
-
-    #[test]
-    fn an_overflow_is_refused() {
-        let identities = Identities::new(vec![identity(1, 1, Some(i64::MAX - 1))]);
-        assert_eq!(values(&identities, 1), [i64::MAX]);
-        let error = identities.take("id", 1).unwrap_err().to_string();
-        assert!(error.contains("'id' has no further values"), "{error}");
-        let wide = identity(i64::MIN, i64::MAX, Some(i64::MAX));
-        assert!(Identities::new(vec![wide]).take("id", 1).is_err());
-    }
-
-    #[test]
-    fn the_mark_moves_to_the_last_value_and_other_metadata_stays() {
-        let schema = schema(&format!(r#"{{"comment":"c","{START}":1,"{STEP}":2,"{EXPLICIT}":true}}"#));
-        let identities = Identities::new(vec![IdentityColumn::of(&schema.fields()[0]).unwrap().unwrap()]);
-        assert_eq!(identities.marked(&schema).unwrap(), None);
-        values(&identities, 3);
-        let marked = identities.marked(&schema).unwrap().unwrap();
-        assert_eq!(marked.fields()[0].metadata.get(MARK), Some(5.into()));
-        assert_eq!(marked.fields()[0].metadata.get("comment"), Some("c".into()));
-        assert!(!identities.generates("id", true).unwrap() && identities.generates("id", false).unwrap());
-    }
-
-    #[test]
-    fn what_is_not_of_the_protocols_form_is_corrupt() {
-        for metadata in [
-            format!(r#"{{"{START}":1}}"#),
-            format!(r#"{{"{START}":1,"{STEP}":0}}"#),
-            format!(r#"{{"{STEP}":1}}"#),
-            format!(r#"{{"{START}":"1","{STEP}":1}}"#),
-        ] {
-            let error = IdentityColumn::of(&schema(&metadata).fields()[0]).unwrap_err();
-            assert_eq!(error.kind(), crate::ErrorKind::CorruptLog, "{metadata}");
-        }
-    }
+/// Returns the error for values that writers without numbers would give twice.
+fn not_numbered(column: &str) -> Error {
+    Error::invalid_argument(format!(
+        "the values of the identity column '{column}' are counted by the number of a task, and this task of the write \
+         has none"
+    ))
+    .with_hint("pass each worker a task of its own, of those that `tasks(count)` returns")
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,6 +6,7 @@
 //! | `generated` | columns whose values follow from others | "Generated Columns" |
 //! | `default_value` | values of columns that are left out | "Default Columns" |
 //! | `identity` | columns whose values are counted up | "Identity Columns" |
+//! | `lane` | the share of the values that one of several writers gives | "Identity Columns" |
 //! | `length`, `length_type` | strings of the types `char` and `varchar`, at every depth | |
 //! | `collation` | strings that are not compared byte by byte | "Column Metadata" |
 //! | `rules` | finds all of them in a table's properties and schema | "Column Metadata" |
@@ -23,6 +24,7 @@ mod collation;
 mod default_value;
 mod generated;
 mod identity;
+mod lane;
 mod length;
 mod length_type;
 mod rules;
@@ -35,6 +37,8 @@ pub use check::{Check, Violation};
 pub(crate) use collation::ensure_bytes;
 pub use default_value::DefaultValue;
 pub use generated::Generated;
+pub(crate) use identity::Identities;
 pub use identity::IdentityValues;
+pub(crate) use lane::{Counted, Lane};
 pub(crate) use rules::CHECK;
 pub use rules::{RowRules, RuleText};

@@ -126,22 +126,6 @@ impl RowRules {
         self.identities.for_engine(given)
     }
 
-    /// Refuses a table with identity columns, for writes whose files come from several processes that do not know of
-    /// each other: only one can count.
-    ///
-    /// # Errors
-    /// Unsupported, naming the columns.
-    pub fn ensure_no_identities(&self) -> Result<()> {
-        if self.identities.is_empty() {
-            return Ok(());
-        }
-        Err(Error::unsupported(format!(
-            "the table has identity columns, whose values only one process can count: {}",
-            self.identities.names().join(", ")
-        ))
-        .with_hint("write with write_deltalake in Python, or with a classic session of Spark"))
-    }
-
     /// Returns whether there are none.
     pub fn is_empty(&self) -> bool {
         self.checks.is_empty()

@@ -2,14 +2,16 @@
 //!
 //! - A fragment is compared with the write, with the table's partition columns, and with one listing of the write's
 //!   directory. The values of a file's partition columns must be those that its directory is named by.
-//! - The files are not opened, so the numbers in their statistics and the time of their modification are believed.
+//! - The files are not opened, so the numbers in their statistics, the time of their modification and the values that
+//!   were counted for identity columns are believed.
 //! - A check changes nothing, so that the caller can leave a bad fragment out or write it again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde_json::{Map, Value};
 
 use super::fragment::{Fragment, FragmentFile};
+use crate::constraints::Lane;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Add, LogPath, PartitionColumnBuilder, PathResolver, path};
 use crate::stats::num_records;
@@ -20,6 +22,8 @@ use crate::write::{TableWriteSpec, ensure_required};
 #[derive(Debug, Clone)]
 pub struct CheckedFragments {
     pub(super) files: Vec<Add>,
+    /// The values of identity columns: the column, and the first and the last value of a fragment.
+    pub(super) counted: Vec<(String, i64, i64)>,
     /// The decoded paths of the write's files that no fragment names.
     pub(super) unnamed: Vec<String>,
 }
@@ -58,8 +62,41 @@ pub(super) fn check(
             files.push(add);
         }
     }
+    let counted = check_counted(fragments, spec)?;
     let unnamed = compare_with_store(storage, directory, &named)?;
-    Ok(CheckedFragments { files, unnamed })
+    Ok(CheckedFragments { files, counted, unnamed })
+}
+
+/// Refuses fragments that give the same values to identity columns. (PROTOCOL, "Identity Columns".) Returns the values.
+fn check_counted(fragments: &[Fragment], spec: &TableWriteSpec) -> Result<Vec<(String, i64, i64)>> {
+    let identities = &spec.rules().identities;
+    let mut lanes: BTreeSet<Lane> = BTreeSet::new();
+    let mut values = Vec::new();
+    for fragment in fragments {
+        let counted = fragment.counted();
+        identities.check(counted, fragment.num_rows())?;
+        let Some(counted) = counted else { continue };
+        let lane = counted.lane;
+        if let Some(other) = lanes.iter().find(|other| other.of() != lane.of()) {
+            return Err(Error::invalid_argument(format!(
+                "a fragment is that of a task of {}, and another one that of a task of {}, so that they may have the \
+                 same values of identity columns",
+                lane.of(),
+                other.of()
+            ))
+            .with_hint("number all tasks of a write together"));
+        }
+        if !lanes.insert(lane) {
+            return Err(Error::invalid_argument(format!(
+                "two fragments are those of the task {} of {}, and have the same values of identity columns",
+                lane.number(),
+                lane.of()
+            ))
+            .with_hint("pass one fragment of each task: a worker that ran twice has counted twice"));
+        }
+        values.extend(counted.values.iter().map(|(column, (first, last))| (column.clone(), *first, *last)));
+    }
+    Ok(values)
 }
 
 /// Returns the decoded path of a file, which must be below the write's directory and spelled as writers spell it.

@@ -1,7 +1,7 @@
 //! The files that one worker has written, as plain data.
 //!
 //! ```text
-//! {"format": 1, "write": "6f1c…", "files": [
+//! {"format": 2, "write": "6f1c…", "files": [
 //!   {"path": "6f1c…/day=2024-01-01/part-00000-….parquet", "size": 5120, "modificationTime": 1704067200000,
 //!    "rows": 100, "partitionValues": {"day": "2024-01-01"}, "stats": "{\"numRecords\":100,…}"}]}
 //! ```
@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::constraints::Counted;
 use crate::error::{Error, Result};
 use crate::protocol::Add;
 use crate::stats::num_records;
@@ -24,6 +25,9 @@ pub struct Fragment {
     format: u32,
     write: String,
     files: Vec<FragmentFile>,
+    /// The values that the worker has given to identity columns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    counted: Option<Counted>,
 }
 
 /// A file of a [`Fragment`].
@@ -47,12 +51,12 @@ pub struct FragmentFile {
 
 impl Fragment {
     /// The form of tasks and fragments. All processes of a write must have the same one.
-    pub(super) const FORMAT: u32 = 1;
+    pub(super) const FORMAT: u32 = 2;
 
     /// Returns the fragment of `files`, which belong to the write with the id `write`.
-    pub(super) fn new(write: &str, files: Vec<Add>) -> Result<Self> {
+    pub(super) fn new(write: &str, files: Vec<Add>, counted: Option<Counted>) -> Result<Self> {
         let files = files.into_iter().map(FragmentFile::of).collect::<Result<_>>()?;
-        Ok(Self { format: Self::FORMAT, write: write.to_owned(), files })
+        Ok(Self { format: Self::FORMAT, write: write.to_owned(), files, counted })
     }
 
     /// Reads what [`Fragment::to_json`] has written.
@@ -84,6 +88,11 @@ impl Fragment {
     /// Returns the files.
     pub fn files(&self) -> &[FragmentFile] {
         &self.files
+    }
+
+    /// Returns what the worker has counted for identity columns.
+    pub(super) fn counted(&self) -> Option<&Counted> {
+        self.counted.as_ref()
     }
 
     /// Returns the number of rows of all files.

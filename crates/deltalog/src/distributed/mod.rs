@@ -18,6 +18,9 @@
 //! - All files of a write are below one directory, whose name is the write's id. So the write knows its files without
 //!   the help of its workers: `abort` deletes those of workers that died, and a commit deletes those that no fragment
 //!   names, such as the files of a worker that ran twice.
+//! - Values of identity columns are counted in lanes: each task has a number, and gives values that no other number
+//!   gives. Unless the base of the commit has the high water mark at which the tasks began, the check fails. A commit
+//!   that moved the mark meanwhile conflicts.
 //! - Files are deleted only if the fate of the commit is certain.
 
 mod check;
@@ -30,7 +33,7 @@ pub use check::CheckedFragments;
 pub use fragment::{Fragment, FragmentFile};
 pub use task::WriteTask;
 
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::pending_write::{PendingWrite, WriteOutcome};
 use crate::protocol::path;
 use crate::storage::Storage;
@@ -54,7 +57,7 @@ use crate::unused_files::delete_unused;
 ///     let storage = Storage::open(task.table_url(), [])?;
 ///     let mut writer = task.writer(&storage, &Environment::system())?;
 ///     writer.write(&RecordBatch::try_from_iter([("id", Arc::new(Int64Array::from(ids)) as _)])?)?;
-///     Ok(task.fragment(writer.finish()?)?.to_json()?)
+///     Ok(task.fragment(writer)?.to_json()?)
 /// }
 ///
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -85,16 +88,12 @@ impl DistributedWrite {
     /// Begins the distributed form of a write.
     ///
     /// # Errors
-    /// `Unsupported` for a table with identity columns, because only one process can count their values, or with an
-    /// expression that this crate cannot evaluate.
+    /// `Unsupported` for a table with an expression that this crate cannot evaluate.
     pub fn new(pending: PendingWrite) -> Result<Self> {
         let directory = pending.environment().uuid().to_string();
         let task = WriteTask::of(&pending, directory);
-        let rules = pending.spec().rules();
-        rules
-            .ensure_no_identities()
-            .and_then(|()| rules.bind(pending.spec().schema(), "UTC").map(drop))
-            .map_err(|error| error.in_table(pending.storage().url()))?;
+        let bound = pending.spec().rules().bind(pending.spec().schema(), "UTC");
+        bound.map_err(|error| error.in_table(pending.storage().url()))?;
         Ok(Self { pending, task })
     }
 
@@ -110,9 +109,21 @@ impl DistributedWrite {
         &self.task
     }
 
+    /// Returns `count` tasks, for workers that write rows without the identity columns of the table: each task counts
+    /// values of its own. Of each task at most one fragment can be committed.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if the number of tasks is 0.
+    pub fn tasks(&self, count: u32) -> Result<Vec<WriteTask>> {
+        if count == 0 {
+            return Err(Error::invalid_argument("a write needs at least one task"));
+        }
+        (0..count).map(|number| self.task.numbered(number, count)).collect()
+    }
+
     /// Checks fragments without changing anything: each must come from a worker of this write, hold paths, partition
     /// values and statistics as the table has them, and name files that exist and have the size that it says. No file
-    /// may be named twice.
+    /// may be named twice, and no two fragments may have counted the same values of identity columns.
     ///
     /// # Errors
     /// `InvalidArgument` for a fragment of another write or one that is not as a worker has made it; `FileNotFound`
@@ -128,8 +139,11 @@ impl DistributedWrite {
     /// # Errors
     /// As [`PendingWrite::commit`].
     pub fn commit(self, fragments: CheckedFragments, operation: Operation) -> Result<WriteOutcome> {
-        let CheckedFragments { files, unnamed } = fragments;
+        let CheckedFragments { files, counted, unnamed } = fragments;
         let storage = self.pending.storage().clone();
+        for (column, first, last) in counted {
+            self.pending.spec().rules().identities.note(&column, first.min(last), first.max(last))?;
+        }
         let outcome = self.pending.commit(files, operation);
         let is_unknown = matches!(&outcome, Err(error) if error.kind() == ErrorKind::CommitStateUnknown);
         if !is_unknown {

@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::constraints::Lane;
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::pending_write::PendingWrite;
-use crate::protocol::{Add, Metadata, Protocol};
+use crate::protocol::{Metadata, Protocol};
 use crate::replacement::ReplaceWhere;
 use crate::storage::Storage;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
@@ -27,6 +28,8 @@ pub struct WriteTask {
     clustering: Vec<Vec<String>>,
     replace_where: Option<ReplaceWhere>,
     target_file_size: u64,
+    /// The lane in which the task's writer counts the values of identity columns.
+    lane: Option<Lane>,
 }
 
 impl WriteTask {
@@ -43,7 +46,20 @@ impl WriteTask {
             clustering: pending.spec().clustering().to_vec(),
             replace_where: pending.replace_where().cloned(),
             target_file_size: pending.spec().target_file_size(),
+            lane: None,
         }
+    }
+
+    /// Returns the task with the number `number`, counted from 0, of `of` tasks of the write.
+    ///
+    /// The values of identity columns are counted by that number, so that no two tasks give the same. All tasks of a
+    /// write must be numbered with the same `of`, and of each number at most one fragment can be committed: a worker
+    /// that ran twice has given the same values twice. Tasks that are left out leave gaps.
+    ///
+    /// # Errors
+    /// `InvalidArgument` if there is no such number.
+    pub fn numbered(&self, number: u32, of: u32) -> Result<Self> {
+        Ok(Self { lane: Some(Lane::new(number, of)?), ..self.clone() })
     }
 
     /// Reads what [`WriteTask::to_json`] has written.
@@ -78,25 +94,27 @@ impl WriteTask {
 
     /// Returns a writer of files at `storage`, the same table with the worker's own credentials. The log is not read.
     ///
-    /// If the writer fails or is dropped, it deletes its files.
+    /// If the writer fails or is dropped, it deletes its files. Rows that lack an identity column can only be written
+    /// with a task that has a number ([`WriteTask::numbered`]).
     ///
     /// # Errors
     /// `CorruptLog` if the task's metadata is not valid, and those of [`DataWriter::new`].
     pub fn writer(&self, storage: &Storage, environment: &Environment) -> Result<DataWriter> {
         let located = |error: Error| error.in_table(storage.url());
         let spec = TableWriteSpec::clustered(&self.protocol, &self.metadata, &self.clustering);
-        let spec = checking(spec.map_err(located)?, self.replace_where.as_ref());
+        let spec = checking(spec.map_err(located)?, self.replace_where.as_ref()).in_lane(self.lane);
         let mut options = WriteOptions::new(environment.clone());
         options.target_file_size = Some(self.target_file_size);
         options.directory = Some(self.write.clone());
         DataWriter::new(storage.clone(), spec, options)
     }
 
-    /// Returns the fragment of the files that a writer of this task has written.
+    /// Completes the files of a writer of this task, and returns the fragment that names them.
     ///
     /// # Errors
-    /// `InvalidArgument` for files that are not those of such a writer.
-    pub fn fragment(&self, files: Vec<Add>) -> Result<Fragment> {
-        Fragment::new(&self.write, files)
+    /// As [`DataWriter::finish`]. `InvalidArgument` for a writer that is not one of a task.
+    pub fn fragment(&self, writer: DataWriter) -> Result<Fragment> {
+        let identities = writer.identities().clone();
+        Fragment::new(&self.write, writer.finish()?, identities.counted())
     }
 }

@@ -45,7 +45,7 @@ fn work(task: &str, ids: &[i64]) -> String {
         Arc::new(ids.iter().map(|id| Some(format!("ä/{}", id % 2))).collect::<StringArray>());
     let columns = [("id", Arc::new(Int64Array::from(ids.to_vec())) as ArrayRef), ("P", partitions)];
     writer.write(&RecordBatch::try_from_iter(columns).unwrap()).unwrap();
-    task.fragment(writer.finish().unwrap()).unwrap().to_json().unwrap()
+    task.fragment(writer).unwrap().to_json().unwrap()
 }
 
 fn fragment(write: &DistributedWrite, ids: &[i64]) -> Fragment {
@@ -229,8 +229,116 @@ fn other_texts_are_no_tasks_and_no_fragments() {
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
     for mut other in [task, fragment] {
-        other["format"] = json!(2);
+        other["format"] = json!(3);
         let error = if other.get("table").is_some() { read_task(&other) } else { read_fragment(&other) };
-        assert!(error.unwrap_err().to_string().contains("has the form 2"));
+        assert!(error.unwrap_err().to_string().contains("has the form 3"));
     }
+}
+
+/// A table with an identity column `n`, and a write of rows without it.
+fn counting(storage: &Storage, accepts_values: bool) -> DistributedWrite {
+    let schema = StructType::try_new(vec![
+        StructField::new("id", PrimitiveType::Long, true),
+        StructField::new("n", PrimitiveType::Long, false).with_identity(5, 5, accepts_values),
+    ]);
+    let request = WriteRequest::new(schema.unwrap(), SaveMode::Append);
+    let pending = PendingWrite::begin(storage, request, &Environment::system()).unwrap().unwrap();
+    DistributedWrite::new(pending).unwrap()
+}
+
+/// Writes ids in several batches, and with `given` the identity column.
+fn counted(storage: &Storage, task: &WriteTask, ids: &[i64], given: Option<i64>) -> crate::Result<Fragment> {
+    let task = WriteTask::from_json(&task.to_json()?)?;
+    let mut writer = task.writer(storage, &Environment::system())?;
+    for id in ids {
+        let mut columns = vec![("id", Arc::new(Int64Array::from(vec![*id])) as ArrayRef)];
+        columns.extend(given.map(|value| ("n", Arc::new(Int64Array::from(vec![value])) as ArrayRef)));
+        writer.write(&RecordBatch::try_from_iter(columns).unwrap())?;
+    }
+    Fragment::from_json(&task.fragment(writer)?.to_json()?)
+}
+
+fn numbers(storage: &Storage) -> Vec<i64> {
+    let mut numbers = Vec::new();
+    for batch in TableScan::new(&Snapshot::open(storage, None).unwrap()).read().unwrap() {
+        numbers.extend(batch.unwrap().column(1).as_primitive::<Int64Type>().values());
+    }
+    numbers.sort_unstable();
+    numbers
+}
+
+/// PROTOCOL, "Identity Columns".
+#[test]
+fn tasks_count_values_of_their_own() {
+    let (_directory, storage) = table();
+    let write = counting(&storage, false);
+    let tasks = write.tasks(3).unwrap();
+    assert_eq!(write.tasks(0).unwrap_err().kind(), ErrorKind::InvalidArgument);
+    let fragments = [
+        counted(&storage, &tasks[0], &[1, 2], None).unwrap(),
+        counted(&storage, &tasks[2], &[3], None).unwrap(),
+        counted(&storage, &tasks[1], &[], None).unwrap(),
+    ];
+    assert_eq!(commit(write, &fragments), Some(0));
+    assert_eq!(numbers(&storage), [5, 15, 20]);
+    // The next write goes on beyond the mark.
+    let write = counting(&storage, false);
+    let tasks = write.tasks(2).unwrap();
+    let fragments = [
+        counted(&storage, &tasks[0], &[4], None).unwrap(),
+        counted(&storage, &tasks[1], &[5, 6], None).unwrap(),
+    ];
+    assert_eq!(commit(write, &fragments), Some(1));
+    assert_eq!(numbers(&storage), [5, 15, 20, 25, 30, 40]);
+}
+
+#[test]
+fn fragments_with_the_same_values_are_refused_and_others_may_be_committed() {
+    let (_directory, storage) = table();
+    commit(counting(&storage, false), &[]);
+    let write = counting(&storage, false);
+    let tasks = write.tasks(2).unwrap();
+    let first = counted(&storage, &tasks[0], &[1], None).unwrap();
+    // The same worker once more, and one that was numbered otherwise.
+    let again = counted(&storage, &tasks[0], &[1], None).unwrap();
+    let other = counted(&storage, &write.tasks(3).unwrap()[1], &[2], None).unwrap();
+    for (fragments, expected) in [
+        ([first.clone(), again], "two fragments are those of the task 0 of 2"),
+        ([first.clone(), other], "a task of 3, and another one that of a task of 2"),
+    ] {
+        let error = write.check(&fragments).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+    let mut forged: Value = serde_json::from_str(&first.to_json().unwrap()).unwrap();
+    *forged.pointer_mut("/counted/lane/number").unwrap() = json!(1);
+    let forged = Fragment::from_json(&forged.to_string()).unwrap();
+    assert!(write.check(&[forged]).unwrap_err().to_string().contains("they begin at 10"));
+    let mut silent: Value = serde_json::from_str(&first.to_json().unwrap()).unwrap();
+    silent.as_object_mut().unwrap().remove("counted");
+    let silent = Fragment::from_json(&silent.to_string()).unwrap();
+    assert!(write.check(&[silent]).unwrap_err().to_string().contains("does not tell its values"));
+    // A task without a number counts nothing.
+    let error = counted(&storage, write.task(), &[1], None).unwrap_err();
+    assert!(error.to_string().contains("tasks(count)"), "{error}");
+    assert_eq!(commit(write, &[first]), Some(1));
+    assert_eq!(numbers(&storage), [5]);
+}
+
+#[test]
+fn two_writes_that_count_conflict_and_given_values_are_free() {
+    let (_directory, storage) = table();
+    commit(counting(&storage, true), &[]);
+    let (write, other) = (counting(&storage, true), counting(&storage, true));
+    let count =
+        |write: &DistributedWrite| counted(&storage, &write.tasks(1).unwrap()[0], &[1], None).unwrap();
+    let (first, second) = (count(&write), count(&other));
+    let given = counting(&storage, true);
+    let fragment = counted(&storage, given.task(), &[7], Some(70)).unwrap();
+    assert_eq!(commit(write, &[first]), Some(1));
+    let checked = other.check(&[second]).unwrap();
+    let error = other.commit(checked, Operation::new("WRITE")).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    assert_eq!(commit(given, &[fragment]), Some(2));
+    assert_eq!(numbers(&storage), [5, 70]);
 }

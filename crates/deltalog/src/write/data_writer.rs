@@ -21,7 +21,7 @@ use super::hive;
 use super::rename::renamed;
 use super::spec::TableWriteSpec;
 use super::split::{PartitionKey, Splitter};
-use crate::constraints::Constraints;
+use crate::constraints::{Constraints, Identities};
 use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::protocol::{Add, PartitionValues, path};
@@ -170,6 +170,11 @@ impl DataWriter {
     /// deleted nevertheless.
     pub fn abort(mut self) -> Result<()> {
         self.delete_created()
+    }
+
+    /// Returns the identity columns with the values that this writer has given.
+    pub(crate) fn identities(&self) -> &Identities {
+        &self.spec.rules().identities
     }
 
     /// Returns the memory that rows and encoders currently hold, in bytes, by their own accounts.

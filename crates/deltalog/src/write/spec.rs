@@ -16,7 +16,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
 
 use super::hive;
 use super::indexed::indexed_columns;
-use crate::constraints::{RowRules, RuleText};
+use crate::constraints::{Lane, RowRules, RuleText};
 use crate::error::{Error, Result};
 use crate::protocol::properties::byte_size;
 use crate::protocol::{
@@ -314,6 +314,15 @@ impl TableWriteSpec {
         };
         self.arrow = more(&self.arrow, columns.map(|(name, _)| name));
         self.physical_arrow = more(&self.physical_arrow, columns.map(|(_, name)| name.as_str()));
+        self
+    }
+
+    /// Returns the spec for one of several writers, which counts the values of identity columns in its lane; without a
+    /// lane it cannot count.
+    #[must_use]
+    pub(crate) fn in_lane(mut self, lane: Option<Lane>) -> Self {
+        let rules = Arc::make_mut(&mut self.rules);
+        rules.identities = rules.identities.in_lane(lane);
         self
     }
 

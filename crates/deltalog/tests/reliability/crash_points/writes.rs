@@ -270,7 +270,7 @@ fn a_distributed_write_is_atomic() {
             let mut writer = write.task().writer(storage, &workers)?;
             let ids: ArrayRef = Arc::new(Int64Array::from(vec![id]));
             writer.write(&RecordBatch::try_from_iter([("id", ids)]).unwrap())?;
-            write.task().fragment(writer.finish()?)
+            write.task().fragment(writer)
         };
         let fragments = [work(1)?, work(2)?];
         work(2)?;
