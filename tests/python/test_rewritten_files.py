@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,34 @@ def of(lines: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
 def sorted_rows(path: Path, **options: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = pa.table(DeltaTable(path).to_arrow(**options)).to_pylist()
     return sorted(found, key=str)
+
+
+def test_restored_files_are_rewritten(tmp_path: Path) -> None:
+    """PROTOCOL, "Deletion Vectors": a tombstone with a vector is that of a live file to readers without the feature."""
+    created(tmp_path, configuration=VECTORS)
+    before = sorted_rows(tmp_path)
+    delete(tmp_path, "id = 1")
+    lines = actions(tmp_path, 1)
+    (add,) = of(lines, "add")
+    (removed,) = of(lines, "remove")
+    # What RESTORE to version 0 commits.
+    tombstone = {name: value for name, value in add.items() if name not in ("stats", "tags")}
+    tombstone |= {"deletionTimestamp": add["modificationTime"], "extendedFileMetadata": True}
+    live = {
+        name: value
+        for name, value in removed.items()
+        if name not in ("deletionTimestamp", "extendedFileMetadata")
+    }
+    live |= {"modificationTime": add["modificationTime"]}
+    assert "deletionVector" in tombstone
+    assert "deletionVector" not in live
+    restored = [{"commitInfo": {"operation": "RESTORE"}}, {"remove": tombstone}, {"add": live}]
+    commit_file(tmp_path, 2).write_text("\n".join(map(json.dumps, restored)))
+    table = DeltaTable(tmp_path)
+    assert sorted_rows(tmp_path) == before
+    table.alter.drop_feature("deletionVectors")
+    assert sorted_rows(tmp_path) == before
+    assert add["path"] not in "".join(DeltaTable(tmp_path).file_uris())
 
 
 def test_only_files_with_vectors_are_rewritten(tmp_path: Path) -> None:

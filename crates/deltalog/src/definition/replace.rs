@@ -20,6 +20,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION, InCommitTimestamps};
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
+use crate::protocol::schema::greatest_id;
 use crate::protocol::{
     CLUSTERING_DOMAIN, IcebergCompat, Metadata, PROTECTED_BEFORE, TableFeature, ensure_features,
     ensure_writable, required_features, writer_refusals,
@@ -82,14 +83,16 @@ impl TableDefinition {
     }
 }
 
-/// Returns the highest id of a column that the table has ever had.
+/// Returns the highest id that the table has given to a column, or to a part of an array or map. Writers may count
+/// columns only in the property, as the protocol describes it.
 ///
 /// # Errors
-/// `CorruptLog` if the property is not a number.
+/// `CorruptLog` if the property is not a number, or if the schema is invalid.
 pub(crate) fn last_column_id(metadata: &Metadata) -> Result<i64> {
     let Some(text) = metadata.property(MAX_COLUMN_ID) else { return Ok(0) };
-    text.trim().parse().map_err(|error| {
+    let noted: i64 = text.trim().parse().map_err(|error| {
         Error::corrupt_log(format!("the table property '{MAX_COLUMN_ID}' is not a number: '{text}'"))
             .with_source(error)
-    })
+    })?;
+    Ok(noted.max(greatest_id(&metadata.schema()?)))
 }

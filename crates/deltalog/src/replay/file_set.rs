@@ -1,6 +1,6 @@
 //! A set of files, as transactions need it: of data files, or of data files with their deletion vectors.
 
-use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
 
 use super::columns::FileColumn;
 use super::key::Keys;
@@ -61,6 +61,17 @@ impl FileSet {
             }
         }
         Ok(None)
+    }
+
+    /// Returns which files of `batch` are in the set.
+    ///
+    /// # Errors
+    /// As [`FileSet::insert`].
+    pub(crate) fn contains(&self, batch: &RecordBatch) -> Result<BooleanArray> {
+        let keys = self.keys(batch)?;
+        let found: Result<Vec<bool>> =
+            (0..batch.num_rows()).map(|row| self.seen.contains(&keys, row)).collect();
+        found.map(BooleanArray::from)
     }
 
     fn keys(&self, batch: &RecordBatch) -> Result<Keys> {

@@ -74,14 +74,14 @@ fn part_fault(group: &Type, index: usize, part: &Field, place: &str) -> Option<S
     }
 }
 
-/// Returns the field of `group` that has the id or the name of `field`.
+/// Returns the field of `group` that has the name of `field`, or else its id. Other writers may have given other ids.
 fn find<'a>(group: &'a Type, field: &Field) -> Option<&'a Type> {
     let fields = || group.get_fields().iter().map(AsRef::as_ref);
     let has_id = |found: &&Type| {
         let info = found.get_basic_info();
         info.has_id() && Some(info.id()) == id_of(field)
     };
-    fields().find(has_id).or_else(|| fields().find(|found| found.name() == field.name()))
+    fields().find(|found| found.name() == field.name()).or_else(|| fields().find(has_id))
 }
 
 fn id_of(field: &Field) -> Option<i32> {

@@ -6,6 +6,7 @@ use crate::alter::draft::Draft;
 use crate::alter::path::{edit_field, field_at, split};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
+use crate::protocol::schema::with_part_ids_by_physical_name;
 use crate::protocol::{COLLATIONS, FieldMetadata, StructField};
 use crate::transaction::Operation;
 use serde_json::{Map, Value};
@@ -23,7 +24,10 @@ pub(in crate::alter) fn rename(draft: &mut Draft<'_>, path: &ColumnPath, name: &
     let old = field_at(&draft.schema, path)?;
     ensure_unreferenced(draft, path, "renamed")?;
     draft.schema = edit_field(&draft.schema, path, |field| {
-        let metadata = with_collations_of(&field, name);
+        let metadata = with_part_ids_by_physical_name(&StructField {
+            metadata: with_collations_of(&field, name),
+            ..field.clone()
+        });
         Ok(StructField { name: name.to_owned(), metadata, ..field })
     })?;
     let (parent, _) = split(path)?;

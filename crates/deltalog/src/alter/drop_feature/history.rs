@@ -93,11 +93,7 @@ fn is_in_files_of(snapshot: &Snapshot, feature: &TableFeature) -> Result<bool> {
     if *feature != TableFeature::DeletionVectors {
         return Ok(false);
     }
-    let mut removed = FileSet::of_paths(snapshot.resolver());
-    for batch in snapshot.replay_removes()? {
-        let batch = batch?;
-        removed.insert(&filtered(&batch, &with_vectors(&batch))?)?;
-    }
+    let removed = removed_with_vectors(snapshot)?;
     for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))? {
         let batch = batch?;
         if has_vectors(&batch) || removed.find(&batch)?.is_some() {
@@ -105,6 +101,17 @@ fn is_in_files_of(snapshot: &Snapshot, feature: &TableFeature) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Returns the data files of which the log has tombstones with deletion vectors. A file of them that is live again, as
+/// after a restore of an earlier version, seems to be removed to readers that do not know the feature.
+pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
+    let mut removed = FileSet::of_paths(snapshot.resolver());
+    for batch in snapshot.replay_removes()? {
+        let batch = batch?;
+        removed.insert(&filtered(&batch, &with_vectors(&batch))?)?;
+    }
+    Ok(removed)
 }
 
 /// Returns the version of the newest checkpoint whose form only `feature` allows.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
 
+use super::history::removed_with_vectors;
 use super::traces;
 use crate::alter::draft::Draft;
 use crate::alter::properties;
@@ -50,9 +51,13 @@ pub(super) fn step(base: &Snapshot, feature: &TableFeature, environment: &Enviro
     }
 }
 
-/// Rewrites the files that have deletion vectors.
+/// Rewrites the files that have deletion vectors, or had them until they were restored.
 fn remove_vectors(base: &Snapshot, environment: &Environment) -> Result<bool> {
-    let choose = |batch: &RecordBatch, _: &[DataFile]| Ok(with_vectors(batch));
+    let removed = removed_with_vectors(base)?;
+    let choose = |batch: &RecordBatch, _: &[DataFile]| {
+        let was_restored = removed.contains(batch)?;
+        Ok(BooleanArray::new(with_vectors(batch).values() | was_restored.values(), None))
+    };
     let rewritten = rewrite(base, TableWriteSpec::of(base)?, choose, environment)?;
     move_rows(rewritten, base, true, environment)
 }

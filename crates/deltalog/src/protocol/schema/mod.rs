@@ -28,7 +28,7 @@ pub(crate) use arrow::is_variant;
 pub use mapping::{ColumnMappingMode, MappedSchema};
 pub use metadata::FieldMetadata;
 pub use new_mapping::NewMapping;
-pub(crate) use part_ids::{PART_IDS, with_part_ids};
+pub(crate) use part_ids::{PART_IDS, greatest_id, with_part_ids, with_part_ids_by_physical_name};
 pub use primitive::PrimitiveType;
 pub use widening::TypeChange;
 pub(crate) use widening::{TYPE_CHANGES, is_iceberg_widening, is_widening};

@@ -13,7 +13,7 @@
 
 use serde_json::{Map, Value};
 
-use super::mapping::PHYSICAL_NAME;
+use super::mapping::{ID, PHYSICAL_NAME};
 use super::{ArrayType, DataType, FieldMetadata, MapType, StructField, StructType};
 use crate::{Error, Result};
 
@@ -103,6 +103,39 @@ pub(super) fn part_paths(data_type: &DataType) -> Vec<String> {
 /// Returns the metadata of a field without the ids of its parts.
 pub(super) fn without_part_ids(metadata: &FieldMetadata) -> FieldMetadata {
     metadata.with(PART_IDS, None).with(PARQUET_PART_IDS, None)
+}
+
+/// Returns the metadata of a field whose parts have their ids under its physical name. Some writers take the name that
+/// users see, which can change.
+pub(crate) fn with_part_ids_by_physical_name(field: &StructField) -> FieldMetadata {
+    let physical = physical_name(field);
+    [PART_IDS, PARQUET_PART_IDS].into_iter().fold(field.metadata.clone(), |metadata, key| {
+        let Some(Value::Object(ids)) = metadata.get(key) else { return metadata };
+        let renamed = |(path, id): (String, Value)| match path.strip_prefix(&field.name) {
+            Some(part) if part.starts_with('.') && !ids.contains_key(&format!("{physical}{part}")) => {
+                (format!("{physical}{part}"), id)
+            }
+            _ => (path, id),
+        };
+        let renamed = ids.clone().into_iter().map(renamed).collect();
+        metadata.with(key, Some(Value::Object(renamed)))
+    })
+}
+
+/// Returns the greatest id of a column, or of a part of an array or map; 0 without ids.
+pub(crate) fn greatest_id(schema: &StructType) -> i64 {
+    let mut greatest = 0;
+    schema.any_field(&mut |field| {
+        let of_parts =
+            [PART_IDS, PARQUET_PART_IDS].into_iter().filter_map(|key| match field.metadata.get(key) {
+                Some(Value::Object(ids)) => ids.values().filter_map(Value::as_i64).max(),
+                _ => None,
+            });
+        let of_column = field.metadata.get(ID).and_then(|id| id.as_i64());
+        greatest = of_parts.chain(of_column).fold(greatest, i64::max);
+        false
+    });
+    greatest
 }
 
 fn physical_name(field: &StructField) -> String {

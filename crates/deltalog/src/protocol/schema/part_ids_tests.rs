@@ -7,7 +7,9 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::part_ids::{PARQUET_PART_IDS, PART_IDS, part_paths, with_part_ids};
+use super::part_ids::{
+    PARQUET_PART_IDS, PART_IDS, greatest_id, part_paths, with_part_ids, with_part_ids_by_physical_name,
+};
 use super::tests::any_schema;
 use super::*;
 use crate::ErrorKind;
@@ -180,4 +182,33 @@ proptest! {
         let (_, all) = ids_of(&both);
         prop_assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len());
     }
+}
+
+/// The names that users see can change, those in files cannot.
+#[test]
+fn ids_by_the_name_that_users_see_can_be_kept_by_the_physical_one() {
+    for key in [PART_IDS, PARQUET_PART_IDS] {
+        let mut schema = example(key);
+        let before = with_part_ids(&schema, &mut 1000).unwrap();
+        for field in &mut schema.fields {
+            field.metadata = with_part_ids_by_physical_name(field);
+            field.name = format!("renamed {}", field.name);
+        }
+        let after = with_part_ids(&schema, &mut 1000).unwrap();
+        for (before, after) in before.fields().iter().zip(after.fields()) {
+            assert_eq!(before.metadata.get(PART_IDS), after.metadata.get(PART_IDS), "{key}");
+        }
+    }
+}
+
+#[test]
+fn the_greatest_id_may_be_that_of_a_part() {
+    let schema = example(PARQUET_PART_IDS);
+    let of_columns = "subcol1".bytes().map(i64::from).sum::<i64>();
+    assert!(of_columns > 107);
+    assert_eq!(greatest_id(&schema), of_columns);
+    let only_col1 = StructType { fields: schema.fields[..1].to_vec() };
+    let column = "col1".bytes().map(i64::from).sum::<i64>();
+    assert_eq!(greatest_id(&only_col1), column.max(101));
+    assert_eq!(greatest_id(&StructType { fields: Vec::new() }), 0);
 }
