@@ -59,6 +59,8 @@ pub(crate) struct Queue {
     tasks: Mutex<Tasks>,
     changed: Condvar,
     is_ending: AtomicBool,
+    /// Whether tasks run when a simulation says so, and not on threads of the queue.
+    is_stepped: bool,
 }
 
 #[derive(Debug, Default)]
@@ -113,6 +115,26 @@ impl Background {
         Self::default()
     }
 
+    /// Creates a queue without threads: its tasks run in [`Background::step`] only, as a simulation schedules them, and
+    /// are lost with the queue.
+    #[doc(hidden)]
+    pub fn stepped() -> Self {
+        Self(Arc::new(Queue { is_stepped: true, ..Queue::default() }))
+    }
+
+    /// Runs the next task in the calling thread. Returns whether there was one.
+    #[doc(hidden)]
+    pub fn step(&self) -> bool {
+        let next = self.0.lock().and_then(|mut tasks| tasks.next());
+        next.map(|task| self.0.run_one(task)).is_some()
+    }
+
+    /// Returns whether there is no task that the process must wait for.
+    #[doc(hidden)]
+    pub fn is_idle(&self) -> bool {
+        !self.0.lock().is_some_and(|tasks| tasks.are_needed())
+    }
+
     /// Waits until everything that follows commits is done, also what follows those of other threads meanwhile. Returns
     /// whether it was done before `timeout`. Does not wait until a [`Table`](crate::Table) is refreshed: a store may
     /// take long to answer.
@@ -149,7 +171,9 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         self.close();
-        self.wait(LONGEST_WAIT);
+        if !self.0.is_stepped {
+            self.wait(LONGEST_WAIT);
+        }
     }
 }
 
@@ -160,6 +184,7 @@ impl Default for Queue {
             tasks: Mutex::default(),
             changed: Condvar::new(),
             is_ending: AtomicBool::default(),
+            is_stepped: false,
         }
     }
 }
@@ -181,7 +206,7 @@ impl Queue {
         }
         let may_run = tasks.may_run(&task);
         tasks.waiting.push_back(task);
-        if may_run && tasks.threads < MAX_THREADS {
+        if may_run && tasks.threads < MAX_THREADS && !self.is_stepped {
             let queue = Arc::clone(self);
             let thread = std::thread::Builder::new().name("deltalog-upkeep".to_owned());
             match thread.spawn(move || queue.run()) {
@@ -198,26 +223,28 @@ impl Queue {
 
     /// Runs tasks until there is none that may run.
     fn run(&self) {
-        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            let next = tasks.waiting.iter().position(|task| tasks.may_run(task));
-            let Some(Task { lane, work, is_optional, .. }) = next.and_then(|next| tasks.waiting.remove(next))
-            else {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(task) = tasks.next() else {
+                tasks.threads -= 1;
                 break;
             };
-            tasks.busy.push(lane.clone());
-            tasks.needed += usize::from(!is_optional);
             drop(tasks);
-            let turn = Turn { queue: self, lane: &lane };
-            if catch_unwind(AssertUnwindSafe(|| work(Some(&turn)))).is_err() {
-                tracing::error!(lane, "the work after a commit panicked");
-            }
-            tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
-            tasks.busy.retain(|busy| *busy != lane);
-            tasks.needed -= usize::from(!is_optional);
-            self.changed.notify_all();
+            self.run_one(task);
         }
-        tasks.threads -= 1;
+        self.changed.notify_all();
+    }
+
+    /// Runs a task that [`Tasks::next`] has returned.
+    fn run_one(&self, task: Task) {
+        let Task { lane, work, is_optional, .. } = task;
+        let turn = Turn { queue: self, lane: &lane };
+        if catch_unwind(AssertUnwindSafe(|| work(Some(&turn)))).is_err() {
+            tracing::error!(lane, "the work after a commit panicked");
+        }
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.busy.retain(|busy| *busy != lane);
+        tasks.needed -= usize::from(!is_optional);
         self.changed.notify_all();
     }
 
@@ -246,6 +273,15 @@ impl Tasks {
     fn may_run(&self, task: &Task) -> bool {
         let is_share_used_up = self.busy.len() - self.needed >= MAX_OPTIONAL;
         !(self.busy.contains(&task.lane) || (task.is_optional && is_share_used_up))
+    }
+
+    /// Takes the first task that may run, and counts it as running.
+    fn next(&mut self) -> Option<Task> {
+        let position = self.waiting.iter().position(|task| self.may_run(task))?;
+        let task = self.waiting.remove(position)?;
+        self.busy.push(task.lane.clone());
+        self.needed += usize::from(!task.is_optional);
+        Some(task)
     }
 
     /// Returns whether the process must not end yet.
@@ -363,6 +399,24 @@ mod tests {
         assert!(background.0.submit(quick("a", "x")).is_err(), "the caller does what comes after the end");
         assert!(background.wait(LONG));
         seen.try_recv().unwrap();
+    }
+
+    #[test]
+    fn a_stepped_queue_runs_one_task_when_it_is_told() {
+        let (sender, began) = channel();
+        let background = Background::stepped();
+        for duty in ["x", "y", "z"] {
+            let (task, _) = task("a", duty, duty, &sender);
+            background.0.submit(task).unwrap();
+        }
+        assert!(!background.is_idle() && began.try_recv().is_err());
+        assert!(background.step() && began.try_recv() == Ok("x") && began.try_recv().is_err());
+        assert!(background.step() && background.step());
+        assert!(background.is_idle() && !background.step());
+        let (lost, _) = task("a", "x", "lost", &sender);
+        background.0.submit(lost).unwrap();
+        drop(background);
+        assert_eq!(began.try_iter().collect::<Vec<_>>(), ["y", "z"]);
     }
 
     /// A store that gives no answer to a refresh must hold up neither who waits for commits nor the exit.

@@ -166,6 +166,11 @@ impl Error {
         self
     }
 
+    /// Returns whether the commit that failed may be in the log, so that its files must be kept.
+    pub(crate) fn is_commit_state_unknown(&self) -> bool {
+        self.0.kind == ErrorKind::CommitStateUnknown
+    }
+
     /// What to branch on.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -151,8 +151,8 @@ impl Snapshot {
     /// If a catalog manages the table, these are the published versions and those that the catalog named before.
     ///
     /// # Errors
-    /// `TableReplaced` if the table was dropped and another one was created in its place; otherwise as
-    /// [`Snapshot::open`].
+    /// `TableReplaced` if the table was dropped and another one was created in its place, or if a commit has replaced
+    /// it and the commits since this version were cleaned up, which looks the same; otherwise as [`Snapshot::open`].
     pub fn refresh(&self) -> Result<Self> {
         self.refresh_from(&self.0.source)
     }

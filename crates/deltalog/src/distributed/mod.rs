@@ -33,7 +33,7 @@ pub use check::CheckedFragments;
 pub use fragment::{Fragment, FragmentFile};
 pub use task::WriteTask;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::pending_write::{PendingWrite, WriteOutcome};
 use crate::protocol::path;
 use crate::storage::Storage;
@@ -145,8 +145,7 @@ impl DistributedWrite {
             self.pending.spec().rules().identities.note(&column, first.min(last), first.max(last))?;
         }
         let outcome = self.pending.commit(files, operation);
-        let is_unknown = matches!(&outcome, Err(error) if error.kind() == ErrorKind::CommitStateUnknown);
-        if !is_unknown {
+        if !outcome.as_ref().is_err_and(Error::is_commit_state_unknown) {
             delete_unused(&storage, unnamed.iter().map(|path| path::encode(path)).collect());
             if let Err(error) = storage.delete_empty_directories(self.task.directory()) {
                 tracing::warn!(%error, "the empty directories of a write could not be deleted");

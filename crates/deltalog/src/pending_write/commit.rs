@@ -29,7 +29,7 @@ impl PendingWrite {
         let is_unused = match &outcome {
             Ok(WriteOutcome::Committed(_)) => false,
             Ok(WriteOutcome::AlreadyApplied(_) | WriteOutcome::TableExists(_)) => true,
-            Err(error) => error.kind() != ErrorKind::CommitStateUnknown,
+            Err(error) => !error.is_commit_state_unknown(),
         };
         if is_unused {
             delete_unused(&storage, paths);

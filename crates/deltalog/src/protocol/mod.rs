@@ -19,10 +19,10 @@ pub use action::{
 pub(crate) use action::{ActionLine, AddLine, EscapedText, Pairs, RemoveLine, Text, write_unique_id};
 pub(crate) use checkpoint_protection::{PROTECTED_BEFORE, protected_before};
 pub use clustering::{CLUSTERING_DOMAIN, clustering_columns, clustering_domain};
-pub(crate) use features::{COLLATIONS, ensure_features};
+pub(crate) use features::{COLLATIONS, ensure_features, ensure_removable};
 pub use features::{
     FeatureKind, TableFeature, ensure_checkpointable, ensure_readable, ensure_readable_with_catalog,
-    ensure_writable, is_append_only, protocol_for, reader_refusals, required_features, writer_refusals,
+    ensure_writable, protocol_for, reader_refusals, required_features, writer_refusals,
 };
 pub use iceberg::IcebergCompat;
 pub use partition_value::{PartitionColumnBuilder, to_log_string};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Snapshot;
 use crate::error::{Error, Result};
-use crate::protocol::is_append_only;
+use crate::protocol::ensure_removable;
 use crate::protocol::properties::{TRUNCATED_HISTORY, interval_ms};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
@@ -41,13 +41,7 @@ impl Snapshot {
     /// # Errors
     /// `InvalidArgument` if the table is append-only.
     pub fn ensure_removable(&self) -> Result<()> {
-        match is_append_only(self.metadata()) {
-            false => Ok(()),
-            true => Err(self.located(
-                Error::invalid_argument("the table is append-only: its rows cannot be deleted or changed")
-                    .with_hint("set the table property delta.appendOnly to false"),
-            )),
-        }
+        ensure_removable(self.metadata()).map_err(|error| self.located(error))
     }
 
     fn interval(&self, property: &str, default: Duration) -> Result<Duration> {

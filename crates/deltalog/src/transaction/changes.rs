@@ -10,7 +10,7 @@ use super::row_deletes::RowDelete;
 use crate::error::{Error, Result};
 use crate::protocol::{
     Add, DomainMetadata, IcebergCompat, Metadata, PathResolver, Protocol, SetTransaction, TableFeature,
-    is_append_only,
+    ensure_removable,
 };
 use crate::replay::{FileColumn, FileSet, adds_of, batches_of_adds, has_vectors, path_of};
 use crate::stats::num_records;
@@ -99,10 +99,8 @@ impl Changes {
             return refuse(format!("the transaction sets the metadata domain '{domain}' twice"));
         }
         let removes_rows = !self.row_deletes.is_empty() || self.removes.iter().any(has_data_change);
-        if is_append_only(metadata) && removes_rows {
-            return refuse(
-                "the table is append-only (delta.appendOnly), so its rows cannot be removed".to_owned(),
-            );
+        if removes_rows {
+            ensure_removable(metadata)?;
         }
         if !self.row_deletes.is_empty() && !metadata.is_enabled("delta.enableDeletionVectors") {
             return refuse(

@@ -18,7 +18,7 @@ use super::rules::{Mine, Winner, conflict};
 use super::winners::{Step, Winners, parse, visit};
 use super::{Transaction, changed_for_writers};
 use crate::deletion_vector::DeletionVectors;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::log::is_table;
 use crate::protocol::{Action, Metadata, PROTECTED_BEFORE, Protocol};
 use crate::replay::{Commit, FileSet, batches_of_adds};
@@ -63,8 +63,7 @@ pub struct Committed {
 pub(super) fn commit(transaction: Transaction) -> Result<Outcome> {
     let mut attempts = Attempts::new(&transaction)?;
     let result = attempts.run();
-    let is_unknown = |error: &Error| error.kind() == ErrorKind::CommitStateUnknown;
-    if !result.as_ref().is_err_and(is_unknown) {
+    if !result.as_ref().is_err_and(Error::is_commit_state_unknown) {
         attempts.row_deletes.delete_unused(matches!(result, Ok(Ok(_))));
     }
     drop(attempts);

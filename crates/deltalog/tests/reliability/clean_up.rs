@@ -388,6 +388,31 @@ fn a_clean_up_that_takes_long_goes_on_after_the_next_commits() {
     assert_eq!(readable(&storage, 17).keys().copied().collect::<Vec<_>>(), (5..17).collect::<Vec<_>>());
 }
 
+/// The retention may have become longer since a clean-up began, so that what it has left is to be kept.
+#[test]
+fn what_a_clean_up_has_left_is_kept_if_the_table_says_so_meanwhile() {
+    for (retention, expected) in [
+        ("interval 10000 days", [1, 0, 0, 0]),
+        ("interval 30 days", [1, 1, 1, 1]),
+        ("interval 7 days", [1, 1, 1, 1]),
+    ] {
+        let (store, storage) = daily(10, &[(5, Form::Classic)]);
+        let mut base = Snapshot::open(&storage, None).unwrap();
+        let mut deletions = Vec::new();
+        for number in 0..4 {
+            store.take_calls();
+            append(&base, &format!("new {number}"), &slow()).commit_or_fail().unwrap();
+            deletions.push(take_deletions(&store));
+            if number == 0 {
+                let properties = [("delta.logRetentionDuration".to_owned(), retention.to_owned())];
+                write_commit(&storage, 11, &[metadata_line(&BTreeMap::from(properties))]);
+            }
+            base = base.refresh().unwrap();
+        }
+        assert_eq!(deletions, expected, "{retention}");
+    }
+}
+
 /// After the end of a background, and in a forked child, a commit does the work itself: for a short time, too.
 #[test]
 fn a_commit_whose_work_is_given_back_cleans_up_for_a_short_time() {

@@ -342,6 +342,31 @@ fn a_wrong_number_of_files_is_not_carried_on_for_ever() {
     }
 }
 
+/// A checkpoint that cannot be written counts nothing. The checksum is then what follows from the one before, and the
+/// next checkpoint compares it.
+#[test]
+fn a_checksum_is_written_if_its_checkpoint_is_not() {
+    for is_false in [false, true] {
+        let (store, storage) = table(&["a", "b", "c", "d", "e", "f", "g", "h", "i"]);
+        if is_false {
+            falsify(&storage, 9);
+        }
+        for version in 10..=20 {
+            let base = Snapshot::open(&storage, None).unwrap();
+            store.fail(move |_, call| {
+                let is_checkpoint = version == 10 && call.path.contains(".checkpoint");
+                (is_checkpoint && call.op == Op::Put).then_some(Fault::Denied)
+            });
+            append(&base, &format!("{version}"), &environment()).commit_or_fail().unwrap();
+            let is_wrong = is_false && version < 20;
+            let files = read(&storage, version).unwrap()["numFiles"].as_u64().unwrap();
+            assert_eq!(files, version + if is_wrong { 5 } else { 0 }, "version {version}, {is_false}");
+        }
+        let checkpoint = |version| storage.get(&LogFileName::ClassicCheckpoint(version).path()).unwrap();
+        assert!(checkpoint(10).is_none() && checkpoint(20).is_some());
+    }
+}
+
 /// What a requested checkpoint counts is compared as well. The process then goes on without that checksum.
 #[test]
 fn a_requested_checkpoint_reveals_a_wrong_number_of_files() {

@@ -27,6 +27,8 @@ mod counts;
 mod crash_points;
 mod defined;
 mod dropped_features;
+mod duties;
+mod evolved;
 mod handles;
 mod histories;
 mod kept_checksums;

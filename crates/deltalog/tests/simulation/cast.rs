@@ -1,7 +1,9 @@
-//! Who takes part in a run.
+//! Who takes part in a run, and with which table.
 
 use std::collections::BTreeMap;
 
+use deltalog::{PrimitiveType, StructField, StructType};
+use deltalog_testkit::judge::IDENTITY;
 use deltalog_testkit::random::Random;
 
 use crate::verbs::{KEEPER, READER, Role, WRITER};
@@ -10,16 +12,24 @@ use crate::verbs::{KEEPER, READER, Role, WRITER};
 pub struct Part {
     pub name: String,
     pub role: Role,
-    /// How many verbs it does in each life.
+    /// How many verbs it does on each day.
     pub verbs: u64,
+    /// Whether a second thread does what follows its commits.
+    pub has_background: bool,
 }
 
-/// The parts of a run, and the properties of its table.
+/// The parts of a run, and what its table is.
 pub struct Cast {
     pub parts: Vec<Part>,
     /// Whether the table exists before the others begin. Otherwise the writers create it.
     pub is_founded: bool,
     pub properties: BTreeMap<String, String>,
+    /// Whether data files are real, so that predicates can be evaluated. Otherwise nobody reads them.
+    pub has_rows: bool,
+    /// Whether the table has an identity column.
+    pub counts: bool,
+    /// After how many days all continue, when a part of the log has expired; 0 if they do not.
+    pub pause_days: i64,
 }
 
 impl Cast {
@@ -28,19 +38,49 @@ impl Cast {
         let mut parts = Vec::new();
         let mut add = |name: &str, role: Role, count: u64, random: &mut Random| {
             for number in 1..=count {
-                parts.push(Part { name: format!("{name}{number}"), role, verbs: 3 + random.below(3) });
+                let (verbs, has_background) = (3 + random.below(3), random.chance(350));
+                parts.push(Part { name: format!("{name}{number}"), role, verbs, has_background });
             }
         };
         let (writers, readers, keepers) = (2 + random.below(2), random.below(2), random.below(2));
         add("writer", WRITER, writers, random);
         add("reader", READER, readers, random);
         add("keeper", KEEPER, keepers, random);
-        Self { parts, is_founded: random.chance(700), properties: properties(random) }
+        let (is_founded, has_rows) = (random.chance(700), random.chance(300));
+        let (counts, pause_days) = (has_rows && random.chance(250), if random.chance(150) { 2 } else { 0 });
+        Self {
+            parts,
+            is_founded,
+            properties: properties(random, pause_days > 0),
+            has_rows,
+            counts,
+            pause_days,
+        }
+    }
+
+    /// Returns whether the table has a property set to true.
+    pub fn has(&self, property: &str) -> bool {
+        self.properties.get(property).is_some_and(|value| value == "true")
+    }
+
+    /// Returns whether some of the rows of a file can be replaced.
+    pub fn can_replace_rows(&self) -> bool {
+        self.has_rows && (self.has("delta.enableDeletionVectors") || !self.has("delta.enableRowTracking"))
+    }
+
+    /// Returns the schema of the table as it is created.
+    pub fn schema(&self) -> StructType {
+        let mut fields =
+            ["id", "class"].map(|name| StructField::new(name, PrimitiveType::Long, true)).to_vec();
+        if self.counts {
+            fields.push(StructField::new(IDENTITY, PrimitiveType::Long, true).with_identity(1, 1, false));
+        }
+        StructType::try_new(fields).unwrap()
     }
 }
 
 /// Draws the properties of a table.
-fn properties(random: &mut Random) -> BTreeMap<String, String> {
+fn properties(random: &mut Random, expires: bool) -> BTreeMap<String, String> {
     let interval = random.pick(&["2", "3", "5", "10"]);
     let mut properties = vec![("delta.checkpointInterval", *interval)];
     if random.chance(300) {
@@ -51,6 +91,9 @@ fn properties(random: &mut Random) -> BTreeMap<String, String> {
     }
     if random.chance(600) {
         properties.push(("delta.enableDeletionVectors", "true"));
+    }
+    if expires {
+        properties.push(("delta.logRetentionDuration", "interval 1 days"));
     }
     properties.into_iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
 }

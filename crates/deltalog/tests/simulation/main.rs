@@ -13,9 +13,12 @@
     reason = "tests"
 )]
 
+mod behind;
 mod cast;
 mod play;
 mod repeat;
+mod rows;
 mod seeds;
 mod session;
+mod tally;
 mod verbs;

@@ -1,12 +1,18 @@
 //! One run: founding the table, the play itself, the audit, and the verdict.
 
-use deltalog_testkit::judge::{Case, History, Log, check};
-use deltalog_testkit::random::Random;
-use deltalog_testkit::simulation::{Body, Process, Profile, Simulation, Trace};
+use std::collections::BTreeMap;
 
-use crate::cast::{Cast, draw_verb};
-use crate::session::{ROOT, Session, data_files};
+use deltalog_testkit::judge::{Case, History, Log, Operation, Write, check};
+use deltalog_testkit::random::Random;
+use deltalog_testkit::simulation::{Actor, Process, Profile, Simulation, Trace};
+
+use crate::behind::{Behind, wait};
+use crate::cast::{Cast, Part, draw_verb};
+use crate::rows::rows_of;
+use crate::session::{MOST_SKEW_MS, ROOT, Session, data_files};
 use crate::verbs::{append, open, open_all};
+
+const DAY_MS: i64 = 24 * 3_600_000;
 
 /// What came of a run.
 pub struct Verdict {
@@ -15,51 +21,103 @@ pub struct Verdict {
     pub broken: Vec<String>,
     /// How many versions the table has in the end.
     pub versions: usize,
+    /// What processes did, and what they were told.
+    pub operations: Vec<Operation>,
+    /// How many tasks were done behind commits.
+    pub behind: u64,
+    /// How many commits were cleaned up.
+    pub cleaned: u64,
 }
 
 /// Plays the run of `seed`.
 pub fn play(seed: u64) -> Verdict {
     let mut random = Random::new(seed);
-    let profile = Profile::draw(&mut random);
-    let cast = Cast::draw(&mut random);
-    let (history, mut simulation) = (&History::default(), Simulation::default());
-    let properties = &cast.properties;
-    if cast.is_founded {
-        let found = move |process: &Process| append(&mut Session::new(process, history, properties));
-        simulation.run(random.fork(), Profile::calm(), vec![("founder".to_owned(), Box::new(found))]);
+    let mut profile = Profile::draw(&mut random);
+    let cast = &Cast::draw(&mut random);
+    if cast.pause_days > 0 {
+        // A reader may see neither a new checkpoint nor the commits that were deleted because of it. Nobody promises
+        // more to stores whose listings lag behind.
+        profile.lag_ms = 0;
     }
-    let bodies = cast.parts.iter().map(|part| {
-        let body = move |process: &Process| {
-            let mut session = Session::new(process, history, properties);
-            for _ in 0..part.verbs {
-                draw_verb(part.role, process.random())(&mut session);
-            }
-        };
-        (part.name.clone(), Box::new(body) as Body<'_>)
-    });
-    simulation.run(random.fork(), profile.clone(), bodies.collect());
+    let (history, mut simulation) = (&History::default(), Simulation::default());
+    if cast.is_founded {
+        let found = move |process: &Process| append(&mut Session::new(process, history, cast));
+        simulation.run(random.fork(), Profile::calm(), vec![Actor::new("founder", found)]);
+    }
+    let queues: Vec<Behind> = cast.parts.iter().map(|_| Behind::default()).collect();
+    let actors = cast.parts.iter().zip(&queues).map(|(part, queue)| actor(part, queue, history, cast));
+    simulation.run(random.fork(), profile.clone(), actors.collect());
     // With a store that does not fail, everything can be read and written again.
     let audit = move |process: &Process| {
-        let mut session = Session::new(process, history, properties);
+        let mut session = Session::new(process, history, cast);
         append(&mut session);
         open(&mut session);
         open_all(&mut session);
     };
-    simulation.run(random.fork(), Profile::calm(), vec![("auditor".to_owned(), Box::new(audit))]);
+    simulation.run(random.fork(), Profile::calm(), vec![Actor::new("auditor", audit)]);
+    let mut verdict = judge(simulation, history.operations(), cast, profile.lag_ms == 0);
+    verdict.behind = queues.iter().map(Behind::done).sum();
+    verdict
+}
 
-    let mut broken = std::mem::take(&mut simulation.failures);
-    let log = Log::read(&simulation.objects.lock().unwrap(), ROOT).unwrap_or_else(|error| {
+/// Returns the process that plays `part`.
+fn actor<'a>(part: &'a Part, queue: &'a Behind, history: &'a History, cast: &'a Cast) -> Actor<'a> {
+    let body = move |process: &Process| {
+        let mut session = Session::new(process, history, cast);
+        let background = part.has_background.then(|| queue.begin(process));
+        if let Some(background) = &background {
+            session.do_behind(background);
+        }
+        play_part(part, &mut session, cast);
+        if let Some(background) = &background {
+            wait(process, background);
+        }
+    };
+    let actor = Actor::new(part.name.clone(), body);
+    if part.has_background { actor.with_second(move |second| queue.follow(second)) } else { actor }
+}
+
+/// Does the verbs of `part`, and after a pause of some days those of the next day.
+fn play_part(part: &Part, session: &mut Session<'_>, cast: &Cast) {
+    let process = session.process;
+    let next_day_ms = Process::BEGINNING_MS + cast.pause_days * DAY_MS;
+    if cast.pause_days > 0 && process.now_ms() < next_day_ms {
+        (0..part.verbs).for_each(|_| draw_verb(part.role, process.random())(session));
+        process.sleep_until(next_day_ms);
+    }
+    (0..part.verbs).for_each(|_| draw_verb(part.role, process.random())(session));
+}
+
+fn judge(simulation: Simulation, operations: Vec<Operation>, cast: &Cast, is_strong: bool) -> Verdict {
+    let now_ms = simulation.now_ms();
+    let mut broken = simulation.failures;
+    let objects = simulation.objects.lock().unwrap();
+    let log = Log::read(&objects, ROOT).unwrap_or_else(|error| {
         broken.push(error);
         Log::default()
     });
     let versions = log.commits.len();
     if broken.is_empty() {
+        let writes = || operations.iter().filter_map(Operation::write);
+        let written = |path: &&String| writes().any(|write: &Write| write.files.contains_key(*path));
+        let added = log.commits.iter().flat_map(|commit| &commit.paths);
+        let copied = added.filter(|path| !written(path)).map(|path| (path.clone(), rows_of(&objects, path)));
+        let copied: BTreeMap<String, Vec<i64>> = copied.collect();
+        let skew_ms = MOST_SKEW_MS as i64;
+        let midnight_ms = (now_ms + skew_ms).div_euclid(DAY_MS) * DAY_MS;
         broken = check(&Case {
+            copied,
+            data_files: data_files(&objects),
+            listings_are_strong: is_strong,
+            // The retention is one day.
+            expired_before_ms: (cast.pause_days > 0).then(|| midnight_ms - DAY_MS + skew_ms),
+            deletions: simulation.deletions,
             log,
-            operations: history.operations(),
-            data_files: data_files(&simulation.objects),
-            listings_are_strong: profile.lag_ms == 0,
+            operations: operations.clone(),
         });
     }
-    Verdict { trace: simulation.trace, broken, versions }
+    let is_gone = |version: &usize| objects.get(&format!("{ROOT}/_delta_log/{version:020}.json")).is_none();
+    let cleaned = (0..versions).filter(is_gone).count() as u64;
+    drop(objects);
+    Verdict { trace: simulation.trace, broken, versions, operations, behind: 0, cleaned }
 }

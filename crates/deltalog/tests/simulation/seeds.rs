@@ -1,15 +1,20 @@
 //! Many seeds.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use crate::play::play;
+use crate::tally::Tally;
 
 /// How many seeds are played unless `DELTALOG_SEEDS` says otherwise.
 const SEEDS: u64 = 1_000;
 
 /// After how many seeds a line about the progress is printed.
 const PROGRESS: u64 = 2_000;
+
+/// The number of seeds over which everything happens that can happen.
+const ENOUGH: u64 = 500;
 
 /// Returns the number in the environment variable `name`.
 fn number(name: &str) -> Option<u64> {
@@ -25,6 +30,7 @@ fn the_promises_hold_for_every_seed() {
         None => (number("PROPTEST_RNG_SEED").unwrap_or_default(), number("DELTALOG_SEEDS").unwrap_or(SEEDS)),
     };
     let (start, next, versions) = (Instant::now(), AtomicU64::new(0), AtomicUsize::new(0));
+    let tally = Mutex::new(Tally::default());
     let worker = || {
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -34,6 +40,7 @@ fn the_promises_hold_for_every_seed() {
             let seed = first.wrapping_add(index);
             let verdict = play(seed);
             versions.fetch_add(verdict.versions, Ordering::Relaxed);
+            tally.lock().unwrap().add(&verdict);
             if !verdict.broken.is_empty() {
                 next.store(count, Ordering::Relaxed);
                 panic!(
@@ -52,7 +59,10 @@ fn the_promises_hold_for_every_seed() {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         (0..threads).for_each(|_| drop(scope.spawn(worker)));
     });
-    let versions = versions.into_inner();
-    eprintln!("{count} seeds with {versions} versions in {:.1?}", start.elapsed());
+    let (versions, tally, took) = (versions.into_inner(), tally.into_inner().unwrap(), start.elapsed());
+    let rate = count as f64 / took.as_secs_f64();
+    eprintln!("{tally}\n{count} seeds with {versions} versions in {took:.1?}, {rate:.0} a second");
     assert!(versions as u64 > count, "the runs committed hardly anything");
+    let gaps = if count < ENOUGH { Vec::new() } else { tally.gaps() };
+    assert!(gaps.is_empty(), "{gaps:?}");
 }

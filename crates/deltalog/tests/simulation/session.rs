@@ -9,19 +9,24 @@ use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
 use deltalog::{
-    Environment, Error, ErrorKind, PrimitiveType, Result, SaveMode, Snapshot, Storage, StructField,
-    StructType, WriteRequest, find_commit,
+    Background, Environment, Error, ErrorKind, PendingWrite, Result, SaveMode, Snapshot, Storage,
+    WriteRequest, find_commit,
 };
-use deltalog_testkit::judge::{Found, History, Intent, Outcome, View};
+use deltalog_testkit::judge::{CLASSES, Found, History, Intent, Outcome, View, Write};
 use deltalog_testkit::simulation::Process;
+use deltalog_testkit::store::Objects;
 use url::Url;
 use uuid::Uuid;
+
+use crate::behind::wake;
+use crate::cast::Cast;
+use crate::rows::batch;
 
 /// The directory of the table in the store.
 pub const ROOT: &str = "t";
 
 /// How far the clock of a process may be off.
-const MOST_SKEW_MS: u64 = 60_000;
+pub const MOST_SKEW_MS: u64 = 60_000;
 
 /// How often a search for a commit is tried while it gets no answer.
 const MOST_SEARCHES: u32 = 6;
@@ -35,14 +40,23 @@ pub struct Session<'a> {
     pub handle: Option<Snapshot>,
     /// The commits of this process, with their ids.
     pub commits: Vec<(String, u64)>,
+    pub cast: &'a Cast,
     history: &'a History,
-    properties: &'a BTreeMap<String, String>,
+    /// The work behind commits, if a second thread does it.
+    background: Option<Arc<Background>>,
     files: u32,
     marks: u32,
 }
 
+/// Data files that were written and not committed yet.
+pub struct Files {
+    pub adds: Vec<Add>,
+    /// Their rows in order.
+    pub rows: BTreeMap<String, Vec<i64>>,
+}
+
 impl<'a> Session<'a> {
-    pub fn new(process: &'a Process, history: &'a History, properties: &'a BTreeMap<String, String>) -> Self {
+    pub fn new(process: &'a Process, history: &'a History, cast: &'a Cast) -> Self {
         stay_alone();
         let url = Url::parse(&format!("memory:///{ROOT}")).unwrap();
         let [clock, ids, pauses, luck] = [(); 4].map(|()| process.clone());
@@ -57,11 +71,18 @@ impl<'a> Session<'a> {
             environment,
             handle: None,
             commits: Vec::new(),
+            cast,
             history,
-            properties,
+            background: None,
             files: 0,
             marks: 0,
         }
+    }
+
+    /// Lets what follows commits be done behind them.
+    pub fn do_behind(&mut self, background: &Arc<Background>) {
+        self.environment = self.environment.clone().with_background(background);
+        self.background = Some(Arc::clone(background));
     }
 
     /// Does something with the table, and records what it is and how it ends. Returns the outcome.
@@ -84,6 +105,9 @@ impl<'a> Session<'a> {
         let ended = self.process.tick();
         self.process.note(format!("ends {verb}: {outcome:?}"));
         history.end(number, ended, outcome.clone(), self.process.faults() - before);
+        if let Some(background) = &self.background {
+            wake(self.process, background);
+        }
         match &outcome {
             Outcome::Committed { version, txn_id } => self.commits.push((txn_id.clone(), *version)),
             Outcome::Unknown { txn_id, .. } => self.find_out(number, txn_id),
@@ -105,17 +129,24 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Returns the newest version, or one time in `chances` that of the handle.
+    pub fn base(&self, chances: u64) -> Result<Snapshot> {
+        match self.handle.as_ref().filter(|_| self.process.below(chances) == 0) {
+            Some(handle) => Ok(handle.clone()),
+            None => Snapshot::open(&self.storage, None),
+        }
+    }
+
     /// Returns a request to write. A new table gets the properties of the run.
     pub fn request(&self, mode: SaveMode) -> WriteRequest {
-        let schema = StructType::try_new(vec![StructField::new("id", PrimitiveType::Long, true)]).unwrap();
-        let mut request = WriteRequest::new(schema, mode);
-        request.configuration.clone_from(self.properties);
+        let mut request = WriteRequest::new(self.cast.schema(), mode);
+        request.configuration.clone_from(&self.cast.properties);
         request
     }
 
-    /// Returns whether the table of the run has a property set to true.
-    pub fn has(&self, property: &str) -> bool {
-        self.properties.get(property).is_some_and(|value| value == "true")
+    /// Returns a write that adds files and whatever `write` says.
+    pub fn adding(&self, files: &Files, write: Write) -> Intent {
+        Intent::Write(Write { files: files.rows.clone(), counts: self.cast.counts, ..write })
     }
 
     /// Returns a text that no operation had before.
@@ -130,27 +161,53 @@ impl<'a> Session<'a> {
         stats["numRecords"].as_u64().unwrap()
     }
 
-    /// Returns the names of one to three data files that nobody else writes.
-    pub fn file_names(&mut self) -> BTreeSet<String> {
-        let count = 1 + self.process.below(3) as u32;
-        let (name, life, first) = (self.process.name(), self.process.life(), self.files);
-        self.files += count;
-        (first..self.files).map(|number| format!("{name}.{life}-{number}.parquet")).collect()
+    /// Writes one or two data files with rows that no other write has, of `class` or of all classes.
+    pub fn write_files(&mut self, pending: &PendingWrite, class: Option<i64>) -> Result<Files> {
+        let mut files = Files { adds: Vec::new(), rows: BTreeMap::new() };
+        for _ in 0..1 + self.process.below(2) {
+            let rows = self.new_rows(class);
+            let adds = match self.cast.has_rows {
+                true => real_file(pending, &rows)?,
+                false => vec![self.file(&rows)?],
+            };
+            for add in adds {
+                files.rows.insert(add.path.clone(), rows.clone());
+                files.adds.push(add);
+            }
+        }
+        assert_eq!(files.adds.len(), files.rows.len(), "a few rows are one file");
+        Ok(files)
     }
 
-    /// Writes data files, which nobody reads.
-    pub fn write_files(&self, names: &BTreeSet<String>) -> Result<Vec<Add>> {
-        let add = |name: &String| {
-            let mut file = self.storage.create_file(name)?;
-            file.write_all(name.as_bytes()).unwrap();
-            let mut add = Add::default();
-            (add.path, add.size) = (name.clone(), i64::try_from(file.finish()?).unwrap());
-            (add.modification_time, add.data_change) = (self.environment.now_ms(), true);
-            add.stats = Some(format!(r#"{{"numRecords":{}}}"#, 4 + self.process.below(5)));
-            Ok(add)
+    /// Returns the rows of a file: of `class`, or of one or two classes.
+    fn new_rows(&self, class: Option<i64>) -> Vec<i64> {
+        let first = self.process.below(CLASSES as u64) as i64;
+        let row = |_| {
+            let class = class.unwrap_or_else(|| (first + self.process.below(2) as i64) % CLASSES);
+            self.process.tick() as i64 * CLASSES + class
         };
-        names.iter().map(add).collect()
+        (0..4 + self.process.below(5)).map(row).collect()
     }
+
+    /// Writes a data file that nobody reads.
+    fn file(&mut self, rows: &[i64]) -> Result<Add> {
+        self.files += 1;
+        let name = format!("{}.{}-{}.parquet", self.process.name(), self.process.life(), self.files);
+        let mut file = self.storage.create_file(&name)?;
+        file.write_all(name.as_bytes()).unwrap();
+        let mut add = Add::default();
+        (add.size, add.path) = (i64::try_from(file.finish()?).unwrap(), name);
+        (add.modification_time, add.data_change) = (self.environment.now_ms(), true);
+        add.stats = Some(format!(r#"{{"numRecords":{}}}"#, rows.len()));
+        Ok(add)
+    }
+}
+
+/// Writes a data file with `rows`, which is one file because they are few.
+fn real_file(pending: &PendingWrite, rows: &[i64]) -> Result<Vec<Add>> {
+    let mut writer = pending.writer()?;
+    writer.write(&batch(rows))?;
+    writer.finish()
 }
 
 /// Returns what a snapshot shows. The handle had the version `before`.
@@ -182,14 +239,15 @@ fn outcome(error: &Error) -> Outcome {
         (kind, _) => Outcome::Failed {
             kind: format!("{kind:?}"),
             version: error.version(),
+            reason: error.reason().map(str::to_owned),
             message: format!("{error} (reason {:?})", error.reason()),
         },
     }
 }
 
-/// Returns the objects of a store that a table lies in, for [`deltalog_testkit::judge::Log::read`].
-pub fn data_files(objects: &Arc<std::sync::Mutex<deltalog_testkit::store::Objects>>) -> BTreeSet<String> {
+/// Returns the paths of the files of the table.
+pub fn data_files(objects: &Objects) -> BTreeSet<String> {
     let prefix = format!("{ROOT}/");
-    let entries = objects.lock().unwrap().list(ROOT, "");
+    let entries = objects.list(ROOT, "");
     entries.iter().filter_map(|entry| entry.path.strip_prefix(&prefix)).map(str::to_owned).collect()
 }

@@ -1,13 +1,17 @@
 //! What processes do. Each verb is a function of a session, in a file of its own.
 
+mod add_column;
 mod append;
 mod checkpoint;
+mod clean_up;
 mod compact;
 mod delete_rows;
 mod find;
 mod overwrite;
 mod progress;
 mod read;
+mod redefine;
+mod replace_rows;
 mod set_property;
 
 use crate::session::Session;
@@ -24,7 +28,10 @@ pub const WRITER: Role = &[
     (3, overwrite::overwrite),
     (3, progress::append_with_progress),
     (4, delete_rows::delete_rows),
+    (3, replace_rows::replace_rows),
+    (1, redefine::redefine),
     (1, set_property::set_property),
+    (1, add_column::add_column),
     (1, read::open),
     (1, read::refresh),
     (1, find::find),
@@ -40,8 +47,13 @@ pub const READER: Role = &[
 ];
 
 /// Keeps the log short.
-pub const KEEPER: Role =
-    &[(3, checkpoint::of_newest), (2, checkpoint::of_handle), (3, compact::compact), (1, read::refresh)];
+pub const KEEPER: Role = &[
+    (3, checkpoint::of_newest),
+    (2, checkpoint::of_handle),
+    (3, compact::compact),
+    (2, clean_up::clean_up),
+    (1, read::refresh),
+];
 
 pub use append::append;
 pub use read::{open, open_all};

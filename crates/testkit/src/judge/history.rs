@@ -4,12 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A write.
+///
+/// A row is a number that no other row has. Its class ([`class_of`]) is what predicates of replacements ask for.
 #[derive(Debug, Clone, Default)]
 pub struct Write {
-    /// The data files, whose names no other write has.
-    pub files: BTreeSet<String>,
+    /// The data files, whose names no other write has, with their rows in order.
+    pub files: BTreeMap<String, Vec<i64>>,
     /// The version whose files are all removed, for an overwrite.
     pub replaces: Option<u64>,
+    /// The class whose rows are all removed.
+    pub replaces_class: Option<i64>,
     /// The progress of an application.
     pub progress: Option<(String, i64)>,
     /// The data file of which rows are deleted, and their numbers. Such a write has the progress of an application that
@@ -17,10 +21,36 @@ pub struct Write {
     pub deletes: Option<(String, BTreeSet<u64>)>,
     /// The value that no other write has of the property [`MINE`].
     pub property: Option<String>,
+    /// The name that no other write has of a new column.
+    pub column: Option<String>,
+    /// Whether the write puts another table in the place of the old one.
+    pub redefines: bool,
+    /// Whether the write counts up the identity column, whose high water mark is part of the metadata.
+    pub counts: bool,
+}
+
+impl Write {
+    /// Returns the rows that the write adds.
+    pub fn rows(&self) -> impl Iterator<Item = i64> {
+        self.files.values().flatten().copied()
+    }
+
+    /// Returns whether the write sets the metadata of the table.
+    pub fn sets_metadata(&self) -> bool {
+        self.property.is_some() || self.column.is_some() || self.redefines || self.counts
+    }
 }
 
 /// The table property that processes change.
 pub const MINE: &str = "mine";
+
+/// How many classes of rows there are.
+pub const CLASSES: i64 = 4;
+
+/// Returns the class of a row.
+pub fn class_of(row: i64) -> i64 {
+    row.rem_euclid(CLASSES)
+}
 
 /// What a process wants.
 #[derive(Debug, Clone)]
@@ -80,6 +110,8 @@ pub enum Outcome {
         kind: String,
         /// The version that a conflict names.
         version: Option<u64>,
+        /// The rule that a conflict names.
+        reason: Option<String>,
         /// The whole message.
         message: String,
     },

@@ -6,12 +6,15 @@
 //! ```
 //!
 //! The replay reads plain JSON and shares no code with deltalog. It knows what the histories of tests need: files with
-//! their deletion vectors, applications, row ids, times, and whether protocol and metadata change.
+//! their deletion vectors, applications, row ids, times, columns, properties and the mark of an identity column.
 
 mod checks;
+mod commit;
 mod history;
 mod replay;
+mod vectors;
 
 pub use checks::{Case, check};
-pub use history::{Found, History, Intent, MINE, Operation, Outcome, View, Write};
-pub use replay::{Commit, Log, RowIds, State};
+pub use commit::{Commit, IDENTITY, RowIds, TableMetadata};
+pub use history::{CLASSES, Found, History, Intent, MINE, Operation, Outcome, View, Write, class_of};
+pub use replay::{Log, State};

@@ -12,7 +12,8 @@
 //!   own, and depends on its seed alone: the same seed gives the same [`Trace`], byte by byte.
 //! - A process that crashes unwinds at a request. Nothing that it does afterwards has an effect. A new process takes
 //!   its place later.
-//! - Requests come from the threads of processes only. A process must not start threads that use the store.
+//! - Requests come from the threads of processes only. A process must not start threads that use the store, but it may
+//!   have a second one from its beginning, whose requests are scheduled like those of other processes.
 
 mod process;
 mod profile;
@@ -22,5 +23,5 @@ mod world;
 
 pub use process::Process;
 pub use profile::Profile;
-pub use run::{Body, Simulation};
+pub use run::{Actor, Simulation};
 pub use trace::Trace;

@@ -8,10 +8,12 @@ use object_store::ObjectStore;
 
 use super::profile::MOST_LATE_MS;
 use super::trace::What;
-use super::world::{Shared, World};
-use crate::store::{Answer, Call, Crash, Director, Entry, Fault, Store};
+use super::world::{BEGINNING_MS, Shared, World};
+use crate::store::{Answer, Call, Crash, Director, Entry, Fault, Op, Store};
 
-/// A process of a run. Cheap to clone.
+/// A process of a run, or its second thread. Cheap to clone.
+///
+/// What a process uses, its second thread uses as well: who asks is known by the calling thread.
 #[derive(Clone)]
 pub struct Process {
     pub(super) shared: Arc<Shared>,
@@ -21,6 +23,9 @@ pub struct Process {
 impl Process {
     /// The time after which no request of before is still under way.
     pub const SETTLED: Duration = Duration::from_millis(MOST_LATE_MS + 1);
+
+    /// The time at which simulations begin, in milliseconds since the epoch.
+    pub const BEGINNING_MS: i64 = BEGINNING_MS;
 
     /// Returns a connection of this process to the store.
     pub fn store(&self) -> Arc<dyn ObjectStore> {
@@ -37,6 +42,24 @@ impl Process {
         self.shared.world().members[self.id].life
     }
 
+    /// Returns the process that this is the second thread of.
+    pub fn front(&self) -> Option<Self> {
+        let front = self.shared.world().members[self.id].front?;
+        Some(Self { shared: Arc::clone(&self.shared), id: front })
+    }
+
+    /// Returns whether the process that was the `life`th in this place, counted from 0, goes on.
+    pub fn is_alive(&self, life: u32) -> bool {
+        let world = self.shared.world();
+        let member = &world.members[self.id];
+        member.life == life && !member.is_dead && !world.has_ended(self.id)
+    }
+
+    /// Returns whether the process has ended, and no other takes its place.
+    pub fn has_ended(&self) -> bool {
+        self.shared.world().has_ended(self.id)
+    }
+
     /// Returns the time in milliseconds since the epoch.
     pub fn now_ms(&self) -> i64 {
         self.shared.world().now_ms()
@@ -46,8 +69,15 @@ impl Process {
     pub fn sleep(&self, duration: Duration) {
         let world = self.shared.world();
         let until = world.now_us + i64::try_from(duration.as_micros()).unwrap_or(i64::MAX / 2);
-        let world = self.shared.pass(world, self.id, Some(until));
+        let id = self.acting(&world);
+        let world = self.shared.pass(world, id, Some(until));
         self.unwind_if_dead(world);
+    }
+
+    /// Lets others run until `time_ms`, if it is not past.
+    pub fn sleep_until(&self, time_ms: i64) {
+        let left = u64::try_from(time_ms - self.now_ms()).unwrap_or_default();
+        self.sleep(Duration::from_millis(left));
     }
 
     /// Returns a random number.
@@ -73,6 +103,22 @@ impl Process {
         tick
     }
 
+    /// Ends a pause of the second thread of this process, at the latest in `within`.
+    pub fn wake_second(&self, within: Duration) {
+        let mut world = self.shared.world();
+        let at_us = world.now_us + i64::try_from(within.as_micros()).unwrap_or(i64::MAX / 2);
+        world.wake_second(self.id, at_us);
+    }
+
+    /// Returns the member that the calling thread is: this one, or the other thread of the same process.
+    fn acting(&self, world: &World) -> usize {
+        let thread = Some(std::thread::current().id());
+        let is_calling = |id: &usize| {
+            world.members[*id].thread == thread && world.process_of(*id) == world.process_of(self.id)
+        };
+        (0..world.members.len()).find(is_calling).unwrap_or(self.id)
+    }
+
     /// Returns how many requests have failed in this place.
     pub fn faults(&self) -> u64 {
         self.shared.world().members[self.id].faults
@@ -80,12 +126,14 @@ impl Process {
 
     /// Adds a line to the trace.
     pub fn note(&self, text: impl Into<String>) {
-        self.shared.world().record(Some(self.id), What::Note(text.into()));
+        let mut world = self.shared.world();
+        let id = self.acting(&world);
+        world.record(Some(id), What::Note(text.into()));
     }
 
     /// Ends the process if it has crashed, in case that something has caught the crash.
     fn unwind_if_dead(&self, world: MutexGuard<'_, World>) {
-        let is_dead = world.members[self.id].is_dead || world.is_stopped;
+        let is_dead = world.members[self.acting(&world)].is_dead || world.is_stopped;
         drop(world);
         if is_dead && !std::thread::panicking() {
             resume_unwind(Box::new(Crash));
@@ -96,29 +144,43 @@ impl Process {
 impl Director for Process {
     fn begin(&self, call: &Call) -> Option<Fault> {
         let mut world = self.shared.world();
-        if world.members[self.id].thread != Some(std::thread::current().id()) {
-            let name = world.members[self.id].name.clone();
+        let id = self.acting(&world);
+        if world.members[id].thread != Some(std::thread::current().id()) {
+            let name = world.members[id].name.clone();
             world.failures.push(format!("a thread that is not that of {name} asks the store: {call:?}"));
             world.is_stopped = true;
             return Some(Fault::LostBefore);
         }
-        if world.members[self.id].is_dead || world.is_stopped {
+        if world.members[id].is_dead || world.is_stopped {
             return Some(Fault::CrashBefore);
         }
-        world = self.shared.pass(world, self.id, None);
+        world = self.shared.pass(world, id, None);
         world.pass_a_moment();
-        if world.is_stopped {
+        // The other thread of the process may have crashed it meanwhile.
+        if world.members[id].is_dead || world.is_stopped {
             return Some(Fault::CrashBefore);
         }
-        world.draw_fault(self.id, call.op)
+        world.draw_fault(id, call.op)
     }
 
     fn pause(&self) {
-        drop(self.shared.pass(self.shared.world(), self.id, None));
+        let world = self.shared.world();
+        let id = self.acting(&world);
+        drop(self.shared.pass(world, id, None));
     }
 
     fn end(&self, call: &Call, answer: Answer) {
-        self.shared.world().record(Some(self.id), What::Request(call.clone(), answer));
+        let mut world = self.shared.world();
+        let is_done = match &answer {
+            Answer::Failed(fault) => fault.has_effect(),
+            _ => true,
+        };
+        if call.op == Op::Delete && is_done {
+            let now = world.tick();
+            world.deletions.push(now);
+        }
+        let id = self.acting(&world);
+        world.record(Some(id), What::Request(call.clone(), answer));
     }
 
     fn shown(&self, mut entries: Vec<Entry>, began: u64) -> Vec<Entry> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::process::Process;
 use super::profile::Profile;
 use super::trace::{Trace, What};
-use super::world::{Shared, World};
+use super::world::{BEGINNING_MS, Shared, World};
 use crate::random::Random;
 use crate::store::{Crash, Objects};
 
@@ -18,7 +18,27 @@ const MOST_LIVES: u32 = 12;
 const LONGEST_REPLACEMENT_MS: u64 = 5_000;
 
 /// What a process does, from its start to its end.
-pub type Body<'a> = Box<dyn Fn(&Process) + Send + Sync + 'a>;
+type Body<'a> = Box<dyn Fn(&Process) + Send + Sync + 'a>;
+
+/// A process to run: its name, and what it does. A crash ends both of its threads, and both begin anew.
+pub struct Actor<'a> {
+    name: String,
+    body: Body<'a>,
+    second: Option<Body<'a>>,
+}
+
+impl<'a> Actor<'a> {
+    /// Returns a process with one thread.
+    pub fn new(name: impl Into<String>, body: impl Fn(&Process) + Send + Sync + 'a) -> Self {
+        Self { name: name.into(), body: Box::new(body), second: None }
+    }
+
+    /// Gives the process a second thread.
+    #[must_use]
+    pub fn with_second(self, body: impl Fn(&Process) + Send + Sync + 'a) -> Self {
+        Self { second: Some(Box::new(body)), ..self }
+    }
+}
 
 /// A store and the processes that use it, one group after the other.
 #[derive(Debug, Default)]
@@ -27,6 +47,8 @@ pub struct Simulation {
     pub objects: Arc<Mutex<Objects>>,
     /// What happened so far.
     pub trace: Trace,
+    /// When files were deleted, as the times of [`Process::tick`].
+    pub deletions: Vec<u64>,
     /// What went wrong in the simulation itself, such as a panic.
     pub failures: Vec<String>,
     now_us: i64,
@@ -34,10 +56,24 @@ pub struct Simulation {
 }
 
 impl Simulation {
-    /// Runs processes with their names until all have ended, and all their requests have taken effect. A process that
-    /// crashes is replaced by one that begins anew.
-    pub fn run(&mut self, random: Random, profile: Profile, processes: Vec<(String, Body<'_>)>) {
-        let (names, bodies): (Vec<String>, Vec<Body<'_>>) = processes.into_iter().unzip();
+    /// Returns the time of the store in milliseconds since the epoch.
+    pub fn now_ms(&self) -> i64 {
+        BEGINNING_MS + self.now_us / 1000
+    }
+
+    /// Runs processes until all have ended, and all their requests have taken effect. A process that crashes is
+    /// replaced by one that begins anew.
+    pub fn run(&mut self, random: Random, profile: Profile, actors: Vec<Actor<'_>>) {
+        let (mut names, mut bodies) = (Vec::new(), Vec::new());
+        for Actor { name, body, second } in actors {
+            let front = names.len();
+            names.push((name.clone(), None));
+            bodies.push(body);
+            if let Some(second) = second {
+                names.push((format!("{name}-behind"), Some(front)));
+                bodies.push(second);
+            }
+        }
         let mut world = World::new(random, profile, &names, self.now_us, self.ticks);
         world.trace = std::mem::take(&mut self.trace);
         let shared = Arc::new(Shared::new(world, Arc::clone(&self.objects)));
@@ -53,6 +89,7 @@ impl Simulation {
         shared.land(&mut world);
         (self.now_us, self.ticks) = (world.now_us, world.tick());
         self.trace = std::mem::take(&mut world.trace);
+        self.deletions.append(&mut world.deletions);
         self.failures.append(&mut world.failures);
     }
 }

@@ -15,7 +15,7 @@ const MOST_STEPS: u64 = 50_000;
 const LONGEST_BURST: u64 = 14;
 
 /// The time at which simulations begin, in milliseconds since the epoch.
-const BEGINNING_MS: i64 = 1_700_000_000_000;
+pub(super) const BEGINNING_MS: i64 = 1_700_000_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Status {
@@ -56,6 +56,8 @@ pub(super) struct Member {
     pub(super) is_dead: bool,
     pub(super) faults: u64,
     pub(super) random: Random,
+    /// The member whose process this is another thread of.
+    pub(super) front: Option<usize>,
     status: Status,
     burst: Burst,
 }
@@ -63,6 +65,8 @@ pub(super) struct Member {
 pub(super) struct World {
     pub(super) members: Vec<Member>,
     pub(super) trace: Trace,
+    /// When files were deleted.
+    pub(super) deletions: Vec<u64>,
     /// What went wrong in the run itself.
     pub(super) failures: Vec<String>,
     /// The run is given up.
@@ -87,12 +91,13 @@ impl World {
     pub(super) fn new(
         mut random: Random,
         profile: Profile,
-        names: &[String],
+        names: &[(String, Option<usize>)],
         now_us: i64,
         ticks: u64,
     ) -> Self {
-        let member = |name: &String| Member {
+        let member = |(name, front): &(String, Option<usize>)| Member {
             name: name.clone(),
+            front: *front,
             thread: None,
             life: 0,
             is_dead: false,
@@ -104,6 +109,7 @@ impl World {
         Self {
             members: names.iter().map(member).collect(),
             trace: Trace::default(),
+            deletions: Vec::new(),
             failures: Vec::new(),
             is_stopped: false,
             profile,
@@ -177,8 +183,47 @@ impl World {
             return None;
         };
         member.faults += 1;
-        member.is_dead |= fault.is_crash();
+        if fault.is_crash() {
+            self.kill(id);
+        }
         Some(fault)
+    }
+
+    /// Ends the process of member `id`: all of its threads.
+    fn kill(&mut self, id: usize) {
+        let process = self.process_of(id);
+        for other in 0..self.members.len() {
+            if self.process_of(other) == process && !self.has_ended(other) {
+                self.members[other].is_dead = true;
+                self.wake(other, self.now_us);
+            }
+        }
+    }
+
+    /// Ends the pause of member `id` at `at_us`, if it does not end before.
+    fn wake(&mut self, id: usize, at_us: i64) {
+        if let Status::AsleepUntil(until_us) = &mut self.members[id].status {
+            *until_us = at_us.min(*until_us);
+        }
+    }
+
+    /// Ends the pauses of the other thread of process `id` at `at_us`.
+    pub(super) fn wake_second(&mut self, id: usize, at_us: i64) {
+        for other in 0..self.members.len() {
+            if self.members[other].front == Some(id) {
+                self.wake(other, at_us);
+            }
+        }
+    }
+
+    /// Returns the member that stands for the process of member `id`.
+    pub(super) fn process_of(&self, id: usize) -> usize {
+        self.members[id].front.unwrap_or(id)
+    }
+
+    /// Returns whether member `id` has ended and will do nothing any more.
+    pub(super) fn has_ended(&self, id: usize) -> bool {
+        self.members[id].status == Status::Ended
     }
 }
 
@@ -227,7 +272,11 @@ impl Shared {
 
     /// Lets late requests take effect that are due.
     pub(super) fn land(&self, world: &mut World) {
-        for path in self.objects().land(world.now_ms()) {
+        for (path, is_deletion) in self.objects().land(world.now_ms()) {
+            if is_deletion {
+                let now = world.tick();
+                world.deletions.push(now);
+            }
             world.record(None, What::Landed(path));
         }
     }
@@ -236,6 +285,8 @@ impl Shared {
     pub(super) fn end(&self, id: usize) {
         let mut world = self.world();
         world.members[id].status = Status::Ended;
+        let now_us = world.now_us;
+        world.wake_second(id, now_us);
         self.give_away(&mut world, id);
     }
 

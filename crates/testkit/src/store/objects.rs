@@ -101,16 +101,17 @@ impl Objects {
         below.map(|(path, contents)| (path.as_str(), contents.as_slice()))
     }
 
-    /// Lets requests take effect that are due at `now_ms`; returns their paths.
-    pub fn land(&mut self, now_ms: i64) -> Vec<String> {
+    /// Lets requests take effect that are due at `now_ms`; returns their paths, and whether they are deletions.
+    pub fn land(&mut self, now_ms: i64) -> Vec<(String, bool)> {
         let (mut due, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.late).into_iter().partition(|(at, ..)| *at <= now_ms);
         self.late = later;
         due.sort_by_key(|(at, ..)| *at);
         let mut landed = Vec::new();
         for (at, path, effect) in due {
+            let is_deletion = matches!(effect, Effect::Delete);
             if self.change(&path, effect, at).is_ok() {
-                landed.push(path);
+                landed.push((path, is_deletion));
             }
         }
         landed

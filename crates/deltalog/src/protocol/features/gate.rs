@@ -35,7 +35,7 @@ fn reader_support(feature: &TableFeature) -> Support {
 /// Returns how far writers support a feature.
 fn writer_support(feature: &TableFeature) -> Support {
     match feature {
-        // `is_append_only` enforces it.
+        // `ensure_removable` enforces it.
         TableFeature::AppendOnly => Support::Full,
         // Replay preserves domains, and two commits of one domain conflict.
         TableFeature::DomainMetadata => Support::Full,
@@ -173,11 +173,20 @@ pub fn ensure_checkpointable(protocol: &Protocol) -> Result<()> {
     ensure_features("write", &unknown)
 }
 
-/// Returns whether rows of the table must not be changed or removed. (PROTOCOL, "Append-only Tables".)
+/// Checks that rows of the table may be changed or removed. (PROTOCOL, "Append-only Tables".)
 ///
 /// The property counts under every protocol, even one that does not require writers to respect it.
-pub fn is_append_only(metadata: &Metadata) -> bool {
-    metadata.is_enabled("delta.appendOnly")
+///
+/// # Errors
+/// `InvalidArgument` if the table is append-only.
+pub(crate) fn ensure_removable(metadata: &Metadata) -> Result<()> {
+    match metadata.is_enabled("delta.appendOnly") {
+        false => Ok(()),
+        true => Err(Error::invalid_argument(
+            "the table is append-only (delta.appendOnly): its rows cannot be deleted or changed",
+        )
+        .with_hint("set the table property delta.appendOnly to false")),
+    }
 }
 
 fn ensure_version(verb: &str, version: i32, newest: i32) -> Result<()> {

@@ -15,11 +15,11 @@ mod upgrade;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use gate::ensure_features;
 pub use gate::{
-    ensure_checkpointable, ensure_readable, ensure_readable_with_catalog, ensure_writable, is_append_only,
-    reader_refusals, writer_refusals,
+    ensure_checkpointable, ensure_readable, ensure_readable_with_catalog, ensure_writable, reader_refusals,
+    writer_refusals,
 };
+pub(crate) use gate::{ensure_features, ensure_removable};
 pub use new_table::{protocol_for, required_features};
 pub(crate) use table_feature::COLLATIONS;
 pub use table_feature::{FeatureKind, TableFeature};

@@ -175,7 +175,7 @@ fn other_formats_are_refused() {
 
 #[test]
 fn append_only_is_read_from_the_property() {
-    assert!(is_append_only(&metadata(&[("delta.appendOnly", "true")], "{}")));
-    assert!(!is_append_only(&metadata(&[("delta.appendOnly", "false")], "{}")));
-    assert!(!is_append_only(&metadata(&[], "{}")));
+    assert!(ensure_removable(&metadata(&[("delta.appendOnly", "true")], "{}")).is_err());
+    assert!(ensure_removable(&metadata(&[("delta.appendOnly", "false")], "{}")).is_ok());
+    assert!(ensure_removable(&metadata(&[], "{}")).is_ok());
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use deltalog::engine::checkpoint::{CheckpointLimits, write_checkpoint, write_checkpoint_within};
 use deltalog::engine::log::name::LogFileName;
-use deltalog::{Environment, Snapshot, Storage, clean_up_log, compact_log};
+use deltalog::{Background, Environment, Snapshot, Storage, clean_up_log, compact_log};
 use uuid::Uuid;
 
 use super::{fail_at_each_request, hasty, other_ids};
@@ -118,6 +118,20 @@ fn an_append_that_cleans_up_is_atomic() {
     let append = |storage: &Storage| {
         let environment = Environment::new(|| NOW_MS, hasty_ids()).with_sleep(|_| {});
         append(&Snapshot::open(storage, None)?, "new", &environment).commit_or_fail().map(drop)
+    };
+    fail_at_each_request(old_log, append, false);
+}
+
+/// The commit returns first. What follows it is done by another thread, or never.
+#[test]
+fn a_clean_up_behind_an_append_is_atomic() {
+    let append = |storage: &Storage| {
+        let background = Background::stepped();
+        let environment =
+            Environment::new(|| NOW_MS, hasty_ids()).with_sleep(|_| {}).with_background(&background);
+        append(&Snapshot::open(storage, None)?, "new", &environment).commit_or_fail()?;
+        while background.step() {}
+        Ok(())
     };
     fail_at_each_request(old_log, append, false);
 }

@@ -9,7 +9,7 @@ use deltalog::engine::protocol::{Add, PartitionValues, SetTransaction};
 use deltalog::engine::transaction::Transaction;
 use deltalog::{
     ColumnPath, CreationMode, DistributedWrite, Environment, Operation, PendingWrite, ReplaceWhere, Result,
-    SaveMode, Snapshot, Storage, TableChange, TableDefinition, WriteRequest, alter_table,
+    SaveMode, Snapshot, Storage, TableDefinition, WriteRequest,
 };
 use serde_json::json;
 
@@ -236,26 +236,6 @@ fn an_overwrite_of_partitions_is_atomic() {
         transaction.commit_or_fail().map(drop)
     };
     fail_at_each_request(prepare, replace, false);
-}
-
-/// Sets properties of the table as of `version`.
-fn set(storage: &Storage, version: u64, properties: &[&str]) -> Result<()> {
-    let properties = properties.iter().map(|name| ((*name).to_owned(), "true".to_owned())).collect();
-    let base = Snapshot::open(storage, Some(version))?;
-    alter_table(&base, &TableChange::SetProperties(properties), Default::default(), &hasty()).map(drop)
-}
-
-/// The change is rebased over an append, and notes the version with which in-commit timestamps begin.
-#[test]
-fn a_change_of_properties_is_atomic() {
-    let properties = ["delta.enableInCommitTimestamps", "delta.enableDeletionVectors"];
-    fail_at_each_request(|| table(&["a", "b"]), |storage| set(storage, 1, &properties), false);
-    let (_, storage) = table(&["a", "b"]);
-    set(&storage, 1, &properties).unwrap();
-    let newest = Snapshot::open(&storage, None).unwrap();
-    let begun = newest.metadata().configuration.get("delta.inCommitTimestampEnablementVersion");
-    assert_eq!((newest.version(), begun.map(String::as_str)), (3, Some("3")));
-    assert_eq!(newest.protocol().min_writer_version, 7);
 }
 
 /// Two workers write files, one of them twice. A worker that dies leaves files that no version has.

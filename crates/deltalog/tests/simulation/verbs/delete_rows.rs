@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use deltalog::Operation;
 use deltalog::engine::deletion_vector::DeletionVector;
 use deltalog::engine::transaction::Transaction;
-use deltalog::{Operation, Snapshot};
 use deltalog_testkit::judge::{Intent, Outcome, Write};
 
 use crate::session::{Session, live_files};
@@ -12,17 +12,13 @@ use crate::session::{Session, live_files};
 /// Deletes one or two rows of a file of the newest version, or of that of the handle. Others delete rows of the same
 /// file, sometimes the same ones.
 pub fn delete_rows(session: &mut Session<'_>) {
-    if !session.has("delta.enableDeletionVectors") {
+    if !session.cast.has("delta.enableDeletionVectors") {
         return super::append::append(session);
     }
     let mark = session.mark("delete");
     let write = Write { progress: Some((mark.clone(), 1)), ..Write::default() };
-    let on_handle = session.process.below(2) == 0;
     session.operate("delete rows", Intent::Write(write.clone()), |session, intend| {
-        let base = match session.handle.as_ref().filter(|_| on_handle) {
-            Some(handle) => handle.clone(),
-            None => Snapshot::open(&session.storage, None)?,
-        };
+        let base = session.base(2)?;
         let mut files = live_files(&base)?;
         if files.is_empty() {
             return Ok(Outcome::Done);

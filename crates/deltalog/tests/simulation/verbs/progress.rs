@@ -8,19 +8,19 @@ use crate::session::Session;
 
 /// Appends the next write of one of two applications, both of which several processes may be.
 pub fn append_with_progress(session: &mut Session<'_>) {
-    let files = session.file_names();
-    let write = Write { files: files.clone(), ..Write::default() };
     let app = format!("app-{}", session.process.below(2));
-    session.operate("append with progress", Intent::Write(write.clone()), |session, intend| {
+    session.operate("append with progress", Intent::Write(Write::default()), |session, intend| {
         let recorded = Snapshot::open(&session.storage, None)?.app_transaction(&app)?;
         let next = recorded.map_or(1, |recorded| recorded.version + 1);
-        intend(Intent::Write(Write { progress: Some((app.clone(), next)), ..write }));
+        let write = Write { progress: Some((app.clone(), next)), ..Write::default() };
+        intend(Intent::Write(write.clone()));
         let mut request = session.request(SaveMode::Append);
         request.app_transactions = vec![SetTransaction::new(app, next)];
         let pending = PendingWrite::begin(&session.storage, request, &session.environment)?;
         let pending = pending.expect("only the mode ignore gives nothing");
-        let files = session.write_files(&files)?;
-        let committed = pending.commit_or_fail(files, Operation::new("STREAMING UPDATE"))?;
+        let files = session.write_files(&pending, None)?;
+        intend(session.adding(&files, write));
+        let committed = pending.commit_or_fail(files.adds, Operation::new("STREAMING UPDATE"))?;
         Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
     });
 }

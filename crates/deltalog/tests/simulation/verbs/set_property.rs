@@ -1,6 +1,6 @@
 //! Changes of the metadata. Protocol: "Change Metadata".
 
-use deltalog::{Snapshot, TableChange, alter_table};
+use deltalog::{TableChange, alter_table};
 use deltalog_testkit::judge::{Intent, MINE, Outcome, Write};
 
 use crate::session::Session;
@@ -9,12 +9,8 @@ use crate::session::Session;
 pub fn set_property(session: &mut Session<'_>) {
     let value = session.mark("value");
     let write = Write { property: Some(value.clone()), ..Write::default() };
-    let on_handle = session.process.below(3) == 0;
     session.operate("set a property", Intent::Write(write), |session, _| {
-        let base = match session.handle.as_ref().filter(|_| on_handle) {
-            Some(handle) => handle.clone(),
-            None => Snapshot::open(&session.storage, None)?,
-        };
+        let base = session.base(3)?;
         let change = TableChange::SetProperties([(MINE.to_owned(), value)].into());
         let committed = alter_table(&base, &change, Default::default(), &session.environment)?;
         let committed = committed.expect("the value is new");

@@ -1,0 +1,107 @@
+//! Commits of rows that are really written, and read to be replaced.
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, RecordBatch};
+use deltalog::{
+    CreationMode, Environment, Operation, PendingWrite, PrimitiveType, ReplaceWhere, Result, SaveMode,
+    SchemaMode, Snapshot, Storage, StructField, StructType, TableDefinition, WriteRequest,
+};
+
+use super::{fail_at_each_request, hasty, other_ids};
+use crate::common::store::FaultyStore;
+use crate::common::{empty, schema};
+
+fn batch(columns: &[(&str, &[i64])]) -> RecordBatch {
+    let columns =
+        columns.iter().map(|(name, values)| (*name, Arc::new(Int64Array::from(values.to_vec())) as ArrayRef));
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+/// Writes rows as one file, and commits it.
+fn write(pending: PendingWrite, rows: &RecordBatch) -> Result<()> {
+    let mut writer = pending.writer()?;
+    writer.write(rows)?;
+    let files = writer.finish()?;
+    pending.commit_or_fail(files, Operation::new("WRITE")).map(drop)
+}
+
+fn begin(storage: &Storage, request: WriteRequest, environment: &Environment) -> Result<PendingWrite> {
+    Ok(PendingWrite::begin(storage, request, environment)?.unwrap())
+}
+
+/// Creates a table with two files of three rows each.
+fn with_rows(define: impl FnOnce(&mut TableDefinition)) -> (FaultyStore, Storage) {
+    let (store, storage) = empty();
+    let mut definition = TableDefinition::new(schema());
+    define(&mut definition);
+    let mode = CreationMode::ErrorIfExists;
+    let first = PendingWrite::define(&storage, &definition, mode, Vec::new(), &other_ids()).unwrap().unwrap();
+    write(first, &batch(&[("id", &[1, 2, 3])])).unwrap();
+    let request = WriteRequest::new(schema(), SaveMode::Append);
+    write(begin(&storage, request, &other_ids()).unwrap(), &batch(&[("id", &[4, 5, 6])])).unwrap();
+    store.take_calls();
+    (store, storage)
+}
+
+fn set(definition: &mut TableDefinition, property: &str) {
+    definition.configuration.insert(property.to_owned(), "true".to_owned());
+}
+
+/// Removes one file, and some rows of the other one: by a deletion vector, or by copying the others.
+#[test]
+fn an_overwrite_of_some_rows_of_a_file_is_atomic() {
+    let replace = |storage: &Storage| {
+        let mut request = WriteRequest::new(schema(), SaveMode::Overwrite);
+        request.replace_where = Some(ReplaceWhere::new("id >= 3"));
+        write(begin(storage, request, &hasty())?, &batch(&[("id", &[7, 8])]))
+    };
+    for has_vectors in [false, true] {
+        let prepare = || {
+            with_rows(|definition| {
+                if has_vectors {
+                    set(definition, "delta.enableDeletionVectors");
+                }
+            })
+        };
+        fail_at_each_request(prepare, replace, true);
+    }
+}
+
+/// Protocol: "Identity Columns". The values are counted up, and the mark is part of the commit.
+#[test]
+fn an_append_that_counts_up_is_atomic() {
+    let prepare = || {
+        with_rows(|definition| {
+            let number = StructField::new("number", PrimitiveType::Long, true).with_identity(1, 1, false);
+            let fields = definition.schema.fields().iter().cloned().chain([number]);
+            definition.schema = StructType::try_new(fields.collect()).unwrap();
+        })
+    };
+    let append = |storage: &Storage| {
+        let request = WriteRequest::new(schema(), SaveMode::Append);
+        write(begin(storage, request, &hasty())?, &batch(&[("id", &[7, 8])]))
+    };
+    fail_at_each_request(prepare, append, true);
+}
+
+/// The schema and the rows with it are one commit.
+#[test]
+fn an_append_that_merges_the_schema_is_atomic() {
+    let append = |storage: &Storage| {
+        let column = |name: &str| StructField::new(name, PrimitiveType::Long, true);
+        let schema = StructType::try_new(vec![column("id"), column("more")])?;
+        let mut request = WriteRequest::new(schema, SaveMode::Append);
+        request.schema_mode = SchemaMode::Merge;
+        write(begin(storage, request, &hasty())?, &batch(&[("id", &[7]), ("more", &[8])]))
+    };
+    let prepare = || {
+        with_rows(|definition| {
+            definition.configuration.insert("delta.columnMapping.mode".to_owned(), "name".to_owned());
+        })
+    };
+    fail_at_each_request(prepare, append, true);
+    let (_, storage) = prepare();
+    append(&storage).unwrap();
+    assert_eq!(Snapshot::open(&storage, None).unwrap().schema().fields().len(), 2);
+}

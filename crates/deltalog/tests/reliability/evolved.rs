@@ -1,0 +1,150 @@
+//! Writes that merge the schema of their rows into that of the table. Protocol: "Change Metadata", "Type Widening",
+//! "Metadata Cleanup".
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use deltalog::engine::checkpoint::write_checkpoint;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::{
+    CreationMode, Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, SaveMode, SchemaMode,
+    Snapshot, Storage, StructField, StructType, TableDefinition, TableScan, WriteRequest,
+};
+
+use crate::common::store::FaultyStore;
+use crate::common::{append, empty, environment};
+
+fn column(name: &str, data_type: PrimitiveType) -> StructField {
+    StructField::new(name, data_type, true)
+}
+
+/// Returns a write of rows with `columns`, which may add columns and make types wider.
+fn merging(base: &Snapshot, columns: &[StructField]) -> deltalog::Result<PendingWrite> {
+    let mut request = WriteRequest::new(StructType::try_new(columns.to_vec())?, SaveMode::Append);
+    request.schema_mode = SchemaMode::Merge;
+    Ok(PendingWrite::on(base.storage(), Some(base.clone()), request, &Environment::system())?.unwrap())
+}
+
+fn commit(pending: PendingWrite, rows: &RecordBatch) -> deltalog::Result<u64> {
+    let mut writer = pending.writer()?;
+    writer.write(rows)?;
+    let files = writer.finish()?;
+    pending.commit_or_fail(files, Operation::new("WRITE")).map(|committed| committed.version)
+}
+
+fn batch(columns: &[(&str, i64)]) -> RecordBatch {
+    let columns =
+        columns.iter().map(|(name, value)| (*name, Arc::new(Int64Array::from(vec![*value])) as ArrayRef));
+    RecordBatch::try_from_iter(columns).unwrap()
+}
+
+/// Creates a table with these columns.
+fn table(columns: &[StructField], properties: &[(&str, &str)]) -> (FaultyStore, Storage, Snapshot) {
+    let (store, storage) = empty();
+    let mut definition = TableDefinition::new(StructType::try_new(columns.to_vec()).unwrap());
+    let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    definition.configuration = properties.collect();
+    let mode = CreationMode::ErrorIfExists;
+    let creation = PendingWrite::define(&storage, &definition, mode, Vec::new(), &environment()).unwrap();
+    creation.unwrap().commit_or_fail(Vec::new(), Operation::new("CREATE TABLE")).unwrap();
+    let base = Snapshot::open(&storage, None).unwrap();
+    (store, storage, base)
+}
+
+/// Returns the paths of data files.
+fn data_files(store: &FaultyStore) -> Vec<String> {
+    let paths = store.objects().list("t", "").into_iter().map(|entry| entry.path);
+    paths.filter(|path| path.ends_with(".parquet") && !path.contains("_delta_log")).collect()
+}
+
+/// What the commits that were cleaned up have done to the metadata is not known, so that a schema cannot be merged on
+/// top of them. Rows that need no other schema can be added.
+#[test]
+fn a_schema_is_not_merged_across_a_gap() {
+    let id = column("id", PrimitiveType::Long);
+    let more = column("more", PrimitiveType::Long);
+    let (store, storage, base) = table(std::slice::from_ref(&id), &[]);
+    let merges = merging(&base, &[id.clone(), more.clone()]).unwrap();
+    let adds_rows = merging(&base, std::slice::from_ref(&id)).unwrap();
+    let meanwhile = column("meanwhile", PrimitiveType::Long);
+    let other = merging(&base, &[id.clone(), meanwhile]).unwrap();
+    assert_eq!(commit(other, &batch(&[("id", 1), ("meanwhile", 2)])).unwrap(), 1);
+    for file in ["a", "b"] {
+        append(&Snapshot::open(&storage, None).unwrap(), file, &environment()).commit_or_fail().unwrap();
+    }
+    write_checkpoint(&Snapshot::open(&storage, None).unwrap(), &environment()).unwrap();
+    (0..3).for_each(|version| storage.delete(&LogFileName::Commit(version).path()).unwrap());
+    let before = data_files(&store);
+
+    let error = commit(merges, &batch(&[("id", 3), ("more", 4)])).unwrap_err();
+    assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("log_cleaned_up")));
+    assert_eq!(data_files(&store), before, "the files of the failed write are deleted");
+    assert_eq!(commit(adds_rows, &batch(&[("id", 5)])).unwrap(), 4);
+    let newest = Snapshot::open(&storage, None).unwrap();
+    let again = merging(&newest, &[id, more]).unwrap();
+    assert_eq!(commit(again, &batch(&[("id", 3), ("more", 4)])).unwrap(), 5);
+    let newest = newest.refresh().unwrap();
+    let names: Vec<&str> = newest.schema().fields().iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(names, ["id", "meanwhile", "more"]);
+}
+
+/// Each of two writers adds a column that the other one does not know.
+#[test]
+fn two_schemas_are_not_merged_at_once() {
+    let id = column("id", PrimitiveType::Long);
+    let (_, storage, base) = table(std::slice::from_ref(&id), &[]);
+    let [first, second] =
+        ["a", "b"].map(|name| merging(&base, &[id.clone(), column(name, PrimitiveType::Long)]));
+    assert_eq!(commit(first.unwrap(), &batch(&[("id", 1), ("a", 1)])).unwrap(), 1);
+    let error = commit(second.unwrap(), &batch(&[("id", 2), ("b", 2)])).unwrap_err();
+    assert_eq!((error.kind(), error.reason()), (ErrorKind::CommitConflict, Some("metadata_changed")));
+    assert_eq!(Snapshot::open(&storage, None).unwrap().schema().fields().len(), 2);
+}
+
+/// "Type Widening": a type only becomes wider. Rows of a narrower type are converted, and rows of a wider one are
+/// refused unless the table allows it or their values fit.
+#[test]
+fn a_merge_makes_no_type_narrower() {
+    use PrimitiveType::{Byte, Date, Double, Float, Integer, Long, Short, Timestamp};
+    let decimal = |precision, scale| PrimitiveType::Decimal { precision, scale };
+    let narrower = [
+        (Long, Integer),
+        (Integer, Short),
+        (Short, Byte),
+        (Double, Float),
+        (decimal(20, 2), decimal(10, 2)),
+        (decimal(20, 4), decimal(18, 2)),
+        (Timestamp, Date),
+    ];
+    for widens in ["true", "false"] {
+        for (of_table, of_rows) in narrower {
+            let (_, _, base) = table(&[column("v", of_table)], &[("delta.enableTypeWidening", widens)]);
+            let pending = merging(&base, &[column("V", of_rows)]).unwrap();
+            assert_eq!(pending.table_schema(), base.schema(), "{of_rows} into {of_table}, widening {widens}");
+        }
+    }
+    for (widens, expected) in [("true", Long), ("false", Integer)] {
+        let (_, storage, base) = table(&[column("v", Integer)], &[("delta.enableTypeWidening", widens)]);
+        let wide = || merging(&base, &[column("v", Long)]).unwrap();
+        assert_eq!(wide().table_schema().fields()[0].data_type, expected.into());
+        let large = commit(wide(), &batch(&[("v", 1 << 40)]));
+        match widens {
+            "true" => assert_eq!(large.unwrap(), 1),
+            _ => assert_eq!(large.unwrap_err().kind(), ErrorKind::SchemaMismatch),
+        }
+        let narrow: ArrayRef = Arc::new(Int32Array::from(vec![7]));
+        let base = Snapshot::open(&storage, None).unwrap();
+        let pending = merging(&base, &[column("v", Integer)]).unwrap();
+        commit(pending, &RecordBatch::try_from_iter([("v", narrow)]).unwrap()).unwrap();
+        let newest = base.refresh().unwrap();
+        assert_eq!(newest.schema().fields()[0].data_type, expected.into(), "widening {widens}");
+        let mut values = Vec::new();
+        for batch in TableScan::new(&newest).read().unwrap() {
+            let column = arrow::compute::cast(batch.unwrap().column(0), &arrow::datatypes::DataType::Int64);
+            values.extend(column.unwrap().as_primitive::<Int64Type>().values().iter().copied());
+        }
+        values.sort_unstable();
+        assert_eq!(values, if widens == "true" { vec![7, 1 << 40] } else { vec![7] });
+    }
+}

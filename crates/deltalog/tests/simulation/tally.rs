@@ -1,0 +1,109 @@
+//! How often each verb did what it is there for.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use deltalog_testkit::judge::Outcome;
+
+use crate::play::Verdict;
+
+/// The verbs that commit.
+const COMMITTING: [&str; 9] = [
+    "add a column",
+    "append",
+    "append with progress",
+    "delete rows",
+    "overwrite",
+    "redefine",
+    "replace rows",
+    "set a property",
+    "append, counted",
+];
+
+/// The verbs that meet conflicts: all that commit but appends, which never do without an identity column.
+const CONFLICTING: [&str; 8] = [
+    "add a column",
+    "append with progress",
+    "delete rows",
+    "overwrite",
+    "redefine",
+    "replace rows",
+    "set a property",
+    "append, counted",
+];
+
+/// The verbs that commit nothing.
+const DOING: [&str; 9] = [
+    "checkpoint",
+    "checkpoint of a handle",
+    "clean up",
+    "compact",
+    "find",
+    "open",
+    "open a version",
+    "refresh",
+    "reopen",
+];
+
+/// What came of the operations of one verb.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    done: u64,
+    conflicts: u64,
+    failures: u64,
+    crashes: u64,
+}
+
+/// What came of the operations of each verb.
+#[derive(Debug, Default)]
+pub struct Tally {
+    verbs: BTreeMap<String, Counts>,
+    /// How many tasks behind commits ended.
+    behind: u64,
+    /// How many commits were cleaned up.
+    deleted: u64,
+}
+
+impl Tally {
+    /// Adds a run.
+    pub fn add(&mut self, verdict: &Verdict) {
+        self.behind += verdict.behind;
+        self.deleted += verdict.cleaned;
+        for operation in &verdict.operations {
+            let counted = operation.verb == "append" && operation.write().is_some_and(|write| write.counts);
+            let verb = if counted { "append, counted" } else { operation.verb };
+            let counts = self.verbs.entry(verb.to_owned()).or_default();
+            match &operation.outcome {
+                None => counts.crashes += 1,
+                Some(Outcome::Failed { kind, .. }) if kind == "CommitConflict" => counts.conflicts += 1,
+                Some(Outcome::Failed { .. } | Outcome::Unknown { .. }) => counts.failures += 1,
+                Some(Outcome::Done) if COMMITTING.contains(&verb) => {}
+                Some(_) => counts.done += 1,
+            }
+        }
+    }
+
+    /// Returns what never happened.
+    pub fn gaps(&self) -> Vec<String> {
+        let counts = |verb: &str| self.verbs.get(verb).copied().unwrap_or_default();
+        let missing = |what: &str, verbs: &[&str], count: fn(&Counts) -> u64| -> Vec<String> {
+            let never = verbs.iter().filter(|verb| count(&counts(verb)) == 0);
+            never.map(|verb| format!("'{verb}' never {what}")).collect()
+        };
+        let mut gaps = missing("succeeded", &[COMMITTING.as_slice(), &DOING].concat(), |counts| counts.done);
+        gaps.extend(missing("met a conflict", &CONFLICTING, |counts| counts.conflicts));
+        gaps.extend((self.behind == 0).then(|| "nothing was done behind a commit".to_owned()));
+        gaps.extend((self.deleted == 0).then(|| "no commit was cleaned up".to_owned()));
+        gaps
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:<24}{:>10}{:>10}{:>10}{:>10}", "verb", "done", "conflict", "failed", "crashed")?;
+        for (verb, Counts { done, conflicts, failures, crashes }) in &self.verbs {
+            writeln!(f, "{verb:<24}{done:>10}{conflicts:>10}{failures:>10}{crashes:>10}")?;
+        }
+        write!(f, "{} tasks behind commits, {} commits cleaned up", self.behind, self.deleted)
+    }
+}

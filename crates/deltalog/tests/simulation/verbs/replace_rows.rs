@@ -1,0 +1,27 @@
+//! Overwrites of the rows for which a predicate is true.
+
+use deltalog::{Operation, PendingWrite, ReplaceWhere, SaveMode};
+use deltalog_testkit::judge::{CLASSES, Intent, Outcome, Write};
+
+use crate::session::Session;
+
+/// Replaces the rows of one class in the newest version, or in that of the handle. Others add, delete and replace rows
+/// of the same class and of others meanwhile.
+pub fn replace_rows(session: &mut Session<'_>) {
+    if !session.cast.can_replace_rows() {
+        return super::append::append(session);
+    }
+    let class = session.process.below(CLASSES as u64) as i64;
+    let write = Write { replaces_class: Some(class), ..Write::default() };
+    session.operate("replace rows", Intent::Write(write.clone()), |session, intend| {
+        let base = session.base(3)?;
+        let mut request = session.request(SaveMode::Overwrite);
+        request.replace_where = Some(ReplaceWhere::new(format!("class = {class}")));
+        let pending = PendingWrite::begin_on(&base, request, &session.environment)?;
+        let pending = pending.expect("only the mode ignore gives nothing");
+        let files = session.write_files(&pending, Some(class))?;
+        intend(session.adding(&files, write));
+        let committed = pending.commit_or_fail(files.adds, Operation::new("WRITE"))?;
+        Ok(Outcome::Committed { version: committed.version, txn_id: committed.txn_id })
+    });
+}

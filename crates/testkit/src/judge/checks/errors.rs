@@ -1,0 +1,125 @@
+//! Whether an error has a reason.
+
+use super::Case;
+use crate::judge::commit::Commit;
+use crate::judge::history::{Intent, Operation, Outcome, Write, class_of};
+
+/// Protocol: "Metadata Cleanup". What is read when nobody writes any more must be there, or have expired.
+pub(super) fn retained(case: &Case) -> Result<(), String> {
+    for operation in case.operations.iter().filter(|operation| operation.process.starts_with("auditor")) {
+        let Intent::Read(version) = operation.intent else { continue };
+        let may_be_gone = version.is_some_and(|version| case.has_expired(version));
+        if !matches!(operation.outcome, Some(Outcome::Saw(_))) && !may_be_gone {
+            return Err(operation.to_string());
+        }
+    }
+    Ok(())
+}
+
+/// A failure has a reason that can be seen: a fault, a commit that conflicts, or the clean-up of the log.
+pub(super) fn errors(case: &Case) -> Result<(), String> {
+    for operation in &case.operations {
+        let (kind, version, reason) = match &operation.outcome {
+            Some(Outcome::Failed { kind, version, reason, .. }) => {
+                (kind.as_str(), *version, reason.as_deref())
+            }
+            Some(Outcome::Unknown { .. }) => ("CommitStateUnknown", None, None),
+            _ => continue,
+        };
+        let is_true = match (kind, reason) {
+            ("Unavailable" | "PermissionDenied" | "CommitStateUnknown", _) => operation.faults > 0,
+            ("CommitConflict", Some("log_cleaned_up")) => {
+                version.is_some_and(|version| case.has_expired(version))
+            }
+            ("CommitConflict", Some("table_replaced")) | ("TableReplaced", _) => {
+                version.is_some_and(|version| case.may_be_another_table(version))
+            }
+            ("CommitConflict", _) => case.conflicts(operation, version),
+            ("TableAlreadyExists", _) => !case.log.commits.is_empty(),
+            ("NotATable", _) => !case.listings_are_strong || case.known_before(operation).is_none(),
+            ("VersionNotFound", _) => !case.listings_are_strong || case.may_miss(operation, version),
+            // A file was deleted while it was needed; and a checkpoint that was delayed beyond the clean-up makes what
+            // has expired look like a gap.
+            ("CorruptLog" | "FileNotFound", _) => case.may_miss(operation, version),
+            _ => false,
+        };
+        if !is_true {
+            return Err(format!("{operation} with {} faults", operation.faults));
+        }
+    }
+    Ok(())
+}
+
+impl Case {
+    /// Returns whether `operation` may have missed a version because it was cleaned up.
+    fn may_miss(&self, operation: &Operation, version: Option<u64>) -> bool {
+        let wanted = match operation.intent {
+            Intent::Read(Some(version)) => Some(version),
+            // The newest version can always be read.
+            Intent::Read(None) => None,
+            _ => version,
+        };
+        let ended = operation.ended.unwrap_or(u64::MAX);
+        wanted.is_some_and(|version| self.has_expired(version))
+            && self.deletions.iter().any(|deleted| *deleted < ended)
+    }
+
+    /// Returns whether `operation` may conflict with version `version`.
+    fn conflicts(&self, operation: &Operation, version: Option<u64>) -> bool {
+        let Some((write, version)) = operation.write().zip(version) else { return false };
+        let Some(commit) = self.commit(version) else { return false };
+        let is_own = write.files.keys().any(|path| commit.is_new(path));
+        let overwrites_too = write.replaces.is_some_and(|base| base < version) && commit.changes_files();
+        // A conflict that is found before the commit names the newest version instead of that of the application.
+        let state = self.log.states.get(usize::try_from(version).unwrap_or(usize::MAX));
+        let records_too = write.progress.as_ref().is_some_and(|(app, progress)| {
+            let recorded = state.and_then(|state| state.progress.get(app));
+            commit.progress.contains_key(app) || recorded.is_some_and(|recorded| recorded >= progress)
+        });
+        let changes_too = commit.metadata.is_some()
+            && (write.sets_metadata() || self.is_another_table(version))
+            && !self.changes_metadata(usize::try_from(version).unwrap_or(usize::MAX), write);
+        !is_own
+            && (overwrites_too
+                || records_too
+                || changes_too
+                || self.deletes_too(write, version, commit)
+                || self.replaces_too(write, commit))
+    }
+
+    /// Returns whether a handle of `version` cannot know that it is the same table: the version was cleaned up, and a
+    /// later one defines another table in its place.
+    fn may_be_another_table(&self, version: u64) -> bool {
+        let newest = self.log.commits.len() as u64;
+        self.has_expired(version) && (version + 1..newest).any(|later| self.is_another_table(later))
+    }
+
+    /// Returns whether version `version` begins another table.
+    fn is_another_table(&self, version: u64) -> bool {
+        let Ok(index) = usize::try_from(version) else { return false };
+        let ids = |version: usize| self.log.states.get(version).map(|state| &state.metadata.id);
+        index > 0 && ids(index) != ids(index - 1)
+    }
+
+    /// Returns whether `commit` removes a file that `write` deletes rows of, or one of these rows.
+    fn deletes_too(&self, write: &Write, version: u64, commit: &Commit) -> bool {
+        let Some((path, rows)) = &write.deletes else { return false };
+        let theirs = self.writes().get(&version).and_then(|theirs| theirs.deletes.as_ref());
+        commit.removed_paths.contains(path) && theirs.is_none_or(|(_, theirs)| !rows.is_disjoint(theirs))
+    }
+
+    /// Returns whether `commit` removes a file with rows of the class that `write` replaces, or adds one that may have
+    /// some by the least and the greatest class of its rows.
+    fn replaces_too(&self, write: &Write, commit: &Commit) -> bool {
+        let Some(class) = write.replaces_class else { return false };
+        let files = self.files();
+        let classes =
+            |path: &String| files.get(path.as_str()).into_iter().copied().flatten().map(|row| class_of(*row));
+        let may_have = |path: &String| {
+            classes(path).min().is_some_and(|least| least <= class)
+                && classes(path).max().is_some_and(|greatest| greatest >= class)
+        };
+        commit.removed_paths.iter().any(|path| classes(path).any(|found| found == class))
+            || commit.paths.iter().any(may_have)
+    }
+}

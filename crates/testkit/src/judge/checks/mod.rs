@@ -1,0 +1,136 @@
+//! The promises, each as a function of the final log and the history.
+//!
+//! | file | what it judges |
+//! | --- | --- |
+//! | `commits` | what was acknowledged, what failed, and the order of the versions |
+//! | `reads` | what readers saw |
+//! | `rows` | which rows each version has |
+//! | `table` | metadata, applications, times and the counts that no two commits may share |
+//! | `errors` | whether an error has a reason |
+
+mod commits;
+mod errors;
+mod reads;
+mod rows;
+mod table;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::commit::Commit;
+use super::history::{MINE, Operation, Write};
+use super::replay::Log;
+
+/// What is judged.
+#[derive(Debug, Default)]
+pub struct Case {
+    /// The final log.
+    pub log: Log,
+    /// What processes were told.
+    pub operations: Vec<Operation>,
+    /// The paths of the data files that exist in the end.
+    pub data_files: BTreeSet<String>,
+    /// The rows of the data files that replacements have copied, in order.
+    pub copied: BTreeMap<String, Vec<i64>>,
+    /// Whether a listing shows every file that existed when it began.
+    pub listings_are_strong: bool,
+    /// The time before which commits may have been cleaned up; `None` if nothing expires.
+    pub expired_before_ms: Option<i64>,
+    /// When files were deleted, as the times of the history.
+    pub deletions: Vec<u64>,
+}
+
+type Check = fn(&Case) -> Result<(), String>;
+
+/// Each promise with its check. The names are those of the table in the design.
+const CHECKS: [(&str, Check); 17] = [
+    ("an acknowledged commit is in the log exactly once, as a whole", commits::acknowledged),
+    ("what failed is not in the log", commits::failed),
+    ("what is unknown is in the log at most once, as a whole, and is found there", commits::unknown),
+    ("no commit is in the log that nobody wanted", commits::wanted),
+    ("the versions have the order of real time", commits::real_time),
+    ("a reader sees what the log says", reads::views),
+    ("a handle does not go back, and a strong store's newest version is seen", reads::freshness),
+    ("an overwrite replaces what it has read, and nothing else", rows::overwrites),
+    ("a version has the rows that its commits leave, one after another", rows::rows),
+    ("a change of the metadata changes nothing else", table::metadata),
+    ("the progress of an application is recorded once and in order", table::progress),
+    ("in-commit timestamps increase", table::timestamps),
+    ("each row id is given once", table::row_ids),
+    ("each value of an identity column is given once", table::identities),
+    ("a data file of the log exists", rows::data_files),
+    ("what has not expired can be read", errors::retained),
+    ("errors are true", errors::errors),
+];
+
+/// Returns what is wrong.
+pub fn check(case: &Case) -> Vec<String> {
+    let broken =
+        |(promise, check): &(&str, Check)| check(case).err().map(|error| format!("{promise}: {error}"));
+    CHECKS.iter().filter_map(broken).collect()
+}
+
+impl Case {
+    fn commit(&self, version: u64) -> Option<&Commit> {
+        self.log.commits.get(usize::try_from(version).ok()?)
+    }
+
+    /// Returns the versions that add one of the files of `operation`, or have the mark of its row deletes, its property
+    /// or its column.
+    fn places(&self, operation: &Operation) -> Vec<u64> {
+        let Some(write) = operation.write() else { return Vec::new() };
+        let is_place = |(version, commit): &(usize, &Commit)| {
+            let is_marked = write.deletes.is_some()
+                && write.progress.as_ref().is_some_and(|(app, _)| commit.progress.contains_key(app));
+            is_marked
+                || self.changes_metadata(*version, write)
+                || write.files.keys().any(|path| commit.is_new(path))
+        };
+        let places = self.log.commits.iter().enumerate().filter(is_place);
+        places.map(|(version, _)| version as u64).collect()
+    }
+
+    /// Returns whether version `version` sets the property of `write`, or adds its column.
+    fn changes_metadata(&self, version: usize, write: &Write) -> bool {
+        let Some((commit, before)) = self.log.commits.get(version).zip(self.log.before(version)) else {
+            return false;
+        };
+        let Some(metadata) = &commit.metadata else { return false };
+        let is_set = write.property.as_ref().is_some_and(|value| {
+            let is_value = |found: Option<&String>| found == Some(value);
+            is_value(metadata.properties.get(MINE)) && !is_value(before.metadata.properties.get(MINE))
+        });
+        let is_added = write.column.as_ref().is_some_and(|column| {
+            metadata.columns.contains(column) && !before.metadata.columns.contains(column)
+        });
+        is_set || is_added
+    }
+
+    /// Returns the writes that are in the log, by version.
+    fn writes(&self) -> BTreeMap<u64, &Write> {
+        let mut writes = BTreeMap::new();
+        for operation in &self.operations {
+            let Some(write) = operation.write() else { continue };
+            writes.extend(self.places(operation).into_iter().map(|version| (version, write)));
+        }
+        writes
+    }
+
+    /// Returns the rows of each data file, deleted ones included.
+    fn files(&self) -> BTreeMap<&str, &[i64]> {
+        let written = self.operations.iter().filter_map(Operation::write).flat_map(|write| &write.files);
+        written.chain(&self.copied).map(|(path, rows)| (path.as_str(), rows.as_slice())).collect()
+    }
+
+    /// Returns whether the commit of version `version` may have been cleaned up.
+    fn has_expired(&self, version: u64) -> bool {
+        let written_ms = self.commit(version).and_then(|commit| commit.written_ms);
+        written_ms.zip(self.expired_before_ms).is_some_and(|(written_ms, before_ms)| written_ms < before_ms)
+    }
+
+    /// Returns the newest version that was committed or seen by a process before `operation` began.
+    fn known_before(&self, operation: &Operation) -> Option<u64> {
+        let before =
+            self.operations.iter().filter(|other| other.ended.is_some_and(|ended| ended < operation.began));
+        before.filter_map(Operation::known).max()
+    }
+}

@@ -1,0 +1,118 @@
+//! Which rows each version has.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Case;
+use crate::judge::commit::Commit;
+use crate::judge::history::{Write, class_of};
+
+/// A whole overwrite is serializable: nothing has changed files between what it has read and itself.
+pub(super) fn overwrites(case: &Case) -> Result<(), String> {
+    for operation in &case.operations {
+        let Some(base) = operation.write().and_then(|write| write.replaces) else { continue };
+        for version in case.places(operation) {
+            let index = usize::try_from(version).unwrap_or(usize::MAX);
+            let live = usize::try_from(base).ok().and_then(|base| case.log.states.get(base));
+            let Some((commit, live)) = case.log.commits.get(index).zip(live) else { continue };
+            if commit.removes != live.files {
+                return Err(format!(
+                    "{operation}: version {version} removes {:?}, not {live:?}",
+                    commit.removes
+                ));
+            }
+            if commit.read_version != Some(base) {
+                return Err(format!("{operation}: version {version} has read {:?}", commit.read_version));
+            }
+            for between in base + 1..version {
+                if case.commit(between).is_some_and(Commit::changes_files) {
+                    return Err(format!("{operation}: version {between} has changed files before {version}"));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The versions are an order in which the writes could have been done one after another: what each of them removes and
+/// adds is applied to the rows of the version before, and the result is compared with the rows that the files and the
+/// deletion vectors of the version hold. Protocol: "Deletion Vectors".
+pub(super) fn rows(case: &Case) -> Result<(), String> {
+    let (writes, files) = (case.writes(), case.files());
+    let mut expected = BTreeSet::new();
+    for (version, (commit, state)) in (0..).zip(case.log.commits.iter().zip(&case.log.states)) {
+        if let Some(write) = writes.get(&version) {
+            let before = expected.clone();
+            apply(write, &files, &mut expected).map_err(|error| format!("version {version}: {error}"))?;
+            // Rows that are deleted already change nothing.
+            if write.deletes.is_some() && before == expected && commit.changes_files() {
+                return Err(format!("version {version} deletes no row, and changes files: {commit:?}"));
+            }
+        }
+        let found =
+            live_rows(case, &files, &state.files).map_err(|error| format!("version {version}: {error}"))?;
+        if found != expected {
+            let (lost, more) = (&expected - &found, &found - &expected);
+            return Err(format!(
+                "version {version} lacks the rows {lost:?} and has {more:?} too: {commit:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Applies a write to the rows of the version before it.
+fn apply(write: &Write, files: &BTreeMap<&str, &[i64]>, rows: &mut BTreeSet<i64>) -> Result<(), String> {
+    if write.replaces.is_some() {
+        rows.clear();
+    }
+    if let Some(class) = write.replaces_class {
+        rows.retain(|row| class_of(*row) != class);
+    }
+    if let Some((path, positions)) = &write.deletes {
+        let file = files.get(path.as_str()).ok_or_else(|| format!("nobody wrote '{path}'"))?;
+        for position in positions {
+            let row = usize::try_from(*position).ok().and_then(|position| file.get(position));
+            rows.remove(row.ok_or_else(|| format!("'{path}' has no row {position}"))?);
+        }
+    }
+    rows.extend(write.rows());
+    Ok(())
+}
+
+/// Returns the rows of logical files.
+fn live_rows(
+    case: &Case,
+    files: &BTreeMap<&str, &[i64]>,
+    live: &BTreeSet<String>,
+) -> Result<BTreeSet<i64>, String> {
+    let (none, mut rows) = (BTreeSet::new(), BTreeSet::new());
+    for file in live {
+        let path = file.split('#').next().unwrap_or_default();
+        let written = files.get(path).ok_or_else(|| format!("nobody wrote '{path}'"))?;
+        let deleted = case.log.deleted.get(file).unwrap_or(&none);
+        if deleted.last().is_some_and(|last| *last >= written.len() as u64) {
+            return Err(format!("rows of '{file}' are deleted that it does not have: {deleted:?}"));
+        }
+        if !written.is_empty() && deleted.len() == written.len() {
+            return Err(format!("'{file}' has no rows left, and was not removed"));
+        }
+        for (position, row) in (0..).zip(*written) {
+            if !deleted.contains(&position) && !rows.insert(*row) {
+                return Err(format!("the row {row} is there twice, the second time in '{file}'"));
+            }
+        }
+    }
+    Ok(rows)
+}
+
+pub(super) fn data_files(case: &Case) -> Result<(), String> {
+    for (version, commit) in case.log.commits.iter().enumerate() {
+        let vectors = commit.vectors.values().map(super::super::vectors::Vector::path);
+        let vectors = vectors.collect::<Result<Vec<_>, _>>()?;
+        let mut paths = commit.paths.iter().chain(vectors.iter().flatten());
+        if let Some(path) = paths.find(|path| !case.data_files.contains(*path)) {
+            return Err(format!("'{path}' of version {version} was deleted"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,125 @@
+//! Metadata, applications, times, and the counts that no two commits may share.
+
+use std::collections::BTreeMap;
+
+use super::Case;
+use crate::judge::commit::RowIds;
+use crate::judge::history::MINE;
+
+/// Protocol: "Change Metadata". Each commit changes what its write is about, and keeps what others have set.
+pub(super) fn metadata(case: &Case) -> Result<(), String> {
+    let writes = case.writes();
+    let Some(first) = case.log.states.first().map(|first| &first.metadata) else { return Ok(()) };
+    let mut expected = first.clone();
+    for (version, commit) in (0..).zip(&case.log.commits) {
+        let Some(found) = commit.metadata.as_ref().filter(|_| version > 0) else { continue };
+        let Some(write) = writes.get(&version) else { continue };
+        if write.redefines {
+            // The definition is that of the first version, and its table is another one.
+            if expected.id == found.id {
+                return Err(format!("version {version} is another table and has the same id"));
+            }
+            expected = first.clone();
+            expected.id.clone_from(&found.id);
+        }
+        if let Some(value) = &write.property {
+            expected.properties.insert(MINE.to_owned(), value.clone());
+        }
+        expected.columns.extend(write.column.clone());
+        // It is judged by `identities`.
+        expected.identity_mark = found.identity_mark;
+        if *found != expected {
+            return Err(format!("version {version} has the metadata {found:?}, not {expected:?}"));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn progress(case: &Case) -> Result<(), String> {
+    let mut newest: BTreeMap<&str, i64> = BTreeMap::new();
+    for (version, commit) in case.log.commits.iter().enumerate() {
+        for (app, progress) in &commit.progress {
+            let before = newest.insert(app, *progress).unwrap_or_default();
+            // The applications of the simulation count from 1, and record each number.
+            if *progress != before + 1 {
+                return Err(format!("version {version} records {progress} of '{app}' after {before}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Protocol: "In-Commit Timestamps".
+pub(super) fn timestamps(case: &Case) -> Result<(), String> {
+    if !case.log.is_enabled("delta.enableInCommitTimestamps") {
+        return Ok(());
+    }
+    let mut last = None;
+    for (version, commit) in case.log.commits.iter().enumerate() {
+        if commit.timestamp_ms <= last {
+            return Err(format!("version {version} has {:?} after {last:?}", commit.timestamp_ms));
+        }
+        last = commit.timestamp_ms;
+    }
+    Ok(())
+}
+
+/// Protocol: "Row Tracking".
+pub(super) fn row_ids(case: &Case) -> Result<(), String> {
+    if !case.log.is_enabled("delta.enableRowTracking") {
+        return Ok(());
+    }
+    let (mut mark, mut known) = (-1, BTreeMap::<&str, &RowIds>::new());
+    for (version, commit) in case.log.commits.iter().enumerate() {
+        // A file that gets another deletion vector keeps its row ids.
+        let (kept, new): (Vec<_>, Vec<_>) =
+            commit.row_ids.iter().partition(|(path, _)| commit.removed_paths.contains(*path));
+        if let Some((path, ids)) = kept.into_iter().find(|(path, ids)| known.get(path.as_str()) != Some(ids))
+        {
+            return Err(format!("version {version} gives '{path}' {ids:?}"));
+        }
+        known.extend(new.iter().map(|(path, ids)| (path.as_str(), *ids)));
+        let mut given: Vec<RowIds> = new.into_iter().map(|(_, ids)| *ids).collect();
+        given.sort();
+        for ids in &given {
+            if ids.base != Some(mark + 1) || ids.commit_version != i64::try_from(version).ok() {
+                return Err(format!("version {version} gives {ids:?} above {mark}"));
+            }
+            mark += ids.rows;
+        }
+        if !given.is_empty() && commit.high_water_mark != Some(mark) {
+            return Err(format!("version {version} notes {:?}, not {mark}", commit.high_water_mark));
+        }
+    }
+    Ok(())
+}
+
+/// Protocol: "Identity Columns". The values of a write follow the mark of the version before it, without a gap in a
+/// file, and the greatest one is the mark. Copied rows keep their values.
+pub(super) fn identities(case: &Case) -> Result<(), String> {
+    let writes = case.writes();
+    let mut mark = None;
+    for (version, (commit, state)) in (0..).zip(case.log.commits.iter().zip(&case.log.states)) {
+        let Some(write) = writes.get(&version) else { continue };
+        if write.redefines {
+            mark = None;
+        }
+        let mut counted: Vec<_> =
+            commit.counted.iter().filter(|(path, _)| write.files.contains_key(*path)).collect();
+        counted.sort_by_key(|(_, bounds)| **bounds);
+        for (path, (least, greatest)) in counted {
+            let rows = write.files.get(path).map_or(0, |rows| rows.len() as i64);
+            if mark.is_some_and(|mark| *least <= mark) || greatest - least + 1 != rows {
+                return Err(format!(
+                    "version {version}: the {rows} rows of '{path}' count from {least} to {greatest} after {mark:?}"
+                ));
+            }
+            mark = Some(*greatest);
+        }
+        if state.metadata.identity_mark != mark {
+            let found = state.metadata.identity_mark;
+            return Err(format!("version {version} has the high water mark {found:?}, not {mark:?}"));
+        }
+    }
+    Ok(())
+}
