@@ -131,7 +131,8 @@ class TableAlterer:
         With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
         HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default. So
         the first call removes what the table has of the feature, writes a checkpoint and raises an error that says when
-        to call again. `checkpointProtection` itself is dropped in this way only.
+        to call again. Each call deletes all of the log that is older than that, up to a checkpoint, also if it then
+        raises the error. `checkpointProtection` itself is dropped in this way only.
 
         The protocol gets the lowest versions that support exactly the other features.
 
