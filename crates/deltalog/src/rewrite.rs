@@ -18,7 +18,7 @@ use serde_json::{Map, json};
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{Add, MaterializedRowTracking, TableFeature};
-use crate::replay::{FileColumn, FileColumns, filtered};
+use crate::replay::{FileColumns, filtered};
 use crate::scan::{DataFile, PartitionColumns, RowScan, data_files};
 use crate::snapshot::Snapshot;
 use crate::storage::Storage;
@@ -58,7 +58,7 @@ pub(crate) fn rewrite(
     }
     let partitions = PartitionColumns::of(base).map_err(located)?;
     let (mut old, mut writer) = (Vec::new(), None);
-    for batch in base.replay_files(columns())? {
+    for batch in base.replay_files(FileColumns::of_removes())? {
         let batch = batch?;
         let files = data_files(&batch, base.resolver(), &partitions).map_err(located)?;
         let chosen = choose(&batch, &files)?;
@@ -85,18 +85,6 @@ pub(crate) fn rewrite(
     let new = writer.map_or(Ok(Vec::new()), DataWriter::finish)?;
     let new = new.into_iter().map(|add| Add { data_change: false, ..add }).collect();
     Ok(Rewritten { storage: base.storage().clone(), old, new, keeps_row_ids })
-}
-
-/// Returns what is needed of a file to read it and to remove it.
-fn columns() -> FileColumns {
-    FileColumns::of(&[
-        FileColumn::Path,
-        FileColumn::PartitionValues,
-        FileColumn::Size,
-        FileColumn::DeletionVector,
-        FileColumn::BaseRowId,
-        FileColumn::DefaultRowCommitVersion,
-    ])
 }
 
 impl Rewritten {

@@ -90,6 +90,18 @@ impl FileColumns {
         Self::of(&FileColumn::ALL)
     }
 
+    /// Returns what a `remove` action says of a file, which is enough to read its rows.
+    pub(crate) fn of_removes() -> Self {
+        Self::of(&[
+            FileColumn::Path,
+            FileColumn::PartitionValues,
+            FileColumn::Size,
+            FileColumn::DeletionVector,
+            FileColumn::BaseRowId,
+            FileColumn::DefaultRowCommitVersion,
+        ])
+    }
+
     /// Returns the set with `column` added.
     #[must_use]
     pub fn with(self, column: FileColumn) -> Self {

@@ -6,7 +6,7 @@ use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch};
 
 use super::partitions::PartitionSet;
 use crate::error::{Error, Result};
-use crate::replay::{FileColumn, FileColumns, filtered, remove_fields, with_columns};
+use crate::replay::{FileColumns, filtered, remove_fields, with_columns};
 use crate::snapshot::Snapshot;
 
 /// Returns a `remove` action for each live file of the snapshot, or of `partitions` of it, in the form of the log.
@@ -15,20 +15,13 @@ pub(super) fn removes(
     partitions: Option<&PartitionSet>,
     now_ms: i64,
 ) -> Result<Vec<RecordBatch>> {
-    let columns = FileColumns::of(&[
-        FileColumn::Path,
-        FileColumn::PartitionValues,
-        FileColumn::Size,
-        FileColumn::DeletionVector,
-        FileColumn::BaseRowId,
-        FileColumn::DefaultRowCommitVersion,
-    ]);
     let replaced = |batch: RecordBatch| match partitions {
         None => Ok(batch),
         Some(partitions) => filtered(&batch, &partitions.contains(&batch)?),
     };
-    let batches =
-        snapshot.replay_files(columns)?.map(|batch| remove(&replaced(batch?)?, now_ms, RowsOfFile::Removed));
+    let batches = snapshot
+        .replay_files(FileColumns::of_removes())?
+        .map(|batch| remove(&replaced(batch?)?, now_ms, RowsOfFile::Removed));
     batches.filter(|batch| !batch.as_ref().is_ok_and(|batch| batch.num_rows() == 0)).collect()
 }
 
