@@ -66,6 +66,35 @@ def test_the_same_rows_are_replaced(jvm: Jvm, tmp_path: Path, predicate: str, ve
 
 
 @pytest.mark.parametrize("mapping", ["none", "name"])
+def test_copied_rows_keep_their_ids(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
+    """Protocol: "Row Tracking". Both replace rows of one table in turns, and see the same ids and versions."""
+    table = f"delta.`{tmp_path}`"
+    properties = {"delta.enableRowTracking": "true", "delta.columnMapping.mode": mapping}
+    data = pa.table({"n": pa.array(range(10), pa.int64()), "p": ["a", "b"] * 5})
+    for start in (0, 5):
+        write_deltalake(tmp_path, data.slice(start, 5), mode="append", configuration=properties)
+
+    def tracked() -> dict[int, tuple[int, int]]:
+        theirs = jvm.query(f"SELECT n, _metadata.row_id, _metadata.row_commit_version FROM {table}")
+        ours = pa.table(DeltaTable(tmp_path).to_arrow(columns=["n"], row_ids=True))
+        assert rows(ours.rename_columns(theirs.column_names)) == rows(theirs)
+        return {row["n"]: (row["row_id"], row["row_commit_version"]) for row in theirs.to_pylist()}
+
+    before = tracked()
+    write_deltalake(tmp_path, data.slice(3, 1), mode="overwrite", predicate="n = 3")
+    first = tracked()
+    assert {key: value for key, value in first.items() if key != 3} == {
+        key: value for key, value in before.items() if key != 3
+    }
+    assert first[3] == (max(row_id for row_id, _ in before.values()) + 1 + 4, 2)
+    jvm.run(f"DELETE FROM {table} WHERE n = 1")
+    second = tracked()
+    assert second == {key: value for key, value in first.items() if key != 1}
+    write_deltalake(tmp_path, data.slice(0, 0), mode="overwrite", predicate="n IN (0, 6)")
+    assert tracked() == {key: value for key, value in second.items() if key not in (0, 6)}
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
 def test_they_write_on_in_tables_whose_schema_we_have_changed(jvm: Jvm, tmp_path: Path, mapping: str) -> None:
     """Protocol: "Writer Requirements for Column Mapping", "Type Widening"."""
     table = f"delta.`{tmp_path}`"

@@ -153,25 +153,93 @@ def test_what_cannot_be_is_refused_before_a_row_is_read(
     assert data_files(tmp_path) == files
 
 
-@pytest.mark.parametrize("table_property", ["delta.enableChangeDataFeed", "delta.enableRowTracking"])
-def test_rows_are_not_copied_if_more_would_have_to_be_recorded(tmp_path: Path, table_property: str) -> None:
-    """Protocol: "Row Tracking" and "Change Data Files"."""
-    write_deltalake(
-        tmp_path, rows_of([(1, "a", 1)]), partition_by=["p"], configuration={table_property: "true"}
-    )
-    with pytest.raises(deltalog.UnsupportedFeatureError, match=table_property):
+def test_rows_are_not_copied_if_they_would_have_to_be_left_out_of_the_feed(tmp_path: Path) -> None:
+    """Protocol: "Change Data Files"."""
+    feed = {"delta.enableChangeDataFeed": "true"}
+    write_deltalake(tmp_path, rows_of([(1, "a", 1)]), partition_by=["p"], configuration=feed)
+    with pytest.raises(deltalog.UnsupportedFeatureError, match=r"delta\.enableChangeDataFeed"):
         write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="n = 1")
     write_deltalake(tmp_path, rows_of([(2, "a", 2)]), mode="overwrite", predicate="p = 'a'")
     assert content(tmp_path) == [(2, "a", 2)]
     vectors = tmp_path / "vectors"
-    both = {table_property: "true", **VECTORS}
+    both = {**feed, **VECTORS}
     write_deltalake(vectors, rows_of([(1, "a", 1), (2, "a", 2), (3, "a", None)]), configuration=both)
     write_deltalake(vectors, rows_of([(4, "a", 1)]), mode="overwrite", predicate="n = 1")
     assert content(vectors) == [(2, "a", 2), (3, "a", None), (4, "a", 1)]
-    if table_property == "delta.enableChangeDataFeed":
-        changes = pa.table(DeltaTable(vectors).load_cdf(starting_version=1)).to_pylist()
-        found = sorted((row["id"], row["_change_type"]) for row in changes)
-        assert found == [(1, "delete"), (4, "insert")]
+    changes = pa.table(DeltaTable(vectors).load_cdf(starting_version=1)).to_pylist()
+    found = sorted((row["id"], row["_change_type"]) for row in changes)
+    assert found == [(1, "delete"), (4, "insert")]
+
+
+def tracked(path: Path) -> dict[int, tuple[int, int]]:
+    """The row id and the commit version of each row."""
+    found = pa.table(DeltaTable(path).to_arrow(row_ids=True)).to_pylist()
+    rows = {row["id"]: (row["_row_id"], row["_row_commit_version"]) for row in found}
+    assert len(rows) == len(found) == len({row_id for row_id, _ in rows.values()})
+    return rows
+
+
+@pytest.mark.parametrize("partition_by", [None, ["p"]])
+@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize("vectors", ["false", "true"])
+def test_rows_that_are_not_replaced_keep_their_ids(
+    tmp_path: Path, mapping: str, vectors: str, partition_by: list[str] | None
+) -> None:
+    """PROTOCOL, "Row Tracking": "When a row is updated or copied, the stable Row ID for this row is preserved"."""
+    configuration = {
+        "delta.enableRowTracking": "true",
+        "delta.columnMapping.mode": mapping,
+        "delta.enableDeletionVectors": vectors,
+    }
+    dice = random.Random(f"{mapping} {vectors} {partition_by}")  # noqa: S311
+    for start in (0, 10):
+        some: list[Row] = [
+            (start + row, dice.choice(["a", "b"]), dice.choice(range(10))) for row in range(10)
+        ]
+        write_deltalake(
+            tmp_path, rows_of(some), mode="append", partition_by=partition_by, configuration=configuration
+        )
+    copies = 0
+    for number in range(6):
+        before, version = tracked(tmp_path), DeltaTable(tmp_path).version()
+        bound = dice.choice(range(10))
+        new: list[Row] = [(100 + 10 * number, "a", bound), (101 + 10 * number, "b", bound)]
+        write_deltalake(tmp_path, rows_of(new), mode="overwrite", predicate=f"n = {bound}")
+        after = tracked(tmp_path)
+        # A row that is written anew has a new id, and the version that has written it.
+        replaced = {
+            row["id"]
+            for row in pa.table(DeltaTable(tmp_path, version).to_arrow()).to_pylist()
+            if row["n"] == bound
+        }
+        kept = {key: value for key, value in before.items() if key not in replaced}
+        assert {key: after[key] for key in kept} == kept
+        assert after.keys() - kept.keys() == {key for key, _, _ in new}
+        for key, _, _ in new:
+            assert after[key][0] > max(row_id for row_id, _ in before.values())
+            assert after[key][1] == version + 1
+        lines = actions(tmp_path, version + 1)
+        (info,) = [line["commitInfo"] for line in lines if "commitInfo" in line]
+        assert info["tags"] == {"delta.rowTracking.preserved": "true"}
+        stats = [line["add"]["stats"] for line in lines if "add" in line]
+        assert not any("_row-id-col" in text for text in stats)
+        copies += len(stats) - (2 if partition_by else 1)
+    assert copies > 0
+    assert DeltaTable(tmp_path).verify().ok
+    # Rows that were copied before are copied once more.
+    before = tracked(tmp_path)
+    write_deltalake(tmp_path, rows_of([]), mode="overwrite", predicate="id >= 100")
+    assert tracked(tmp_path) == {key: value for key, value in before.items() if key < 100}
+
+
+def test_a_column_named_like_row_ids_is_in_the_way(tmp_path: Path) -> None:
+    data = pa.table({"_row_id": pa.array([1, 2], pa.int64())})
+    write_deltalake(tmp_path, data, configuration={"delta.enableRowTracking": "true"})
+    files = data_files(tmp_path)
+    with pytest.raises(deltalog.InvalidArgumentError, match=r"'_row_id'[\s\S]*enableDeletionVectors"):
+        write_deltalake(tmp_path, data.slice(0, 1), mode="overwrite", predicate="_row_id = 1")
+    assert data_files(tmp_path) == files
+    write_deltalake(tmp_path, data.slice(0, 0), mode="overwrite", predicate="true")
 
 
 @pytest.mark.parametrize("configuration", [None, VECTORS])

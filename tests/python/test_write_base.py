@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import deltalog
-from deltalog import AlreadyApplied, DeltaTable, write_deltalake
+from deltalog import AlreadyApplied, DeltaTable, Field, Identity, Schema, write_deltalake
 from deltalog._internal import SparkWrite
 from deltalog.arguments import TableOptions
 
@@ -20,8 +21,11 @@ def ids(path: Path) -> list[int]:
     return sorted(pa.table(DeltaTable(path).to_arrow())["id"].to_pylist())
 
 
-def begin(path: Path, mode: str, base: DeltaTable | None = None) -> SparkWrite | None:
-    schema = '{"type":"struct","fields":[{"name":"id","type":"long","nullable":true,"metadata":{}}]}'
+def begin(
+    path: Path, mode: str, base: DeltaTable | None = None, columns: tuple[str, ...] = ("id",)
+) -> SparkWrite | None:
+    fields = [{"name": name, "type": "long", "nullable": True, "metadata": {}} for name in columns]
+    schema = json.dumps({"type": "struct", "fields": fields})
     options = TableOptions(None, None)
     begun = SparkWrite.begin(str(path), schema, mode, options, base=base._snapshot if base else None)
     assert not isinstance(begun, AlreadyApplied)
@@ -56,6 +60,16 @@ def test_the_base_is_a_snapshot_of_the_same_table(tmp_path: Path) -> None:
     assert begin(Path(f"{tmp_path}/b/../a/"), "append", DeltaTable(tmp_path / "a")) is not None
 
 
+def leave_only_newest(path: Path) -> int:
+    """Leaves a checkpoint of the newest version and nothing of those before."""
+    DeltaTable(path).create_checkpoint()
+    newest = DeltaTable(path).version()
+    for version in range(newest):
+        (path / "_delta_log" / f"{version:020}.json").unlink()
+        (path / "_delta_log" / f"{version:020}.crc").unlink(missing_ok=True)
+    return newest
+
+
 @pytest.mark.parametrize("has_constraint", [False, True])
 def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_changed(
     tmp_path: Path, has_constraint: bool
@@ -68,11 +82,7 @@ def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_change
     if has_constraint:
         table.alter.add_constraint({"small": "id < 2"})
     write_deltalake(tmp_path, ONE, mode="append")
-    DeltaTable(tmp_path).create_checkpoint()
-    newest = DeltaTable(tmp_path).version()
-    for version in range(newest):
-        (tmp_path / "_delta_log" / f"{version:020}.json").unlink()
-        (tmp_path / "_delta_log" / f"{version:020}.crc").unlink(missing_ok=True)
+    newest = leave_only_newest(tmp_path)
     if has_constraint:
         with pytest.raises(deltalog.CommitConflictError) as error:
             SparkWrite.resume(write.token())
@@ -80,6 +90,28 @@ def test_an_append_whose_base_was_cleaned_up_goes_on_unless_the_table_has_change
         assert error.value.reason in ("protocol_changed", "metadata_changed")
     else:
         assert SparkWrite.resume(write.token()).commit("WRITE", {}, "") == newest + 1
+
+
+@pytest.mark.parametrize("columns", [("id",), ("id", "N")])
+@pytest.mark.parametrize("counts", [False, True])
+def test_an_append_whose_base_was_cleaned_up_does_not_count_what_others_have_counted(
+    tmp_path: Path, counts: bool, columns: tuple[str, ...]
+) -> None:
+    """PROTOCOL, "Identity Columns": the files have values that follow the mark of the base. It may be tried again."""
+    identity = Field("n", "long", identity=Identity(allow_explicit_insert=True))
+    DeltaTable.create(tmp_path, Schema([Field("id", "long"), identity]))
+    write = begin(tmp_path, "append", columns=columns)
+    assert write is not None
+    others = ONE if counts else ONE.append_column("n", pa.array([70], pa.int64()))
+    write_deltalake(tmp_path, others, mode="append")
+    newest = leave_only_newest(tmp_path)
+    if counts and columns == ("id",):
+        with pytest.raises(deltalog.CommitConflictError) as error:
+            SparkWrite.resume(write.token())
+        assert error.value.reason == "metadata_changed"
+        write = begin(tmp_path, "append")
+        assert write is not None
+    assert SparkWrite.resume(write.token()).commit("WRITE", {}, "") == newest + 1
 
 
 def test_a_token_of_a_table_that_was_created_again_is_refused(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -131,3 +132,26 @@ def test_the_portable_source_replaces_the_same_rows(tmp_path: Path) -> None:
     for zone, message in [("", "does not know that of the session"), ("+00:00", "no column t")]:
         with pytest.raises(deltalog.InvalidArgumentError, match=message):
             write(f"t > TIMESTAMP '2024-01-01 00:00:00{zone}'", a=[4], p=["x"])
+
+
+@pytest.mark.parametrize("partition_by", [["p"], []], ids=["partitioned", "plain"])
+def test_rows_that_are_copied_keep_their_ids(spark: SparkSession, path: str, partition_by: list[str]) -> None:
+    """PROTOCOL, "Row Tracking": "When a row is updated or copied, the stable Row ID for this row is preserved"."""
+    writer = spark.createDataFrame(OLD, SCHEMA).coalesce(1).write.format("deltalog")
+    writer.option("delta.enableRowTracking", "true").partitionBy(*partition_by).save(path)
+
+    def tracked() -> dict[int, tuple[int, int]]:
+        found = spark.read.format("deltalog").load(path)
+        ids = found.selectExpr("a", "_metadata.row_id", "_metadata.row_commit_version").collect()
+        assert len({row.row_id for row in ids}) == len(ids)
+        return {row.a: (row.row_id, row.row_commit_version) for row in ids}
+
+    before = tracked()
+    replace(spark.createDataFrame([(1, "new")], SCHEMA), path, "a = 1")
+    after = tracked()
+    assert {a: after.pop(a) for a in (2, 3, 4)} == {a: before[a] for a in (2, 3, 4)}
+    ((row_id, version),) = after.values()
+    assert (row_id > max(row_id for row_id, _ in before.values()), version) == (True, 1)
+    files = [pq.ParquetFile(uri.removeprefix("file://")) for uri in deltalog.DeltaTable(path).file_uris()]
+    copied = [file for file in files if any("row-id" in name for name in file.schema_arrow.names)]
+    assert [file.metadata.num_rows for file in copied] == [1 if partition_by else 3]

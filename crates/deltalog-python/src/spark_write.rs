@@ -12,8 +12,8 @@ use deltalog::engine::transaction::{
 };
 use deltalog::engine::write::{TableWriteSpec, Written};
 use deltalog::{
-    DistributedWrite, Error, ErrorKind, PendingWrite, ReplaceWhere, Result, RuleText, SchemaMode, Snapshot,
-    SnapshotBuilder, Storage, WriteRequest,
+    DistributedWrite, Error, ErrorKind, IdentityValues, PendingWrite, ReplaceWhere, Result, RuleText,
+    SchemaMode, Snapshot, SnapshotBuilder, Storage, WriteRequest,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -87,7 +87,8 @@ impl Token {
     /// Opens the snapshot that the write is based on.
     ///
     /// An append does not depend on the files of that version, so it is based on the newest one if the version was
-    /// cleaned up meanwhile, unless protocol or metadata have changed in a way that concerns writers.
+    /// cleaned up meanwhile, unless protocol or metadata have changed in a way that concerns writers, or unless the
+    /// values that it has given to identity columns are taken.
     fn open_base(&self, storage: &Storage) -> Result<Option<Snapshot>> {
         let Some(version) = self.base else { return Ok(None) };
         let open = |version: Option<u64>| {
@@ -119,8 +120,21 @@ impl Token {
             if let Some(reason) = changed_for_writers(protocol, metadata, &base)? {
                 return Err(conflict(reason));
             }
+            if self.counted_from(protocol, metadata)?
+                != self.counted_from(base.protocol(), base.metadata())?
+            {
+                return Err(conflict(ConflictReason::MetadataChanged));
+            }
         }
         Ok(Some(base))
+    }
+
+    /// Returns the first values that the write gives to identity columns of such a table: to those that its rows lack.
+    /// (Protocol: "Identity Columns".)
+    fn counted_from(&self, protocol: &Protocol, metadata: &Metadata) -> Result<Vec<IdentityValues>> {
+        let schema = StructType::from_json(&self.schema)?;
+        let given: Vec<String> = schema.fields().iter().map(|field| field.name.clone()).collect();
+        TableWriteSpec::new(protocol, metadata)?.rules().identity_values(&given)
     }
 
     /// Opens the write that this token stands for.

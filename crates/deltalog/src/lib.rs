@@ -91,6 +91,7 @@ mod protocol;
 mod replacement;
 mod replay;
 mod rewrite;
+mod row_copy;
 mod scan;
 mod snapshot;
 mod stats;

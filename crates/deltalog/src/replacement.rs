@@ -13,8 +13,9 @@
 //! - A row is replaced only if the predicate is true for it, not if it is false or NULL.
 //! - New rows must meet the predicate, as they must meet a CHECK constraint.
 //! - What was read is the predicate: a commit that adds a file that may have such a row conflicts.
-//! - Tables whose other rows would have to be moved with their row ids, or recorded for the change data feed, are
-//!   refused before a row is written. (PROTOCOL, "Row Tracking" and "Change Data Files".)
+//! - Rows that are copied keep their row ids and commit versions (`row_copy`). (PROTOCOL, "Row Tracking".)
+//! - Tables whose other rows would have to be left out of the change data feed are refused before a row is written.
+//!   (PROTOCOL, "Change Data Files".)
 
 use std::iter::once;
 
@@ -26,10 +27,11 @@ use serde::{Deserialize, Serialize};
 use crate::constraints::ensure_bytes;
 use crate::deletion_vector::{DeletionVector, DeletionVectors};
 use crate::environment::Environment;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::predicate::{BoundPredicate, ParseMode, Predicate, filter_mask, parse};
 use crate::protocol::{Add, Metadata};
 use crate::replay::{AddRequest, FileColumn, FileColumns, add_at, filtered};
+use crate::row_copy::RowCopy;
 use crate::scan::{DataFile, FileRows, PartitionColumns, RowScan, data_files, file_filters};
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
@@ -102,7 +104,7 @@ impl ReplaceWhere {
         let bound = predicate.bind(base.arrow_schema())?;
         ensure_bytes(bound.columns(), base.schema())?;
         if !reads_partitions_only(&bound, base.metadata()) {
-            ensure_rewritable(base.metadata())?;
+            ensure_rewritable(base)?;
         }
         Ok(predicate)
     }
@@ -118,26 +120,24 @@ fn has_vectors(metadata: &Metadata) -> bool {
 }
 
 /// Refuses a table in which rows cannot be copied from one file to another.
-fn ensure_rewritable(metadata: &Metadata) -> Result<()> {
-    if has_vectors(metadata) {
+fn ensure_rewritable(base: &Snapshot) -> Result<()> {
+    const HINT: &str = "set the table property 'delta.enableDeletionVectors' to true, so that the other rows stay \
+                        where they are, or use a predicate on partition columns";
+    if has_vectors(base.metadata()) {
         return Ok(());
     }
-    for (property, what) in [
-        ("delta.enableChangeDataFeed", "recorded for the change data feed"),
-        ("delta.enableRowTracking", "written with their row ids"),
-    ] {
-        if metadata.is_enabled(property) {
-            return Err(Error::unsupported(format!(
-                "a predicate on columns that are not partition columns replaces some rows of a file, and the others \
-                 would have to be {what} ({property}), which is not implemented"
-            ))
-            .with_hint(
-                "set the table property 'delta.enableDeletionVectors' to true, so that the other rows stay where they \
-                 are, or use a predicate on partition columns",
-            ));
-        }
+    if base.metadata().is_enabled("delta.enableChangeDataFeed") {
+        return Err(Error::unsupported(
+            "a predicate on columns that are not partition columns replaces some rows of a file, and the others would \
+             have to be left out of the change data feed (delta.enableChangeDataFeed), which is not implemented",
+        )
+        .with_hint(HINT));
     }
-    Ok(())
+    match RowCopy::of(base, TableWriteSpec::of(base)?) {
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::InvalidArgument => Err(error.with_hint(HINT)),
+        Err(error) => Err(error),
+    }
 }
 
 /// Removes the rows of `base` for which `predicate` is true, as part of `transaction`. Returns the files that other
@@ -158,7 +158,7 @@ pub(crate) fn remove_matching(
     let mut request = AddRequest::new(FileColumns::of(&FileColumn::ALL));
     request.filters = file_filters(base, predicate).map_err(located)?;
     let partitions = PartitionColumns::of(base).map_err(located)?;
-    let mut remover = Remover { base, bound, environment, scan: None, writer: None };
+    let mut remover = Remover { base, bound, environment, scan: None, copier: None };
     for batch in base.replay(request)? {
         let batch = batch?;
         let files = data_files(&batch, base.resolver(), &partitions).map_err(located)?;
@@ -185,8 +185,8 @@ struct Remover<'a> {
     environment: &'a Environment,
     /// The scan of the columns that the predicate reads.
     scan: Option<RowScan>,
-    /// The writer of rows that are copied.
-    writer: Option<DataWriter>,
+    /// The scan and the writer of rows that are copied.
+    copier: Option<(RowScan, DataWriter)>,
 }
 
 impl Remover<'_> {
@@ -274,22 +274,22 @@ impl Remover<'_> {
 
     /// Copies the live rows of a file for which the predicate is not true.
     fn copy_others(&mut self, file: DataFile) -> Result<()> {
-        let mut writer = match self.writer.take() {
-            Some(writer) => writer,
+        let (scan, mut writer) = match self.copier.take() {
+            Some(copier) => copier,
             None => {
-                let spec = TableWriteSpec::of(self.base)?.without_rules();
+                let RowCopy { scan, spec } = RowCopy::of(self.base, TableWriteSpec::of(self.base)?)?;
                 let options = WriteOptions::new(self.environment.clone());
-                DataWriter::new(self.base.storage().clone(), spec, options)?
+                (scan, DataWriter::new(self.base.storage().clone(), spec, options)?)
             }
         };
-        for batch in RowScan::of(self.base)?.read(once(Ok(file))) {
+        for batch in scan.clone().read(once(Ok(file))) {
             let batch = batch?;
             let others = not(&self.truth(&batch)?).and_then(|others| filter_record_batch(&batch, &others));
             writer.write(&others.map_err(|error| {
                 Error::invalid_argument("rows that are not replaced cannot be copied").with_source(error)
             })?)?;
         }
-        self.writer = Some(writer);
+        self.copier = Some((scan, writer));
         Ok(())
     }
 
@@ -301,7 +301,7 @@ impl Remover<'_> {
 
     /// Returns the files with copied rows, which `transaction` adds.
     fn finish(self, transaction: &mut Transaction) -> Result<Vec<Add>> {
-        let Some(writer) = self.writer else { return Ok(Vec::new()) };
+        let Some((_, writer)) = self.copier else { return Ok(Vec::new()) };
         let files = writer.finish()?;
         transaction.add_files(&files)?;
         Ok(files)

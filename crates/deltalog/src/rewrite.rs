@@ -7,32 +7,30 @@
 //!
 //! - Rows that deletion vectors delete are left out. All other rows stay as they are, so that constraints are not
 //!   evaluated and a change data feed has nothing of it.
-//! - With row tracking, the rows keep their ids and commit versions: the new files have columns for them.
+//! - With row tracking, the rows keep their ids and commit versions (`row_copy`).
 //! - Nothing but the files is read: rows that others add meanwhile do not matter, and a commit that removes one of the
 //!   files or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
 //! - The rows pass through one writer, in batches.
 
 use arrow::array::{BooleanArray, RecordBatch};
-use serde_json::{Map, json};
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
-use crate::protocol::{Add, MaterializedRowTracking, TableFeature};
+use crate::protocol::Add;
 use crate::replay::{FileColumns, filtered};
-use crate::scan::{DataFile, PartitionColumns, RowScan, data_files};
+use crate::row_copy::{self, RowCopy};
+use crate::scan::{DataFile, PartitionColumns, data_files};
 use crate::snapshot::Snapshot;
-use crate::storage::Storage;
 use crate::transaction::{Committed, Operation, Transaction};
 use crate::unused_files::delete_unused;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
 /// Files that were written again, to be committed.
 pub(crate) struct Rewritten {
-    storage: Storage,
+    base: Snapshot,
     /// The `add` actions of the old files, in the form of the log.
     old: Vec<RecordBatch>,
     new: Vec<Add>,
-    keeps_row_ids: bool,
 }
 
 /// Writes those files of `base` again that `choose` selects of each batch of `add` actions. The new files are as `spec`
@@ -48,14 +46,7 @@ pub(crate) fn rewrite(
     environment: &Environment,
 ) -> Result<Rewritten> {
     let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
-    let (mut scan, mut spec) = (RowScan::of(base)?, spec.without_rules());
-    let keeps_row_ids = base.protocol().supports(&TableFeature::RowTracking)
-        && base.metadata().is_enabled("delta.enableRowTracking");
-    if keeps_row_ids {
-        let materialized = MaterializedRowTracking::of(base.protocol(), base.metadata()).map_err(located)?;
-        scan = scan.with_row_ids(&materialized)?;
-        spec = spec.with_row_ids(&materialized);
-    }
+    let RowCopy { scan, spec } = RowCopy::of(base, spec)?;
     let partitions = PartitionColumns::of(base).map_err(located)?;
     let (mut old, mut writer) = (Vec::new(), None);
     for batch in base.replay_files(FileColumns::of_removes())? {
@@ -84,7 +75,7 @@ pub(crate) fn rewrite(
     }
     let new = writer.map_or(Ok(Vec::new()), DataWriter::finish)?;
     let new = new.into_iter().map(|add| Add { data_change: false, ..add }).collect();
-    Ok(Rewritten { storage: base.storage().clone(), old, new, keeps_row_ids })
+    Ok(Rewritten { base: base.clone(), old, new })
 }
 
 impl Rewritten {
@@ -95,21 +86,12 @@ impl Rewritten {
 
     /// Adds what every such commit says to the description of one: how many files there were and are, and that rows
     /// have kept their ids.
-    ///
-    /// # Errors
-    /// As [`Operation::custom_metadata`].
-    pub(crate) fn described(&self, operation: Operation) -> Result<Operation> {
+    pub(crate) fn described(&self, operation: Operation) -> Operation {
         let operation = operation
             .metric("numRemovedFiles", self.old.iter().map(|batch| batch.num_rows() as u64).sum())
             .metric("numAddedFiles", self.new.len() as u64)
             .metric("numAddedBytes", self.new.iter().filter_map(|add| u64::try_from(add.size).ok()).sum());
-        match self.keeps_row_ids {
-            true => operation.custom_metadata(Map::from_iter([(
-                "tags".to_owned(),
-                json!({ "delta.rowTracking.preserved": "true" }),
-            )])),
-            false => Ok(operation),
-        }
+        row_copy::described(operation, &self.base)
     }
 
     /// Commits the files with what else `begin` puts into the transaction. If the commit fails for certain, the new
@@ -120,7 +102,7 @@ impl Rewritten {
     pub(crate) fn commit(self, begin: impl FnOnce(&Self) -> Result<Transaction>) -> Result<Committed> {
         let committed = begin(&self).and_then(|transaction| self.put(transaction));
         if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
-            delete_unused(&self.storage, self.new.into_iter().map(|add| add.path).collect());
+            delete_unused(self.base.storage(), self.new.into_iter().map(|add| add.path).collect());
         }
         committed
     }

@@ -111,9 +111,8 @@ def _rows(rng: random.Random, model: Model, where: Predicate | None = None) -> p
 
 
 def _can_delete_rows(model: Model) -> bool:
-    """Whether rows of a file can be removed: not yet if others had to be written with ids or for the feed."""
-    kept = model.has("delta.enableRowTracking") or model.has("delta.enableChangeDataFeed")
-    return model.has("delta.enableDeletionVectors") or not kept
+    """Whether rows of a file can be removed: not yet if others had to be left out of the feed."""
+    return model.has("delta.enableDeletionVectors") or not model.has("delta.enableChangeDataFeed")
 
 
 def _replace_where(rng: random.Random, model: Model) -> does.Action | None:

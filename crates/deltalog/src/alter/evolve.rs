@@ -2,7 +2,8 @@
 //!
 //! - *Merge*: what the data have and the table lacks is added, at the end of the table or of a nested struct, also
 //!   inside arrays and maps. It may be NULL, because rows of older files have NULL there. Types become wider if the
-//!   table allows it. All else stays, and data are converted to it.
+//!   table allows it and, if it supports Iceberg compatibility, if Iceberg has the change. All else stays, and data are
+//!   converted to it.
 //! - *Overwrite*: the table gets the schema of the data, and all its files are replaced. A column that keeps its name
 //!   and type keeps its metadata, apart from the changes of its type: no file with an older type remains. CHECK
 //!   constraints and generated columns must still apply. Without other partition columns the table keeps its own, as
@@ -18,7 +19,7 @@ use crate::environment::Environment;
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::schema::column_rules::COMMENT;
-use crate::protocol::schema::is_widening;
+use crate::protocol::schema::{is_iceberg_widening, is_widening};
 use crate::protocol::{
     ArrayType, ColumnMappingMode, DataType, FieldMetadata, IcebergCompat, MapType, NewMapping, PrimitiveType,
     StructField, StructType,
@@ -36,9 +37,8 @@ pub(crate) fn merged(
     environment: &Environment,
 ) -> Result<Option<TableHeader>> {
     let mut draft = Draft::of(base, environment)?;
-    let widens = draft.metadata.is_enabled("delta.enableTypeWidening");
     let mut changes = Vec::new();
-    compare(base.schema(), data, &[], widens, &mut changes);
+    compare(base.schema(), data, &[], Widening::of(&draft), &mut changes);
     for change in &changes {
         change.plan(&mut draft)?;
     }
@@ -50,14 +50,14 @@ fn compare(
     table: &StructType,
     data: &StructType,
     path: &[String],
-    widens: bool,
+    widening: Widening,
     changes: &mut Vec<TableChange>,
 ) {
     for given in data.fields() {
         match table.field(&given.name) {
             Some(field) => {
                 let path = [path, std::slice::from_ref(&field.name)].concat();
-                compare_types(&field.data_type, &given.data_type, &path, widens, changes);
+                compare_types(&field.data_type, &given.data_type, &path, widening, changes);
             }
             None => {
                 let column = NewColumn::new(ColumnPath::new(path), nullable(given));
@@ -71,23 +71,53 @@ fn compare_types(
     table: &DataType,
     data: &DataType,
     path: &[String],
-    widens: bool,
+    widening: Widening,
     changes: &mut Vec<TableChange>,
 ) {
     let part = |name: &str| [path, &[name.to_owned()]].concat();
     match (table, data) {
-        (DataType::Struct(table), DataType::Struct(data)) => compare(table, data, path, widens, changes),
+        (DataType::Struct(table), DataType::Struct(data)) => compare(table, data, path, widening, changes),
         (DataType::Array(table), DataType::Array(data)) => {
-            compare_types(&table.element_type, &data.element_type, &part("element"), widens, changes);
+            compare_types(&table.element_type, &data.element_type, &part("element"), widening, changes);
         }
         (DataType::Map(table), DataType::Map(data)) => {
-            compare_types(&table.key_type, &data.key_type, &part("key"), widens, changes);
-            compare_types(&table.value_type, &data.value_type, &part("value"), widens, changes);
+            compare_types(&table.key_type, &data.key_type, &part("key"), widening, changes);
+            compare_types(&table.value_type, &data.value_type, &part("value"), widening, changes);
         }
-        (DataType::Primitive(from), DataType::Primitive(to)) if widens && merges_to(*from, *to) => {
+        (DataType::Primitive(from), DataType::Primitive(to)) if widening.merges_to(*from, *to) => {
             changes.push(TableChange::WidenColumn { column: ColumnPath::new(path), data_type: *to });
         }
         _ => {}
+    }
+}
+
+/// The changes of types that a merge makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Widening {
+    Never,
+    /// Those that Iceberg has as well. (Protocol: "Writer Requirements for Type Widening".)
+    AsIceberg,
+    Always,
+}
+
+impl Widening {
+    fn of(draft: &Draft<'_>) -> Self {
+        if !draft.metadata.is_enabled("delta.enableTypeWidening") {
+            return Self::Never;
+        }
+        match IcebergCompat::supported_by(draft.base.protocol()) {
+            Some(_) => Self::AsIceberg,
+            None => Self::Always,
+        }
+    }
+
+    /// Returns whether data of type `to` widen a column of type `from`.
+    fn merges_to(self, from: PrimitiveType, to: PrimitiveType) -> bool {
+        match self {
+            Self::Never => false,
+            Self::AsIceberg => merges_to(from, to) && is_iceberg_widening(from, to),
+            Self::Always => merges_to(from, to),
+        }
     }
 }
 

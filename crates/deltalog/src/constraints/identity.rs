@@ -228,10 +228,12 @@ impl Identities {
             let expected = identity.next() + i128::from(lane.number()) * step;
             let distance = i128::from(*last) - i128::from(*first);
             let stride = step * i128::from(lane.of());
+            // Rows may have come with their values, unless all are generated.
+            let least = if identity.accepts_values { 1 } else { rows.max(1) };
             let is_of_lane = lane.exists()
                 && expected == i128::from(*first)
                 && distance % stride == 0
-                && distance / stride + 1 >= i128::from(rows.max(1));
+                && distance / stride + 1 >= i128::from(least);
             if !is_of_lane {
                 return refused(format!(
                     "has the values from {first} to {last} of the identity column '{column}' in {rows} rows, which are \

@@ -26,8 +26,6 @@
 mod check;
 mod fragment;
 mod task;
-#[cfg(test)]
-mod tests;
 
 pub use check::CheckedFragments;
 pub use fragment::{Fragment, FragmentFile};

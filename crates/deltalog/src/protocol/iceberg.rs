@@ -56,6 +56,12 @@ impl IcebergCompat {
         }
     }
 
+    /// Returns the first version whose feature a table supports. From then on types only change as in Iceberg.
+    /// (PROTOCOL, "Writer Requirements for Type Widening".)
+    pub(crate) fn supported_by(protocol: &Protocol) -> Option<Self> {
+        Self::ALL.into_iter().find(|version| protocol.supports(&version.feature()))
+    }
+
     /// Returns whether properties ask for a version.
     pub(crate) fn is_asked_for<'a>(property: impl Fn(&str) -> Option<&'a str>) -> bool {
         let is_on = |value: &str| value.trim().eq_ignore_ascii_case("true");

@@ -175,6 +175,17 @@ impl Operation {
         Ok(self)
     }
 
+    /// Adds a tag to the commit's `commitInfo`, beside those that are there.
+    #[must_use]
+    pub(crate) fn tag(mut self, name: &str, value: &str) -> Self {
+        let tags = self.custom.entry("tags").or_insert_with(|| Value::Object(Map::new()));
+        // A user may have given the field another form.
+        if let Value::Object(tags) = tags {
+            tags.insert(name.to_owned(), value.into());
+        }
+        self
+    }
+
     /// Adds a parameter.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl Into<Value>) -> Self {

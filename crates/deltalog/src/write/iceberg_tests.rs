@@ -192,6 +192,36 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
     }
 }
 
+/// Readers find columns by name, and Iceberg finds them by id: a file in which two columns have each other's ids would be
+/// another table to it. A file of the mode `id` may have other names.
+#[test]
+fn a_column_is_the_one_with_its_name_whatever_its_id() {
+    let mut definition = definition(V2);
+    let long = || StructField::new("other", PrimitiveType::Long, true);
+    let fields = definition.schema.fields().iter().cloned().chain([long()]);
+    definition.schema = StructType::try_new(fields.collect()).unwrap();
+    definition.partition_columns.clear();
+    let spec = spec(&definition).unwrap();
+    let [id, other] = ["id", "other"].map(|logical| {
+        let field = spec.physical_arrow().field(spec.arrow().index_of(logical).unwrap()).clone();
+        (field.name().clone(), field.metadata()["PARQUET:field_id"].clone())
+    });
+    let fault_of = |columns: [(&str, &str); 2]| {
+        let columns = columns.map(|(name, id)| format!("optional int64 {name} = {id};"));
+        let text = format!("message m {{ {} }}", columns.concat());
+        let schema = parquet::schema::parser::parse_message_type(&text).unwrap();
+        let schema = parquet::schema::types::SchemaDescriptor::new(Arc::new(schema));
+        let file = parquet::file::metadata::FileMetaData::new(2, 0, None, None, Arc::new(schema), None);
+        fault(&ParquetMetaData::new(file, Vec::new()), &spec)
+    };
+    assert_eq!(fault_of([(&id.0, &id.1), (&other.0, &other.1)]), None);
+    assert_eq!(fault_of([("x", &id.1), ("y", &other.1)]), None);
+    let found = fault_of([(&id.0, &other.1), (&other.0, &id.1)]).unwrap();
+    let expected =
+        format!("'{}' has the field id {} in the file, but {} in the table's schema", id.0, other.1, id.1);
+    assert_eq!(found, expected);
+}
+
 /// Engines write the partition columns to the files, and their directories have other names for them.
 #[test]
 fn the_directories_of_an_engine_have_names_of_their_own() {

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
+use arrow::array::{ArrayRef, AsArray, Decimal128Array, Int32Array, Int64Array, RecordBatch};
+use arrow::datatypes::{Decimal128Type, Int64Type};
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::name::LogFileName;
 use deltalog::{
@@ -147,4 +147,71 @@ fn a_merge_makes_no_type_narrower() {
         values.sort_unstable();
         assert_eq!(values, if widens == "true" { vec![7, 1 << 40] } else { vec![7] });
     }
+}
+
+/// "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported": a merge
+/// does not ask for them. Values are converted as in a table whose types do not change, or refused.
+#[test]
+fn a_merge_widens_as_iceberg_does_where_the_table_supports_its_compatibility() {
+    use PrimitiveType::{Byte, Date, Double, Float, Integer, Long, Short, TimestampNtz};
+    let decimal = |precision, scale| PrimitiveType::Decimal { precision, scale };
+    let types = [
+        Byte,
+        Short,
+        Integer,
+        Long,
+        Float,
+        Double,
+        decimal(6, 2),
+        decimal(8, 2),
+        decimal(8, 4),
+        decimal(24, 4),
+        Date,
+        TimestampNtz,
+    ];
+    let wholes = [Byte, Short, Integer, Long];
+    let is_of_iceberg = |from: PrimitiveType, to: PrimitiveType| {
+        let rank = |kind| wholes.iter().position(|whole| *whole == kind);
+        match (from, to) {
+            (Float, Double) => true,
+            (
+                PrimitiveType::Decimal { precision: p, scale: s },
+                PrimitiveType::Decimal { precision: q, scale: t },
+            ) => s == t && p < q,
+            _ => rank(from).zip(rank(to)).is_some_and(|(from, to)| from < to),
+        }
+    };
+    let properties = [("delta.enableTypeWidening", "true"), ("delta.enableIcebergCompatV2", "true")];
+    for of_table in types {
+        let (_, _, base) = table(&[column("v", of_table)], &properties);
+        for of_rows in types {
+            let merged = merging(&base, &[column("v", of_rows)]).unwrap();
+            let expected = if is_of_iceberg(of_table, of_rows) { of_rows } else { of_table };
+            let found = &merged.table_schema().fields()[0].data_type;
+            assert_eq!(*found, expected.into(), "{of_rows} into {of_table}");
+        }
+    }
+    // The feature alone is enough, whether the property is set or not.
+    let (_, _, base) = table(
+        &[column("v", decimal(6, 2))],
+        &[
+            ("delta.enableTypeWidening", "true"),
+            ("delta.feature.icebergCompatV2", "supported"),
+            ("delta.columnMapping.mode", "name"),
+        ],
+    );
+    let finer = || merging(&base, &[column("v", decimal(8, 4))]).unwrap();
+    assert_eq!(finer().table_schema(), base.schema());
+    let row = |value: i128| {
+        let values = Decimal128Array::from(vec![value]).with_precision_and_scale(8, 4).unwrap();
+        RecordBatch::try_from_iter([("v", Arc::new(values) as ArrayRef)]).unwrap()
+    };
+    let error = commit(finer(), &row(12_345)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
+    assert!(error.to_string().contains("'v'") && error.to_string().contains("rounded"), "{error}");
+    assert_eq!(commit(finer(), &row(12_300)).unwrap(), 1);
+    let newest = base.refresh().unwrap();
+    let rows: Vec<RecordBatch> =
+        TableScan::new(&newest).read().unwrap().collect::<deltalog::Result<_>>().unwrap();
+    assert_eq!(rows[0].column(0).as_primitive::<Decimal128Type>().values(), &[123]);
 }

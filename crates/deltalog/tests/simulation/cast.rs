@@ -63,11 +63,6 @@ impl Cast {
         self.properties.get(property).is_some_and(|value| value == "true")
     }
 
-    /// Returns whether some of the rows of a file can be replaced.
-    pub fn can_replace_rows(&self) -> bool {
-        self.has_rows && (self.has("delta.enableDeletionVectors") || !self.has("delta.enableRowTracking"))
-    }
-
     /// Returns the schema of the table as it is created.
     pub fn schema(&self) -> StructType {
         let mut fields =

@@ -10,7 +10,9 @@ use crate::alter::path::{edit_field, field_at};
 use crate::error::{Error, Result};
 use crate::predicate::ColumnPath;
 use crate::protocol::schema::{is_iceberg_widening, is_widening};
-use crate::protocol::{ArrayType, DataType, MapType, PrimitiveType, StructField, StructType, TableFeature};
+use crate::protocol::{
+    ArrayType, DataType, IcebergCompat, MapType, PrimitiveType, StructField, StructType, TableFeature,
+};
 use crate::transaction::Operation;
 
 /// Changes the type of the column at `path` to `to`. The path may lead on into the elements of an array, and the keys
@@ -34,9 +36,7 @@ pub(in crate::alter) fn widen(
     let (field_path, inner) = nearest_field(&draft.schema, path)?;
     ensure_unreferenced(draft, &field_path, "of another type")?;
     // "Writers must reject applying type changes not supported by Iceberg V2 when either … feature is supported."
-    let of_iceberg = [TableFeature::IcebergCompatV1, TableFeature::IcebergCompatV2]
-        .into_iter()
-        .find(|feature| draft.base.protocol().supports(feature));
+    let of_iceberg = IcebergCompat::supported_by(draft.base.protocol()).map(IcebergCompat::feature);
     draft.schema = edit_field(&draft.schema, &field_path, |mut field| {
         let mut from = None;
         field.data_type = with_type(&field.data_type, inner, &mut |old| {

@@ -149,7 +149,7 @@ fn remove_mapping(base: &Snapshot, environment: &Environment) -> Result<bool> {
     };
     let rewritten = rewrite(base, spec, choose, environment)?;
     let operation = Operation::new("REMOVE COLUMN MAPPING");
-    rewritten.commit(|rewritten| draft.finish(rewritten.described(operation)?)?.ok_or_else(unchanged))?;
+    rewritten.commit(|rewritten| draft.finish(rewritten.described(operation))?.ok_or_else(unchanged))?;
     Ok(true)
 }
 
@@ -164,7 +164,7 @@ fn move_rows(
         return Ok(false);
     }
     let operation = Operation::new("REORG").parameter("predicate", "[]").parameter("applyPurge", purges_rows);
-    rewritten.commit(|rewritten| Transaction::new(base, rewritten.described(operation)?, environment))?;
+    rewritten.commit(|rewritten| Transaction::new(base, rewritten.described(operation), environment))?;
     Ok(true)
 }
 

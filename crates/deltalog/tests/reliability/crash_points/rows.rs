@@ -56,14 +56,8 @@ fn an_overwrite_of_some_rows_of_a_file_is_atomic() {
         request.replace_where = Some(ReplaceWhere::new("id >= 3"));
         write(begin(storage, request, &hasty())?, &batch(&[("id", &[7, 8])]))
     };
-    for has_vectors in [false, true] {
-        let prepare = || {
-            with_rows(|definition| {
-                if has_vectors {
-                    set(definition, "delta.enableDeletionVectors");
-                }
-            })
-        };
+    for property in ["delta.enableRowTracking", "delta.enableDeletionVectors"] {
+        let prepare = || with_rows(|definition| set(definition, property));
         fail_at_each_request(prepare, replace, true);
     }
 }

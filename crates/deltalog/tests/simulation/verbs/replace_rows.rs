@@ -8,7 +8,7 @@ use crate::session::Session;
 /// Replaces the rows of one class in the newest version, or in that of the handle. Others add, delete and replace rows
 /// of the same class and of others meanwhile.
 pub fn replace_rows(session: &mut Session<'_>) {
-    if !session.cast.can_replace_rows() {
+    if !session.cast.has_rows {
         return super::append::append(session);
     }
     let class = session.process.below(CLASSES as u64) as i64;

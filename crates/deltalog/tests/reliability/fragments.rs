@@ -8,10 +8,9 @@ use arrow::datatypes::Int64Type;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{DistributedWrite, Fragment, WriteTask};
-use crate::{
-    Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, SaveMode, Snapshot, Storage, StructField,
-    StructType, TableScan, WriteRequest,
+use deltalog::{
+    DistributedWrite, Environment, ErrorKind, Fragment, Operation, PendingWrite, PrimitiveType, SaveMode,
+    Snapshot, Storage, StructField, StructType, TableScan, WriteRequest, WriteTask,
 };
 
 fn table() -> (TempDir, Storage) {
@@ -207,6 +206,9 @@ fn a_fragment_that_was_changed_is_refused() {
         assert!(error.to_string().contains(message), "{pointer} {value}: {error}");
         assert_eq!(error.table().map(path), Some(storage.url()));
     }
+    // A worker without rows has named no file.
+    let nothing = write.check(&[fragment(&other, &[])]).unwrap_err();
+    assert!(nothing.to_string().contains("belongs to the write"), "{nothing}");
     let twice = write.check(&[good.clone(), good.clone()]).unwrap_err();
     assert!(twice.to_string().contains("in the fragments twice"), "{twice}");
     assert_eq!(files(&storage), before);
@@ -247,7 +249,12 @@ fn counting(storage: &Storage, accepts_values: bool) -> DistributedWrite {
 }
 
 /// Writes ids in several batches, and with `given` the identity column.
-fn counted(storage: &Storage, task: &WriteTask, ids: &[i64], given: Option<i64>) -> crate::Result<Fragment> {
+fn counted(
+    storage: &Storage,
+    task: &WriteTask,
+    ids: &[i64],
+    given: Option<i64>,
+) -> deltalog::Result<Fragment> {
     let task = WriteTask::from_json(&task.to_json()?)?;
     let mut writer = task.writer(storage, &Environment::system())?;
     for id in ids {
@@ -341,4 +348,38 @@ fn two_writes_that_count_conflict_and_given_values_are_free() {
     assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
     assert_eq!(commit(given, &[fragment]), Some(2));
     assert_eq!(numbers(&storage), [5, 70]);
+}
+
+/// Rows of one task may come with their values and without them, if the column accepts values.
+#[test]
+fn a_task_counts_only_the_rows_that_lack_a_value() {
+    let (_directory, storage) = table();
+    for (version, accepts_values) in [(0, true), (1, false)] {
+        let schema = StructType::try_new(vec![
+            StructField::new("id", PrimitiveType::Long, true),
+            StructField::new("n", PrimitiveType::Long, false).with_identity(5, 5, accepts_values),
+        ]);
+        let root = format!("{}/{version}", storage.url());
+        let storage = Storage::open(&root, []).unwrap();
+        let request = WriteRequest::new(schema.unwrap(), SaveMode::Append);
+        let pending = PendingWrite::begin(&storage, request, &Environment::system()).unwrap().unwrap();
+        let write = DistributedWrite::new(pending).unwrap();
+        let task = write.tasks(2).unwrap().remove(1);
+        let mut writer = task.writer(&storage, &Environment::system()).unwrap();
+        let id = || ("id", Arc::new(Int64Array::from(vec![1, 2])) as ArrayRef);
+        let given = ("n", Arc::new(Int64Array::from(vec![701, 702])) as ArrayRef);
+        writer.write(&RecordBatch::try_from_iter([id()]).unwrap()).unwrap();
+        let mixed = writer.write(&RecordBatch::try_from_iter([id(), given]).unwrap());
+        assert_eq!(mixed.is_ok(), accepts_values);
+        let fragment = task.fragment(writer).unwrap();
+        assert_eq!(fragment.num_rows(), if accepts_values { 4 } else { 2 });
+        // More rows than values are a sign of a damaged fragment where all values are generated.
+        let mut forged: Value = serde_json::from_str(&fragment.to_json().unwrap()).unwrap();
+        *forged.pointer_mut("/counted/values/n").unwrap() = json!([10, 10]);
+        let forged = write.check(&[Fragment::from_json(&forged.to_string()).unwrap()]);
+        assert_eq!(forged.is_ok(), accepts_values);
+        commit(write, &[fragment]);
+        let expected: &[i64] = if accepts_values { &[10, 20, 701, 702] } else { &[10, 20] };
+        assert_eq!(numbers(&storage), expected);
+    }
 }

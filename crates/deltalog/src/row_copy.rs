@@ -1,0 +1,51 @@
+//! Rows that are copied from one file to another as they are. Protocol: "Row Tracking".
+//!
+//! - With row tracking, the rows keep their ids and commit versions: the files that they are copied to have columns for
+//!   them, beside the ids that these files get as all files do.
+//! - While the feature is only supported, rows have no ids that could be kept.
+
+use crate::error::{Error, Result};
+use crate::protocol::{MaterializedRowTracking, TableFeature};
+use crate::scan::RowScan;
+use crate::snapshot::Snapshot;
+use crate::transaction::Operation;
+use crate::write::TableWriteSpec;
+
+/// How rows of a table are copied.
+pub(crate) struct RowCopy {
+    /// Returns the rows, with their ids if they have some.
+    pub(crate) scan: RowScan,
+    /// What the writer of the copies keeps to. It has no rules, because the rows were checked before.
+    pub(crate) spec: TableWriteSpec,
+}
+
+impl RowCopy {
+    /// Returns how rows of `base` are copied to files that are otherwise as `spec` says.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a table with row tracking that has a column named like those of a scan's row ids.
+    /// `CorruptLog` if it does not name the columns for the ids.
+    pub(crate) fn of(base: &Snapshot, spec: TableWriteSpec) -> Result<Self> {
+        let (scan, spec) = (RowScan::of(base)?, spec.without_rules());
+        if !tracks_rows(base) {
+            return Ok(Self { scan, spec });
+        }
+        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+        let materialized = MaterializedRowTracking::of(base.protocol(), base.metadata()).map_err(located)?;
+        Ok(Self { scan: scan.with_row_ids(&materialized)?, spec: spec.with_row_ids(&materialized) })
+    }
+}
+
+/// Returns whether the rows of the table have ids.
+pub(crate) fn tracks_rows(base: &Snapshot) -> bool {
+    base.protocol().supports(&TableFeature::RowTracking)
+        && base.metadata().is_enabled("delta.enableRowTracking")
+}
+
+/// Adds to the description of a commit that copies rows of `base` that these have kept their ids, if they have some.
+pub(crate) fn described(operation: Operation, base: &Snapshot) -> Operation {
+    match tracks_rows(base) {
+        true => operation.tag("delta.rowTracking.preserved", "true"),
+        false => operation,
+    }
+}

@@ -1,0 +1,122 @@
+//! Files of tables with Iceberg compatibility. Protocol: "Iceberg Compatibility V1", "Iceberg Compatibility V2".
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
+use arrow::datatypes::Int64Type;
+use deltalog::engine::protocol::ArrayType;
+use deltalog::{
+    Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result, SaveMode, Snapshot, Storage,
+    StructField, StructType, TableChange, WriteRequest, alter_table,
+};
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::schema::types::Type;
+use serde_json::Value;
+
+use crate::common::empty;
+
+const V2: &str = "delta.enableIcebergCompatV2";
+const VECTORS: &str = "delta.enableDeletionVectors";
+const MAPPED: (&str, &str) = ("delta.columnMapping.mode", "name");
+
+/// Writes two rows of two partitions to a table that is created with these properties if there is none.
+fn write(storage: &Storage, properties: &[(&str, &str)]) -> Result<()> {
+    let schema = StructType::try_new(vec![
+        StructField::new("p", PrimitiveType::String, true),
+        StructField::new("id", PrimitiveType::Long, true),
+        StructField::new("list", ArrayType::new(PrimitiveType::Long, true), true),
+    ])?;
+    let mut request = WriteRequest::new(schema, SaveMode::Append);
+    request.partition_by = Some(vec!["p".to_owned()]);
+    request.configuration =
+        properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let pending = PendingWrite::begin(storage, request, &Environment::system())?.unwrap();
+    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None]);
+    let columns: [(&str, ArrayRef); 3] = [
+        ("p", Arc::new(StringArray::from(vec![Some("a"), None]))),
+        ("id", Arc::new(Int64Array::from(vec![1, 2]))),
+        ("list", Arc::new(lists)),
+    ];
+    let mut writer = pending.writer()?;
+    writer.write(&RecordBatch::try_from_iter(columns).unwrap())?;
+    let files = writer.finish()?;
+    pending.commit_or_fail(files, Operation::new("WRITE")).map(drop)
+}
+
+/// Returns the id of each column and part of a file, by the path of physical names; repeated groups have none.
+fn ids(group: &Type, parent: &str, found: &mut BTreeMap<String, Option<i32>>) {
+    for field in group.get_fields() {
+        let (info, place) = (field.get_basic_info(), format!("{parent}{}", field.name()));
+        let is_part = matches!(field.name(), "list" | "key_value");
+        if !is_part {
+            found.insert(place.clone(), info.has_id().then(|| info.id()));
+        }
+        if field.is_group() {
+            ids(field, &if is_part { parent.to_owned() } else { format!("{place}.") }, found);
+        }
+    }
+}
+
+/// Returns the ids that the schema of the table has, by the same paths.
+fn ids_of_the_log(newest: &Snapshot) -> BTreeMap<String, Option<i32>> {
+    let mut found = BTreeMap::new();
+    let number = |id: &Value| id.as_i64().and_then(|id| i32::try_from(id).ok());
+    for field in newest.schema().fields() {
+        let entries = field.metadata.entries();
+        let physical = entries["delta.columnMapping.physicalName"].as_str().unwrap();
+        found.insert(physical.to_owned(), number(&entries["delta.columnMapping.id"]));
+        let parts = entries.get("delta.columnMapping.nested.ids").and_then(Value::as_object);
+        found.extend(parts.into_iter().flatten().map(|(place, id)| (place.clone(), number(id))));
+    }
+    found
+}
+
+/// "These identifiers must be also written to the `field_id` field"; "partition column values be materialized".
+#[test]
+fn files_have_the_ids_of_the_log_and_the_partition_columns() {
+    let (store, storage) = empty();
+    write(&storage, &[(V2, "true")]).unwrap();
+    write(&storage, &[]).unwrap();
+    let newest = Snapshot::open(&storage, None).unwrap();
+    let expected = ids_of_the_log(&newest);
+    assert_eq!(expected.len(), 4);
+    assert!(expected.values().all(Option::is_some), "{expected:?}");
+    let paths: Vec<String> = store
+        .objects()
+        .list("t", "")
+        .into_iter()
+        .map(|entry| entry.path)
+        .filter(|path| path.ends_with(".parquet") && !path.contains("_delta_log"))
+        .collect();
+    assert_eq!(paths.len(), 4);
+    for path in paths {
+        let bytes = storage.get(path.strip_prefix("t/").unwrap_or(&path)).unwrap().unwrap();
+        let file = SerializedFileReader::new(bytes).unwrap();
+        let root = file.metadata().file_metadata().schema_descr().root_schema();
+        let mut found = BTreeMap::new();
+        ids(root, "", &mut found);
+        assert_eq!(found, expected, "{path}");
+    }
+}
+
+/// "Require that Deletion Vectors are not active", in a new table and when the compatibility begins.
+#[test]
+fn deletion_vectors_and_version_2_exclude_each_other() {
+    let refused = |outcome: Result<()>, expected: &str| {
+        let error = outcome.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
+        assert!(error.to_string().contains(expected), "{error}");
+    };
+    let (_, storage) = empty();
+    refused(write(&storage, &[(V2, "true"), (VECTORS, "true")]), "deletion vectors are on");
+    write(&storage, &[MAPPED, (VECTORS, "true")]).unwrap();
+    let alter = |properties: &[(&str, &str)]| {
+        let base = Snapshot::open(&storage, None)?;
+        let properties = properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let change = TableChange::SetProperties(properties.collect());
+        alter_table(&base, &change, serde_json::Map::new(), &Environment::system()).map(drop)
+    };
+    refused(alter(&[(V2, "true")]), "deletion vectors are on");
+    assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
+}
