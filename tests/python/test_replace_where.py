@@ -203,7 +203,8 @@ def test_rows_that_are_not_replaced_keep_their_ids(
     for number in range(6):
         before, version = tracked(tmp_path), DeltaTable(tmp_path).version()
         bound = dice.choice(range(10))
-        new: list[Row] = [(100 + 10 * number, "a", bound), (101 + 10 * number, "b", bound)]
+        keys = [100 + 10 * number, 101 + 10 * number]
+        new: list[Row] = [(key, p, bound) for key, p in zip(keys, "ab", strict=True)]
         write_deltalake(tmp_path, rows_of(new), mode="overwrite", predicate=f"n = {bound}")
         after = tracked(tmp_path)
         # A row that is written anew has a new id, and the version that has written it.
@@ -214,8 +215,8 @@ def test_rows_that_are_not_replaced_keep_their_ids(
         }
         kept = {key: value for key, value in before.items() if key not in replaced}
         assert {key: after[key] for key in kept} == kept
-        assert after.keys() - kept.keys() == {key for key, _, _ in new}
-        for key, _, _ in new:
+        assert after.keys() - kept.keys() == set(keys)
+        for key in keys:
             assert after[key][0] > max(row_id for row_id, _ in before.values())
             assert after[key][1] == version + 1
         lines = actions(tmp_path, version + 1)

@@ -192,8 +192,8 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
     }
 }
 
-/// Readers find columns by name, and Iceberg finds them by id: a file in which two columns have each other's ids would be
-/// another table to it. A file of the mode `id` may have other names.
+/// Readers find columns by name, and Iceberg finds them by id: a file in which two columns have each other's ids would
+/// be another table to it. A file of the mode `id` may have other names.
 #[test]
 fn a_column_is_the_one_with_its_name_whatever_its_id() {
     let mut definition = definition(V2);

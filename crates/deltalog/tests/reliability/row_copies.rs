@@ -48,9 +48,9 @@ fn tracked(storage: &Storage) -> BTreeMap<i64, [i64; 3]> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(8))]
 
-    /// "When a row is updated or copied, the stable Row ID for this row is preserved." "When a row is copied, the stable
-    /// Row Commit Version for this row is preserved." "Writers must never commit duplicate Row IDs in the table in any
-    /// version."
+    /// "When a row is updated or copied, the stable Row ID for this row is preserved." "When a row is copied, the
+    /// stable Row Commit Version for this row is preserved." "Writers must never commit duplicate Row IDs in the table
+    /// in any version."
     #[test]
     fn rows_that_are_not_replaced_keep_their_ids(
         files in prop::collection::vec(prop::collection::vec(0..4_i64, 1..6), 1..4),
