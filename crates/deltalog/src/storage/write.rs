@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Storage;
 use super::hadoop::remove_checksum;
-use super::sync::sync_directory;
+use super::sync::{Entry, sync_together};
 use super::upload::Upload;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -109,9 +109,11 @@ impl DirectoriesToSync {
         Self(directories)
     }
 
-    /// Calls `sync` with each directory, innermost first.
-    fn sync(&self, sync: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
-        self.0.iter().try_for_each(|directory| sync(directory))
+    /// Syncs the directories, and with them `file`, which is in the first one.
+    fn sync(&self, file: Option<&File>) -> io::Result<()> {
+        let directories = self.0.iter().map(|directory| Entry::Directory(directory));
+        let entries: Vec<Entry<'_>> = file.map(Entry::Open).into_iter().chain(directories).collect();
+        sync_together(&entries).map_err(|(_, error)| error)
     }
 }
 
@@ -127,7 +129,7 @@ pub(super) fn create_whole(file: &Path, path: &str, bytes: &[u8], is_durable: bo
     drop(content);
     let is_created = staged.publish_if_absent()?;
     if is_created && is_durable {
-        DirectoriesToSync::of(file, path).sync(sync_directory)?;
+        DirectoriesToSync::of(file, path).sync(None)?;
     }
     Ok(is_created)
 }
@@ -191,10 +193,14 @@ impl FileWriter {
         match self.sink {
             Sink::Local { file, directories, mut staged } => {
                 let file = file.into_inner().map_err(|error| failed(&self.path, error.into_error()))?;
-                file.sync_all()
-                    .and_then(|()| staged.as_mut().map_or(Ok(()), Staged::publish))
-                    .and_then(|()| directories.sync(sync_directory))
-                    .map_err(|error| failed(&self.path, error))?;
+                let synced = match &mut staged {
+                    None => directories.sync(Some(&file)),
+                    // Nothing that is not durable takes the place of a file.
+                    Some(staged) => {
+                        file.sync_all().and_then(|()| staged.publish()).and_then(|()| directories.sync(None))
+                    }
+                };
+                synced.map_err(|error| failed(&self.path, error))?;
             }
             Sink::Remote(upload) => upload.finish()?,
         }
@@ -274,22 +280,5 @@ mod tests {
             (names(), fs::read_to_string(&file).unwrap()),
             (vec!["f".to_owned()], "second".to_owned())
         );
-    }
-
-    #[cfg(unix)]
-    #[test]
-    fn each_directory_is_synced_and_a_failure_is_returned() {
-        let root = tempfile::tempdir().unwrap();
-        let directories = DirectoriesToSync::of(&root.path().join("a/f"), "a/f");
-        fs::create_dir(root.path().join("a")).unwrap();
-        let synced = std::cell::Cell::new(0);
-        let count = |directory: &Path| {
-            synced.set(synced.get() + usize::from(directory.is_dir()));
-            sync_directory(directory)
-        };
-        directories.sync(count).unwrap();
-        assert_eq!(synced.get(), 2);
-        assert!(sync_directory(&root.path().join("b")).is_err());
-        assert!(directories.sync(|_| Err(io::Error::other("disk"))).is_err());
     }
 }
