@@ -7,26 +7,19 @@
 //!
 //! - The file is created when its first batch is encoded. Until then it is only rows in memory, so a partition
 //!   with few rows costs little.
-//! - The file is standard Parquet that can be read without an Arrow schema: `list.element`,
-//!   `key_value.key/value`, microseconds, statistics, Snappy.
-
-use std::io::{self, Write};
 
 use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
-use parquet::arrow::ArrowWriter;
-use parquet::arrow::arrow_writer::ArrowWriterOptions;
-use parquet::basic::Compression;
 use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
-use parquet::file::properties::{EnabledStatistics, WriterProperties};
 
 use super::chunk::Chunk;
+use super::encoder::Encoder;
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
-use crate::storage::{FileWriter, Storage};
+use crate::storage::Storage;
 
 /// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays
 /// takes more memory than its rows.
@@ -38,9 +31,6 @@ const ARRAY_OVERHEAD: usize = 256;
 /// The memory of an open file besides its encoder: its write buffer, in bytes.
 const FILE_BUFFER: usize = 1 << 20;
 
-/// The number of encoded bytes after which a row group ends.
-const ROW_GROUP_BYTES: usize = 128 << 20;
-
 /// A file that is being written.
 pub(super) struct DataFile {
     path: String,
@@ -49,7 +39,7 @@ pub(super) struct DataFile {
     pending: Vec<RecordBatch>,
     pending_bytes: usize,
     chunk: Chunk,
-    encoder: Option<ArrowWriter<Sink>>,
+    encoder: Option<Encoder>,
     is_created: bool,
     has_nan: bool,
 }
@@ -62,9 +52,6 @@ pub(super) struct ClosedFile {
     pub(super) metadata: ParquetMetaData,
     pub(super) has_nan: bool,
 }
-
-/// The file that an encoder writes to, which can be taken out after the footer is written.
-struct Sink(Option<FileWriter>);
 
 impl DataFile {
     pub(super) fn new(path: String, key: PartitionKey, schema: SchemaRef) -> Self {
@@ -103,14 +90,12 @@ impl DataFile {
 
     /// Returns the memory that [`DataFile::spill`] frees, in bytes.
     pub(super) fn spillable(&self) -> usize {
-        self.pending_bytes + self.encoder.as_ref().map_or(0, ArrowWriter::memory_size)
+        self.pending_bytes + self.encoder.as_ref().map_or(0, Encoder::memory)
     }
 
     /// Estimates the size of the file in bytes if it were closed now.
     pub(super) fn expected_size(&self) -> u64 {
-        let encoded =
-            self.encoder.as_ref().map_or(0, |encoder| encoder.bytes_written() + encoder.in_progress_size());
-        encoded as u64
+        self.encoder.as_ref().map_or(0, Encoder::expected_size) as u64
     }
 
     /// Returns how many of the first rows of `batch` may be pushed before the pending rows must be encoded.
@@ -158,12 +143,13 @@ impl DataFile {
             None => {
                 let file = storage.create_file(&self.path)?;
                 self.is_created = true;
-                encoder(file, &self.schema).map_err(|error| failed(&self.path, error))?
+                Encoder::new(file, &self.schema).map_err(|error| failed(&self.path, error))?
             }
         };
+        let bytes = self.pending_bytes;
         let batch = self.take_pending()?;
         self.chunk.end();
-        encoder.write(&batch).map_err(|error| failed(&self.path, error))?;
+        encoder.write(&batch, bytes).map_err(|error| failed(&self.path, error))?;
         self.encoder = Some(encoder);
         Ok(())
     }
@@ -171,30 +157,20 @@ impl DataFile {
     /// Writes everything in memory to the file, as a row group.
     pub(super) fn spill(&mut self, storage: &Storage) -> Result<()> {
         self.encode(storage)?;
-        self.encoder.as_mut().map_or(Ok(()), ArrowWriter::flush).map_err(|error| failed(&self.path, error))
+        self.encoder
+            .as_mut()
+            .map_or(Ok(()), Encoder::end_row_group)
+            .map_err(|error| failed(&self.path, error))
     }
 
     /// Completes the file, whose rows must all be encoded. Returns `None` if it has no rows and was never
     /// created.
     pub(super) fn close(self) -> Result<Option<ClosedFile>> {
-        let Some(mut encoder) = self.encoder else { return Ok(None) };
-        let metadata = encoder.finish().map_err(|error| failed(&self.path, error))?;
-        let taken = || failed(&self.path, ParquetError::General("the file has been completed".into()));
-        let size = encoder.inner_mut().0.take().ok_or_else(taken)?.finish()?;
+        let Some(encoder) = self.encoder else { return Ok(None) };
+        let (metadata, file) = encoder.finish().map_err(|error| failed(&self.path, error))?;
+        let size = file.finish()?;
         Ok(Some(ClosedFile { path: self.path, key: self.key, size, metadata, has_nan: self.has_nan }))
     }
-}
-
-fn encoder(file: FileWriter, schema: &SchemaRef) -> Result<ArrowWriter<Sink>, ParquetError> {
-    let properties = WriterProperties::builder()
-        .set_compression(Compression::SNAPPY)
-        .set_statistics_enabled(EnabledStatistics::Page)
-        .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
-        .set_max_row_group_bytes(Some(ROW_GROUP_BYTES))
-        .set_coerce_types(true)
-        .build();
-    let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-    ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)
 }
 
 fn failed(path: &str, error: ParquetError) -> Error {
@@ -231,21 +207,5 @@ fn has_nan(array: &ArrayRef) -> bool {
             .fold(false, |found, value| found | value.is_nan()),
         DataType::Struct(_) => array.as_struct().columns().iter().any(has_nan),
         _ => false,
-    }
-}
-
-impl Sink {
-    fn file(&mut self) -> io::Result<&mut FileWriter> {
-        self.0.as_mut().ok_or_else(|| io::Error::other("the file has been completed"))
-    }
-}
-
-impl Write for Sink {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.file()?.write(buffer)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file()?.flush()
     }
 }

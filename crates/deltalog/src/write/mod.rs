@@ -26,6 +26,7 @@ mod chunk;
 mod counted;
 mod data_file;
 mod data_writer;
+mod encoder;
 mod fit;
 mod fit_leaf;
 mod fit_variant;

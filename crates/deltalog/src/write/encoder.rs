@@ -1,0 +1,216 @@
+//! The encoder of a Parquet file: rows to the column chunks of a row group, row groups to the file.
+//!
+//! ```text
+//! chunk of rows ─► leaves ─► column writers, several at once ─► row group ─► file
+//! ```
+//!
+//! - The columns of a chunk are encoded and compressed on as many threads as there are cores. A column is encoded by
+//!   one thread at a time, so the bytes of the file do not depend on the number of threads.
+//! - A row group ends with the chunk that reaches one of its limits.
+//! - The file is standard Parquet that can be read without an Arrow schema: `list.element`,
+//!   `key_value.key/value`, microseconds, statistics, Snappy.
+
+use std::io::{self, Write};
+use std::sync::{Mutex, PoisonError};
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::{
+    ArrowColumnWriter, ArrowLeafColumn, ArrowRowGroupWriterFactory, ArrowWriterOptions, compute_leaves,
+};
+use parquet::basic::Compression;
+use parquet::errors::ParquetError;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::file::writer::SerializedFileWriter;
+
+use crate::parallel;
+use crate::storage::FileWriter;
+
+/// The number of encoded bytes after which a row group ends.
+const ROW_GROUP_BYTES: usize = 128 << 20;
+
+/// The number of rows after which a row group ends.
+const ROW_GROUP_ROWS: usize = 1 << 20;
+
+/// The size in bytes, in memory, from which rows are encoded by several threads. Fewer are encoded before another
+/// thread has begun.
+const PARALLEL_BYTES: usize = 128 << 10;
+
+/// A Parquet file that is being encoded.
+pub(super) struct Encoder {
+    file: SerializedFileWriter<Sink>,
+    factory: ArrowRowGroupWriterFactory,
+    schema: SchemaRef,
+    /// The writers of the row group in progress, one for each leaf. There are none between two row groups.
+    columns: Vec<ArrowColumnWriter>,
+    /// The rows of the row group in progress.
+    rows: usize,
+}
+
+/// The file that is written to, which can be taken out after the footer is written.
+struct Sink(Option<FileWriter>);
+
+impl Encoder {
+    pub(super) fn new(file: FileWriter, schema: &SchemaRef) -> Result<Self, ParquetError> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Page)
+            .set_created_by(concat!("deltalog version ", env!("CARGO_PKG_VERSION")).to_owned())
+            .set_coerce_types(true)
+            .build();
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        // It converts the schema, and gives what it made of it.
+        let writer = ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)?;
+        let (file, factory) = writer.into_serialized_writer()?;
+        Ok(Self { file, factory, schema: schema.clone(), columns: Vec::new(), rows: 0 })
+    }
+
+    /// Returns the memory of the row group in progress, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::memory_size).sum()
+    }
+
+    /// Estimates the encoded size of all rows so far, in bytes.
+    pub(super) fn expected_size(&self) -> usize {
+        self.file.bytes_written() + self.expected_row_group_size()
+    }
+
+    fn expected_row_group_size(&self) -> usize {
+        self.columns.iter().map(ArrowColumnWriter::get_estimated_total_bytes).sum()
+    }
+
+    /// Encodes a chunk of rows, which has the schema of the file and takes `bytes` of memory.
+    pub(super) fn write(&mut self, rows: &RecordBatch, bytes: usize) -> Result<(), ParquetError> {
+        if self.columns.is_empty() {
+            self.columns = self.factory.create_column_writers(self.file.flushed_row_groups().len())?;
+        }
+        let mut leaves = Vec::with_capacity(self.columns.len());
+        for (field, column) in self.schema.fields().iter().zip(rows.columns()) {
+            leaves.extend(compute_leaves(field, column)?);
+        }
+        let threads = if bytes < PARALLEL_BYTES { 1 } else { parallel::cores() };
+        let work: Vec<Mutex<(&mut ArrowColumnWriter, ArrowLeafColumn)>> =
+            self.columns.iter_mut().zip(leaves).map(Mutex::new).collect();
+        parallel::each(&work, threads, |column| {
+            let (writer, leaf) = &mut *column.lock().unwrap_or_else(PoisonError::into_inner);
+            writer.write(leaf)
+        })?;
+        self.rows += rows.num_rows();
+        if self.rows >= ROW_GROUP_ROWS || self.expected_row_group_size() >= ROW_GROUP_BYTES {
+            self.end_row_group()?;
+        }
+        Ok(())
+    }
+
+    /// Writes the row group in progress to the file.
+    pub(super) fn end_row_group(&mut self) -> Result<(), ParquetError> {
+        if self.columns.is_empty() {
+            return Ok(());
+        }
+        self.rows = 0;
+        let mut row_group = self.file.next_row_group()?;
+        for column in self.columns.drain(..) {
+            column.close()?.append_to_row_group(&mut row_group)?;
+        }
+        row_group.close().map(drop)
+    }
+
+    /// Writes what is left and the footer, and returns the footer and the file, which is not durable yet.
+    pub(super) fn finish(mut self) -> Result<(ParquetMetaData, FileWriter), ParquetError> {
+        self.end_row_group()?;
+        let metadata = self.file.finish()?;
+        let taken = || ParquetError::General("the file has been completed".into());
+        Ok((metadata, self.file.inner_mut().0.take().ok_or_else(taken)?))
+    }
+}
+
+impl Sink {
+    fn file(&mut self) -> io::Result<&mut FileWriter> {
+        self.0.as_mut().ok_or_else(|| io::Error::other("the file has been completed"))
+    }
+}
+
+impl Write for Sink {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.file()?.write(buffer)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray, StructArray};
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+    use crate::storage::Storage;
+
+    /// Returns rows of flat and nested columns, more than a thread encodes alone.
+    fn rows(first: i64) -> RecordBatch {
+        let ids = first..first + 20_000;
+        let texts: ArrayRef =
+            Arc::new(StringArray::from_iter_values(ids.clone().map(|id| format!("{id:x}"))));
+        let numbers: ArrayRef =
+            Arc::new(Int64Array::from_iter(ids.clone().map(|id| (id % 7 != 0).then_some(id))));
+        let lists = ids.map(|id| (id % 5 != 0).then(|| vec![Some(id), None, Some(id % 3)]));
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+        let nested =
+            StructArray::try_from(vec![("number", numbers.clone()), ("text", texts.clone())]).unwrap();
+        RecordBatch::try_from_iter([
+            ("number", numbers),
+            ("text", texts),
+            ("list", lists),
+            ("nested", Arc::new(nested)),
+        ])
+        .unwrap()
+    }
+
+    /// Encodes two row groups and returns the file.
+    fn encoded() -> Vec<u8> {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        let mut encoder = Encoder::new(storage.create_file("f").unwrap(), rows(0).schema_ref()).unwrap();
+        for (first, ends) in [(0, false), (20_000, true), (40_000, false)] {
+            encoder.write(&rows(first), usize::MAX).unwrap();
+            if ends {
+                encoder.end_row_group().unwrap();
+            }
+        }
+        let (metadata, file) = encoder.finish().unwrap();
+        let rows = metadata.row_groups().iter().map(|group| group.num_rows());
+        assert_eq!(rows.collect::<Vec<_>>(), [40_000, 20_000]);
+        file.finish().unwrap();
+        std::fs::read(directory.path().join("f")).unwrap()
+    }
+
+    #[test]
+    fn the_bytes_of_a_file_do_not_depend_on_threads() {
+        let alone = std::thread::spawn(|| {
+            parallel::stay_alone();
+            encoded()
+        });
+        assert!(alone.join().unwrap() == encoded());
+    }
+
+    #[test]
+    fn a_row_group_ends_with_the_chunk_that_reaches_a_limit() {
+        let directory = tempfile::tempdir().unwrap();
+        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
+        let nulls: ArrayRef = Arc::new(Int64Array::new_null(ROW_GROUP_ROWS / 4 + 1));
+        let chunk = RecordBatch::try_from_iter_with_nullable([("n", nulls, true)]).unwrap();
+        let mut encoder = Encoder::new(storage.create_file("f").unwrap(), chunk.schema_ref()).unwrap();
+        (0..5).for_each(|_| encoder.write(&chunk, 1).unwrap());
+        assert!(encoder.memory() > 0);
+        let (metadata, _) = encoder.finish().unwrap();
+        let rows: Vec<_> = metadata.row_groups().iter().map(|group| group.num_rows()).collect();
+        let quarter = i64::try_from(chunk.num_rows()).unwrap();
+        assert_eq!(rows, [4 * quarter, quarter]);
+    }
+}
