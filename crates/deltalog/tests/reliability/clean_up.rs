@@ -161,14 +161,15 @@ proptest! {
 /// With a fault at each request, every retained version reads the same, and a repetition completes the work.
 #[test]
 fn a_clean_up_that_fails_at_any_request_can_be_repeated() {
+    let (prepared, storage) = daily(
+        14,
+        &[(3, Form::Parts(2)), (6, Form::UuidJson(2)), (9, Form::UuidParquet(2)), (11, Form::Classic)],
+    );
+    storage.put(&LogFileName::Compaction { start: 2, end: 5 }.path(), "{}".into()).unwrap();
+    storage.put(&LogFileName::Checksum(4).path(), "{}".into()).unwrap();
     let prepare = || {
-        let (store, storage) = daily(
-            14,
-            &[(3, Form::Parts(2)), (6, Form::UuidJson(2)), (9, Form::UuidParquet(2)), (11, Form::Classic)],
-        );
-        storage.put(&LogFileName::Compaction { start: 2, end: 5 }.path(), "{}".into()).unwrap();
-        storage.put(&LogFileName::Checksum(4).path(), "{}".into()).unwrap();
-        store.take_calls();
+        let store = prepared.copy();
+        let storage = storage_in(&store);
         (store, storage)
     };
     let now = 40 * DAY_MS + HOUR_MS;
