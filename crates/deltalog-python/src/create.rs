@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::stream::reader_of;
 use crate::table_options::TableOptions;
 use crate::upkeep;
-use crate::write::write_batches;
+use crate::write_batches::write_batches;
 use crate::write_target::WriteTarget;
 
 /// Creates or replaces a table, and writes the rows of `stream` in the same commit. Without `schema_json` it has the

@@ -13,8 +13,8 @@ use crate::error::{IntoPython, to_python};
 use crate::snapshot::{Snapshot, open_storage};
 use crate::stream::reader_of;
 use crate::upkeep;
-use crate::write::written;
 use crate::write_arguments::WriteArguments;
+use crate::write_batches::written;
 use crate::write_target::WriteTarget;
 
 /// What a worker needs to write files of a distributed write: the table's location, schema and rules. It can be

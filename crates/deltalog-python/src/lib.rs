@@ -51,6 +51,7 @@ mod table_options;
 mod upkeep;
 mod write;
 mod write_arguments;
+mod write_batches;
 mod write_target;
 
 use pyo3::prelude::*;

@@ -1,0 +1,132 @@
+//! The rows of a caller's stream, written to data files.
+//!
+//! ```text
+//! calling thread:  source ─► pieces of at most 65,536 rows ─┐   signals are checked between two pieces
+//! its own thread:                                           └─► DataWriter
+//! ```
+//!
+//! The source is read on the calling thread, where a Ctrl-C reaches it, and where it may use what belongs to a thread,
+//! such as a connection of a database. While it makes the next piece, the last one is written. At most
+//! [`PIECES_AHEAD`] pieces wait in between.
+
+use std::sync::mpsc::sync_channel;
+
+use arrow::array::{RecordBatch, RecordBatchReader};
+use arrow::error::ArrowError;
+use deltalog::engine::protocol::Add;
+use deltalog::engine::write::DataWriter;
+use deltalog::{Error, ErrorKind, Result};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::prelude::*;
+
+use crate::logging::check_stop;
+
+/// The number of rows that are written at once. It bounds the memory of conversions, and signals are checked in
+/// between.
+const ROWS_AT_ONCE: usize = 1 << 16;
+
+/// The number of pieces that wait for the writer.
+const PIECES_AHEAD: usize = 1;
+
+/// Writes all rows of `reader`, and completes the files. If that fails, they are deleted.
+pub(crate) fn write_batches(
+    writer: DataWriter,
+    reader: Box<dyn RecordBatchReader + Send>,
+) -> Result<Vec<Add>> {
+    written(writer, reader)?.finish()
+}
+
+/// Writes all rows of `reader`. If that fails, the written files are deleted.
+pub(crate) fn written(
+    mut writer: DataWriter,
+    reader: Box<dyn RecordBatchReader + Send>,
+) -> Result<DataWriter> {
+    match write_all(&mut writer, reader) {
+        Ok(()) => Ok(writer),
+        Err(error) => {
+            // The first error is returned. Files that could not be deleted are left for clean-up.
+            let _ = writer.abort();
+            Err(error)
+        }
+    }
+}
+
+fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>) -> Result<()> {
+    // A schema that does not fit is refused before the source produces any row.
+    writer.write(&RecordBatch::new_empty(reader.schema()))?;
+    let mut pieces = pieces(reader);
+    let Some(first) = pieces.next().transpose()? else { return Ok(()) };
+    match pieces.next().transpose()? {
+        // A thread would take longer than the few rows of a small write.
+        None => writer.write(&first),
+        Some(second) => write_aside(writer, [Ok(first), Ok(second)].into_iter().chain(pieces)),
+    }
+}
+
+/// Writes `pieces`, which this thread makes, on another thread.
+fn write_aside(writer: &mut DataWriter, pieces: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel::<RecordBatch>(PIECES_AHEAD);
+        let write = move || receiver.iter().try_for_each(|piece| writer.write(&piece));
+        let writing = std::thread::Builder::new().spawn_scoped(scope, write).map_err(|error| {
+            Error::new(ErrorKind::Unavailable, "no thread could be started to write the rows")
+                .with_source(error)
+        })?;
+        let mut read = Ok(());
+        for piece in pieces {
+            match piece {
+                Ok(piece) => {
+                    if sender.send(piece).is_err() {
+                        // The writer has stopped, and tells why.
+                        break;
+                    }
+                }
+                Err(error) => {
+                    read = Err(error);
+                    break;
+                }
+            }
+        }
+        drop(sender);
+        match writing.join() {
+            // Rows that could not be written came before the failure of the source.
+            Ok(written) => written.and(read),
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    })
+}
+
+/// Returns the rows of `reader` in pieces, between which signals are checked.
+fn pieces(reader: Box<dyn RecordBatchReader + Send>) -> impl Iterator<Item = Result<RecordBatch>> {
+    let slices = |batch: RecordBatch| {
+        let starts = (0..batch.num_rows()).step_by(ROWS_AT_ONCE);
+        starts.map(move |start| Ok(batch.slice(start, ROWS_AT_ONCE.min(batch.num_rows() - start))))
+    };
+    let batches = reader.map(move |batch| batch.map(slices).map_err(stream_error));
+    let pieces = batches.flat_map(|batch| match batch {
+        Ok(slices) => Box::new(slices) as Box<dyn Iterator<Item = Result<RecordBatch>>>,
+        Err(error) => Box::new(std::iter::once(Err(error))),
+    });
+    pieces.map(|piece: Result<RecordBatch>| {
+        Python::attach(|py| py.check_signals()).and_then(|()| check_stop()).map_err(interrupted)?;
+        piece
+    })
+}
+
+fn interrupted(exception: PyErr) -> Error {
+    Error::new(ErrorKind::Unavailable, "the write was interrupted; nothing was committed")
+        .with_source(exception)
+}
+
+/// Converts an error of the caller's stream.
+///
+/// The C interface transports only text, where pyarrow puts the traceback; the last line is the exception. An
+/// interrupt must remain one, so that code that catches errors and continues can still be stopped.
+fn stream_error(error: ArrowError) -> Error {
+    let text = error.to_string();
+    let is_interrupt = text.trim_end().lines().last() == Some("KeyboardInterrupt");
+    if is_interrupt {
+        return interrupted(PyKeyboardInterrupt::new_err(()));
+    }
+    Error::invalid_argument("the data stream failed; nothing was committed").with_source(error)
+}
