@@ -18,6 +18,9 @@ WARM_UP = 5
 MEASURED = 9
 """Up to the commit before the next checkpoint."""
 
+BESIDE = 5
+"""Fewer than end while a checkpoint of many files is written."""
+
 _TYPES = {"long": pa.int64(), "double": pa.float64(), "string": pa.string()}
 
 
@@ -27,18 +30,36 @@ def row(shape: Shape) -> pa.Table:
     return pa.table({**columns, "i0": [1], "month": [MONTHS[0]], "region": [REGIONS[0]]})
 
 
-def measure(watch: Watch, lap: str, append: Callable[[], None], update: Callable[[], None]) -> None:
-    """Measures the median of some appends. `update` brings the table up to date between them."""
+def measure(
+    watch: Watch, lap: str, append: Callable[[], None], update: Callable[[], None], settle: Callable[[], None]
+) -> None:
+    """Measures the median of some appends.
+
+    `settle` returns when what the warm-up has left to other threads is done. `update` brings the table up to date
+    between the appends.
+    """
     for _ in range(WARM_UP):
         append()
         update()
+    settle()
+    watch.took(lap, _median(MEASURED, append, update), peak_bytes())
+
+
+def measure_beside(watch: Watch, lap: str, append: Callable[[], None], update: Callable[[], None]) -> None:
+    """Measures the median of the appends that follow a checkpoint, after those of `measure`."""
+    append()
+    update()
+    watch.took(lap, _median(BESIDE, append, update), peak_bytes())
+
+
+def _median(count: int, append: Callable[[], None], update: Callable[[], None]) -> float:
     seconds = []
-    for _ in range(MEASURED):
+    for _ in range(count):
         start = perf_counter()
         append()
         seconds.append(perf_counter() - start)
         update()
-    watch.took(lap, median(seconds), peak_bytes())
+    return median(seconds)
 
 
 def at_once(watch: Watch, lap: str, append: Callable[[], None], threads: int, each: int) -> int:

@@ -86,8 +86,14 @@ def append(watch: Watch, table: str) -> dict[str, Any]:
     def one() -> None:
         deltalog.write_deltalake(opened, row, mode="append")
 
-    appends.measure(watch, "one row", one, opened.update_incremental)
-    return {"version": opened.version()}
+    def settle() -> None:
+        deltalog.upkeep.wait()
+
+    appends.measure(watch, "one row", one, opened.update_incremental, settle)
+    version = opened.version()
+    appends.measure_beside(watch, "one row, beside a checkpoint", one, opened.update_incremental)
+    settle()
+    return {"version": version}
 
 
 def append_at_once(watch: Watch, table: str, threads: int, each: int) -> dict[str, Any]:
