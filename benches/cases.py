@@ -254,7 +254,10 @@ CASES = (
         setup=_copied,
         tables=_MANY_FILES,
         contenders=(OURS, DELTALAKE),
-        ratios=(Ratio("one row", "ours", "deltalake"),),
+        ratios=(
+            Ratio("one row", "ours", "deltalake"),
+            Ratio("one row, beside a checkpoint", "ours", "deltalake", peer_measure="one row"),
+        ),
         limits=(Limit("one row", "ours", seconds=0.005),),
     ),
     Case(
