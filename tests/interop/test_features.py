@@ -105,6 +105,8 @@ MADE: dict[str, Make] = {
     # The ids in files are compared in `test_iceberg`.
     "icebergCompatV1": _with(enableIcebergCompatV1="true"),
     "icebergCompatV2": _with(enableIcebergCompatV2="true"),
+    "icebergCompatV3": _with(enableIcebergCompatV3="true"),
+    "materializePartitionColumns": _with(enableMaterializePartitionColumnsFeature="true"),
     "clustering": _declared("id BIGINT, p STRING", "CLUSTER BY (id)"),
     "vacuumProtocolCheck": _altered(lambda table: table.alter.add_feature("vacuumProtocolCheck")),
     "inCommitTimestamp": _with(enableInCommitTimestamps="true"),

@@ -61,7 +61,7 @@ def test_properties_that_cannot_be_set_are_refused(tmp_path: Path, name: str, va
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("delta.enableIcebergCompatV3", "true"),
+        ("delta.feature.geospatial", "supported"),
         ("delta.universalFormat.enabledFormats", "iceberg"),
         ("delta.feature.catalogManaged", "supported"),
     ],
@@ -90,6 +90,7 @@ def test_name_and_description(tmp_path: Path) -> None:
         ({"delta.checkpointPolicy": "v2"}, 3, 7, {"v2Checkpoint"}),
         ({"delta.enableRowTracking": "true"}, 1, 7, {"rowTracking", "domainMetadata"}),
         ({"delta.enableTypeWidening": "true"}, 3, 7, {"typeWidening"}),
+        ({"delta.enableMaterializePartitionColumnsFeature": "true"}, 1, 7, {"materializePartitionColumns"}),
         ({"delta.feature.timestampNtz": "supported"}, 3, 7, {"timestampNtz"}),
         ({"delta.appendOnly": "true"}, 1, 2, set()),
     ],
@@ -130,8 +131,8 @@ def test_features_are_added_and_never_removed(tmp_path: Path) -> None:
     assert table.alter.add_feature("rowTracking") == 2
     with refused(tmp_path, InvalidArgumentError, "no table feature 'frobnicate'"):
         table.alter.add_feature("frobnicate")
-    with refused(tmp_path, UnsupportedFeatureError, "icebergCompatV3"):
-        table.alter.add_feature("icebergCompatV3")
+    with refused(tmp_path, UnsupportedFeatureError, "geospatial"):
+        table.alter.add_feature("geospatial")
 
 
 def test_column_mapping_begins_with_the_names_of_the_files(tmp_path: Path) -> None:

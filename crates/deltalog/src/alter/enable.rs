@@ -5,7 +5,7 @@
 //! | `delta.columnMapping.mode` | ids for all columns; physical names are the names in the files | "Column Mapping" |
 //! | `delta.enableRowTracking` | ids for the rows of all files | "Row Tracking" |
 //! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
-//! | `delta.enableIcebergCompatV1`, `…V2` | what `iceberg` says | "Iceberg Compatibility V1", "… V2" |
+//! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | what `iceberg` says | "Iceberg Compatibility V1", "… V2", "… V3" |
 
 use arrow::array::Array;
 

@@ -1,11 +1,11 @@
-//! What Iceberg compatibility asks of a table that is changed. Protocol: "Iceberg Compatibility V1", "Iceberg
-//! Compatibility V2".
+//! What Iceberg compatibility asks of a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2", "… V3".
 //!
 //! - Every change gives ids to the parts of arrays and maps that have none: those of new columns, and all of them when
 //!   the compatibility begins.
 //! - When it begins, the files that the table has must be such as writers write from then on. Otherwise a conversion to
 //!   Iceberg would find columns that it cannot name, or rows that are deleted. The protocol asks that of all files in
-//!   version 1 only; the JVM implementation writes the same files again in version 2 ("REORG TABLE … UPGRADE UNIFORM").
+//!   version 1 only; the JVM implementation writes the same files again in version 2 ("REORG TABLE … UPGRADE UNIFORM"),
+//!   and lets no table with row tracking begin with version 3.
 
 use super::draft::Draft;
 use crate::definition::{MAX_COLUMN_ID, last_column_id};
@@ -66,7 +66,7 @@ pub(super) fn check_files(draft: &mut Draft<'_>, protocol: &Protocol) -> Result<
 
 /// Returns what is wrong with a file of the table.
 fn fault(base: &Snapshot, add: &Add, spec: &TableWriteSpec) -> Result<Option<String>> {
-    if add.deletion_vector.is_some() {
+    if add.deletion_vector.is_some() && !spec.iceberg().is_some_and(IcebergCompat::allows_vectors) {
         return Ok(Some("the file has a deletion vector".to_owned()));
     }
     if add.stats.as_deref().and_then(num_records).is_none() {

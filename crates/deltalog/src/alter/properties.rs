@@ -11,7 +11,7 @@ use super::{enable, features};
 use crate::constraints::CHECK;
 use crate::definition::{ensure_not_kept, ensure_settable};
 use crate::error::{Error, Result};
-use crate::protocol::TableFeature;
+use crate::protocol::{MATERIALIZE_PARTITION_COLUMNS, TableFeature};
 use crate::transaction::Operation;
 
 const FEATURE: &str = "delta.feature.";
@@ -95,7 +95,9 @@ fn requested(properties: &BTreeMap<String, String>) -> Vec<TableFeature> {
         ("delta.enableDeletionVectors", TableFeature::DeletionVectors),
         ("delta.enableIcebergCompatV1", TableFeature::IcebergCompatV1),
         ("delta.enableIcebergCompatV2", TableFeature::IcebergCompatV2),
+        ("delta.enableIcebergCompatV3", TableFeature::IcebergCompatV3),
         ("delta.enableInCommitTimestamps", TableFeature::InCommitTimestamp),
+        (MATERIALIZE_PARTITION_COLUMNS, TableFeature::MaterializePartitionColumns),
         ("delta.enableRowTracking", TableFeature::RowTracking),
         ("delta.enableTypeWidening", TableFeature::TypeWidening),
     ]

@@ -6,8 +6,9 @@ use super::identity::{Identities, IdentityColumn, IdentityValues};
 use super::length::Length;
 use super::{Check, Constraints, DefaultValue, Generated};
 use crate::error::{Error, Result};
+use crate::predicate::is_constant;
 use crate::protocol::schema::column_rules::{DEFAULT, GENERATED, INVARIANT};
-use crate::protocol::{DataType, Metadata, Protocol, StructField, StructType, TableFeature};
+use crate::protocol::{DataType, IcebergCompat, Metadata, Protocol, StructField, StructType, TableFeature};
 
 /// The prefix of the properties that hold CHECK constraints. (PROTOCOL, "CHECK Constraints".)
 pub(crate) const CHECK: &str = "delta.constraints.";
@@ -124,6 +125,22 @@ impl RowRules {
     /// further value.
     pub fn identity_values(&self, given: &[String]) -> Result<Vec<IdentityValues>> {
         self.identities.for_engine(given)
+    }
+
+    /// Refuses default values that are computed, if the table's Iceberg compatibility asks for constants.
+    ///
+    /// # Errors
+    /// InvalidArgument that names the column.
+    pub(crate) fn check_defaults(&self, iceberg: IcebergCompat) -> Result<()> {
+        if !iceberg.needs_constant_defaults() {
+            return Ok(());
+        }
+        match self.defaults.iter().find(|default| !is_constant(&default.sql)) {
+            None => Ok(()),
+            Some(RuleText { name, sql, .. }) => Err(iceberg
+                .refusal(&format!("the default value ({sql}) of the column '{name}' is computed"))
+                .with_hint("choose a constant")),
+        }
     }
 
     /// Returns whether there are none.

@@ -17,7 +17,8 @@
 //! - A definition is refused before anything is written if no table can be so, or if this crate could not write it.
 //! - The protocol is the oldest that supports what the definition uses. A table that is replaced keeps the features of
 //!   its protocol.
-//! - Iceberg compatibility maps the columns by name, unless the definition says how to map them.
+//! - Iceberg compatibility maps the columns by name, unless the definition says how to map them. In version 3 it tracks
+//!   rows as well.
 
 mod clustering;
 mod columns;
@@ -151,8 +152,8 @@ impl TableDefinition {
     fn metadata(&self, environment: &Environment) -> Result<Metadata> {
         let partition_columns = self.check()?;
         let mut configuration = self.all_properties()?;
-        if IcebergCompat::is_asked_for(|name| configuration.get(name).map(String::as_str)) {
-            configuration.entry(MAPPING_MODE.to_owned()).or_insert_with(|| "name".to_owned());
+        for (name, value) in IcebergCompat::implied(|name| configuration.get(name).map(String::as_str)) {
+            configuration.entry(name.to_owned()).or_insert_with(|| value.to_owned());
         }
         Ok(Metadata {
             id: environment.uuid().to_string(),

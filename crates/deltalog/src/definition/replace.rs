@@ -53,8 +53,10 @@ impl TableDefinition {
                 metadata.configuration.insert(name.to_owned(), value.to_owned());
             }
         };
-        for name in KEPT_UNLESS_GIVEN.iter().filter(|name| !self.configuration.contains_key(**name)) {
-            kept(&mut metadata, name);
+        for name in KEPT_UNLESS_GIVEN {
+            if !metadata.configuration.contains_key(name) {
+                kept(&mut metadata, name);
+            }
         }
         let required = required_features(&metadata.schema()?, &metadata)?;
         let protocol = base.protocol().supporting(&required);

@@ -1,9 +1,10 @@
 //! Values bound to a schema, computed for each row of a batch.
 
+use super::ast::Expr;
 use super::bind::Binder;
 use super::bind_value::Value;
 use super::bound::{Arena, BoundColumn};
-use super::compute::Node;
+use super::compute::{Node, Operation};
 use super::filter::Rows;
 use super::parse::parse_value;
 use super::zone::Clock;
@@ -19,6 +20,16 @@ pub struct Expression {
     value: Node,
     data_type: DataType,
     columns: Vec<BoundColumn>,
+}
+
+/// Returns whether `sql` is a constant, such as `DATE '2024-01-01'` or `-1.5`, and not a value to be computed.
+pub(crate) fn is_constant(sql: &str) -> bool {
+    let is_plain = |value: &Expr| matches!(value, Expr::Literal(_) | Expr::Typed(..));
+    match parse_value(sql, "UTC") {
+        Ok(Expr::Apply(Operation::Negate, operands)) => operands.iter().all(is_plain),
+        Ok(value) => is_plain(&value),
+        Err(_) => false,
+    }
 }
 
 impl Expression {
@@ -73,5 +84,20 @@ impl Expression {
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef> {
         let rows = Rows::of_batch(&self.arena, batch);
         rows.value(&self.value, &BooleanBuffer::new_set(rows.rows))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_constant;
+
+    #[test]
+    fn constants_are_told_from_what_is_computed() {
+        for sql in ["1", "-1", "+2L", "- 1.5", "'a'", "x'00'", "TRUE", "null", "DATE '2024-01-01'", "1e3"] {
+            assert!(is_constant(sql), "{sql}");
+        }
+        for sql in ["1 + 1", "abs(1)", "current_date()", "CAST(1 AS STRING)", "- (1 + 1)", "a", "'", "f(1)"] {
+            assert!(!is_constant(sql), "{sql}");
+        }
     }
 }

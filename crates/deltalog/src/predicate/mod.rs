@@ -53,6 +53,7 @@ pub use bound::{BoundColumn, BoundPredicate};
 pub use build::{col, lit};
 pub use compute::{DatePart, Operation, TimePart};
 pub use expression::Expression;
+pub(crate) use expression::is_constant;
 pub use filter::filter_mask;
 pub(crate) use filter::leaf as column_at;
 pub use function::{CastType, Function, TruncUnit};

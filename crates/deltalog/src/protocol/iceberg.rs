@@ -1,17 +1,20 @@
 //! Tables that can be converted to the Apache Iceberg format. (PROTOCOL, "Iceberg Compatibility V1", "Iceberg
-//! Compatibility V2".)
+//! Compatibility V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
 //!
-//! | writers must | V1 | V2 | where |
-//! | --- | --- | --- | --- |
-//! | map the columns | yes | yes | [`IcebergCompat::check`] |
-//! | have no deletion vectors | not even the feature | not the property | [`IcebergCompat::check`] |
-//! | keep to some types | no arrays, maps, void | no variants, void | [`IcebergCompat::check`] |
-//! | widen types as Iceberg does | yes | yes | [`IcebergCompat::check`] |
-//! | keep the names of partition columns in a replacement | yes | yes | [`IcebergCompat::check_replacement`] |
-//! | give ids to parts of arrays and maps | | yes | `schema::part_ids` |
-//! | write these ids and the partition columns to files | no ids | yes | `TableWriteSpec` |
-//! | write timestamps as int64 | | yes | all writers do |
-//! | add files with `numRecords` only | yes | yes | `Transaction` |
+//! | writers must | V1 | V2 | V3 | where |
+//! | --- | --- | --- | --- | --- |
+//! | map the columns | yes | yes | yes | [`IcebergCompat::check`] |
+//! | track rows | | | yes | [`IcebergCompat::check`] |
+//! | have no deletion vectors | not even the feature | not the property | | [`IcebergCompat::check`] |
+//! | keep to some types | no arrays, maps, void | no variants, void | no void | [`IcebergCompat::check`] |
+//! | widen types as Iceberg does | yes | yes | yes | [`IcebergCompat::check`] |
+//! | keep the names of partition columns in a replacement | yes | yes | yes | [`IcebergCompat::check_replacement`] |
+//! | have constants as default values | | | yes | `constraints` |
+//! | give ids to parts of arrays and maps | | yes | yes | `schema::part_ids` |
+//! | write these ids and the partition columns to files | no ids | yes | yes | `TableWriteSpec` |
+//! | write the ids of copied rows with the field ids of Iceberg | | | yes | `TableWriteSpec` |
+//! | write timestamps as int64 | | yes | yes | all writers do |
+//! | add files with `numRecords` only | yes | yes | yes | `Transaction` |
 //!
 //! - The rules count if the protocol supports the feature and the property is set. Only one version can be in force.
 //! - The rule on type changes is that of newer editions of the protocol's text, and of the JVM implementation.
@@ -23,6 +26,8 @@ use super::schema::{ColumnMappingMode, DataType, PrimitiveType, StructType, is_i
 use crate::{Error, Result};
 
 const VECTORS: &str = "delta.enableDeletionVectors";
+const ROW_TRACKING: &str = "delta.enableRowTracking";
+const MAPPING_MODE: &str = "delta.columnMapping.mode";
 
 /// A version of Iceberg compatibility.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,15 +36,17 @@ pub enum IcebergCompat {
     V1,
     /// "Iceberg Compatibility V2"
     V2,
+    /// "Iceberg Compatibility V3"
+    V3,
 }
 
 impl IcebergCompat {
-    const ALL: [Self; 2] = [Self::V1, Self::V2];
+    const ALL: [Self; 3] = [Self::V1, Self::V2, Self::V3];
 
     /// Returns the version whose rules count for a table, if one does.
     ///
     /// # Errors
-    /// `InvalidArgument` if both are in force.
+    /// `InvalidArgument` if several are in force.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Option<Self>> {
         let is_active =
             |version: &Self| metadata.is_enabled(version.property()) && protocol.supports(&version.feature());
@@ -47,12 +54,12 @@ impl IcebergCompat {
         match active.as_slice() {
             [] => Ok(None),
             [version] => Ok(Some(*version)),
-            _ => Err(Error::invalid_argument(format!(
+            [older, newer, ..] => Err(Error::invalid_argument(format!(
                 "the table properties '{}' and '{}' exclude each other",
-                Self::V1.property(),
-                Self::V2.property()
+                older.property(),
+                newer.property()
             ))
-            .with_hint(format!("set '{}' to 'false'", Self::V1.property()))),
+            .with_hint(format!("set '{}' to 'false'", older.property()))),
         }
     }
 
@@ -68,11 +75,26 @@ impl IcebergCompat {
         Self::ALL.iter().any(|version| property(version.property()).is_some_and(is_on))
     }
 
+    /// Returns the properties that a new table gets, unless it has them, with the properties that ask for a version.
+    pub(crate) fn implied<'a>(
+        property: impl Fn(&str) -> Option<&'a str>,
+    ) -> Vec<(&'static str, &'static str)> {
+        let mut implied = Vec::new();
+        if Self::is_asked_for(&property) {
+            implied.push((MAPPING_MODE, "name"));
+        }
+        if property(Self::V3.property()).is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
+            implied.push((ROW_TRACKING, "true"));
+        }
+        implied
+    }
+
     /// Returns the table feature.
     pub fn feature(self) -> TableFeature {
         match self {
             Self::V1 => TableFeature::IcebergCompatV1,
             Self::V2 => TableFeature::IcebergCompatV2,
+            Self::V3 => TableFeature::IcebergCompatV3,
         }
     }
 
@@ -81,18 +103,40 @@ impl IcebergCompat {
         match self {
             Self::V1 => "delta.enableIcebergCompatV1",
             Self::V2 => "delta.enableIcebergCompatV2",
+            Self::V3 => "delta.enableIcebergCompatV3",
         }
     }
 
     /// Returns whether elements of arrays, keys and values of maps have ids.
     pub fn identifies_parts(self) -> bool {
-        self == Self::V2
+        self != Self::V1
+    }
+
+    /// Returns whether rows of the table may be deleted by deletion vectors.
+    pub(crate) fn allows_vectors(self) -> bool {
+        self == Self::V3
+    }
+
+    /// Returns whether default values must be constants.
+    pub(crate) fn needs_constant_defaults(self) -> bool {
+        self == Self::V3
+    }
+
+    /// Returns the field ids of the columns with the ids and with the commit versions of rows that were copied: those
+    /// that Iceberg reserves for them.
+    pub(crate) fn row_tracking_ids(self) -> Option<[i32; 2]> {
+        (self == Self::V3).then_some([2_147_483_540, 2_147_483_539])
     }
 
     /// Returns the tags of files that writers add. No rule asks for them: by the tag the JVM implementation knows which
     /// files need not be written again for the version.
     pub(crate) fn tag(self) -> Option<(&'static str, &'static str)> {
-        (self == Self::V2).then_some(("ICEBERG_COMPAT_VERSION", "2"))
+        let version = match self {
+            Self::V1 => return None,
+            Self::V2 => "2",
+            Self::V3 => "3",
+        };
+        Some(("ICEBERG_COMPAT_VERSION", version))
     }
 
     /// Refuses a table that breaks a rule of this version.
@@ -104,9 +148,16 @@ impl IcebergCompat {
         if ColumnMappingMode::of(protocol, metadata)? == ColumnMappingMode::None {
             return Err(self
                 .refusal("the columns of the table are not mapped")
-                .with_hint("set the table property 'delta.columnMapping.mode' to 'name'"));
+                .with_hint(format!("set the table property '{MAPPING_MODE}' to 'name'")));
         }
-        let has_vectors = protocol.supports(&TableFeature::DeletionVectors);
+        if self == Self::V3
+            && !(protocol.supports(&TableFeature::RowTracking) && metadata.is_enabled(ROW_TRACKING))
+        {
+            return Err(self
+                .refusal("the rows of the table have no ids")
+                .with_hint(format!("set the table property '{ROW_TRACKING}' to 'true'")));
+        }
+        let has_vectors = !self.allows_vectors() && protocol.supports(&TableFeature::DeletionVectors);
         if self == Self::V1 && has_vectors {
             return Err(self.refusal("the table supports the feature 'deletionVectors'").with_hint(format!(
                 "drop the feature, or set '{}' instead, which only needs deletion vectors to be off",
@@ -194,197 +245,11 @@ impl IcebergCompat {
             DataType::Map(map) => self
                 .excluded(&map.key_type, format!("{place}.key"))
                 .or_else(|| self.excluded(&map.value_type, format!("{place}.value"))),
-            // "Block adding Map/Array/Void types": the list of V1 does not name variants.
+            // "Block adding Map/Array/Void types": the list of V1 does not name variants. That of V3 allows them.
             DataType::Variant => (self == Self::V2).then_some((place, "variant")),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::ErrorKind;
-    use crate::protocol::{ArrayType, Format, MapType, StructField};
-
-    const MAPPED: (&str, &str) = ("delta.columnMapping.mode", "name");
-
-    fn struct_of(fields: Vec<StructField>) -> StructType {
-        StructType::try_new(fields).unwrap()
-    }
-
-    fn metadata(properties: &[(&str, &str)], partition_columns: &[&str]) -> Metadata {
-        Metadata {
-            id: "id".into(),
-            name: None,
-            description: None,
-            format: Format::default(),
-            schema_string: String::new(),
-            partition_columns: partition_columns.iter().map(|name| (*name).to_owned()).collect(),
-            created_time: None,
-            configuration: properties
-                .iter()
-                .map(|(key, value)| (key.to_string(), value.to_string()))
-                .collect(),
-        }
-    }
-
-    fn supporting(features: &[TableFeature]) -> Protocol {
-        let old = Protocol { min_reader_version: 1, min_writer_version: 2, ..Protocol::default() };
-        old.supporting(features)
-    }
-
-    fn checked(
-        version: IcebergCompat,
-        properties: &[(&str, &str)],
-        features: &[TableFeature],
-        data_type: impl Into<DataType>,
-    ) -> Result<()> {
-        let properties = [&[(version.property(), "true")], properties].concat();
-        let features = [&[version.feature(), TableFeature::ColumnMapping], features].concat();
-        let (protocol, metadata) = (supporting(&features), metadata(&properties, &[]));
-        assert_eq!(IcebergCompat::of(&protocol, &metadata).unwrap(), Some(version));
-        version.check(&protocol, &metadata, &struct_of(vec![StructField::new("c", data_type, true)]))
-    }
-
-    fn refused(checked: Result<()>) -> String {
-        let error = checked.unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
-        error.to_string()
-    }
-
-    #[test]
-    fn a_version_counts_if_it_is_supported_and_enabled() {
-        let [v1, v2] = IcebergCompat::ALL.map(|version| (version.property(), "true"));
-        let both = supporting(&[TableFeature::IcebergCompatV1, TableFeature::IcebergCompatV2]);
-        let only_v2 = supporting(&[TableFeature::IcebergCompatV2]);
-        for (protocol, properties, expected) in [
-            (&both, [].as_slice(), None),
-            (&both, &[v1], Some(IcebergCompat::V1)),
-            (&both, &[v2], Some(IcebergCompat::V2)),
-            (&both, &[(v1.0, "false"), v2], Some(IcebergCompat::V2)),
-            (&only_v2, &[v1], None),
-            // "which means either the `icebergCompatV1` table feature is not present … or the table property …"
-            (&only_v2, &[v1, v2], Some(IcebergCompat::V2)),
-        ] {
-            assert_eq!(
-                IcebergCompat::of(protocol, &metadata(properties, &[])).unwrap(),
-                expected,
-                "{properties:?}"
-            );
-        }
-        let error = IcebergCompat::of(&both, &metadata(&[v1, v2], &[])).unwrap_err();
-        assert!(error.to_string().contains("exclude each other"), "{error}");
-    }
-
-    /// "Require that Column Mapping be enabled and set to either `name` or `id` mode"
-    #[test]
-    fn columns_must_be_mapped() {
-        for version in IcebergCompat::ALL {
-            for mode in ["name", "id"] {
-                checked(version, &[(MAPPED.0, mode)], &[], PrimitiveType::Long).unwrap();
-            }
-            for properties in [[].as_slice(), &[(MAPPED.0, "none")]] {
-                let message = refused(checked(version, properties, &[], PrimitiveType::Long));
-                assert!(message.contains("not mapped") && message.contains(version.property()), "{message}");
-            }
-        }
-    }
-
-    /// V1: "Require that Deletion Vectors are not supported"; V2: "not active".
-    #[test]
-    fn deletion_vectors_must_be_off() {
-        let feature = &[TableFeature::DeletionVectors];
-        let on = &[MAPPED, (VECTORS, "true")];
-        let off = &[MAPPED, (VECTORS, "false")];
-        for (version, properties, features, is_allowed) in [
-            (IcebergCompat::V1, on, [].as_slice(), true),
-            (IcebergCompat::V1, off, feature, false),
-            (IcebergCompat::V1, on, feature, false),
-            (IcebergCompat::V2, on, &[], true),
-            (IcebergCompat::V2, off, feature, true),
-            (IcebergCompat::V2, on, feature, false),
-        ] {
-            let outcome = checked(version, properties, features, PrimitiveType::Long);
-            assert_eq!(outcome.is_ok(), is_allowed, "{version:?} {properties:?} {features:?}");
-        }
-    }
-
-    /// V1: "Block adding `Map`/`Array`/`Void` types"; V2: the allow-list.
-    #[test]
-    fn types_are_those_of_the_version() {
-        let within = |data_type: DataType| struct_of(vec![StructField::new("s", data_type, true)]);
-        let long = || DataType::from(PrimitiveType::Long);
-        let void = || DataType::from(PrimitiveType::Void);
-        let array = |element: DataType| DataType::from(ArrayType::new(element, true));
-        for (data_type, v1, v2) in [
-            (long(), None, None),
-            (within(long()).into(), None, None),
-            (array(long()), Some("'c' has the type array"), None),
-            (within(array(long())).into(), Some("'c.s' has the type array"), None),
-            (MapType::new(long(), array(long()), true).into(), Some("'c' has the type map"), None),
-            (void(), Some("'c' has the type void"), Some("'c' has the type void")),
-            (array(void()), Some("array"), Some("'c.element' has the type void")),
-            (
-                MapType::new(long(), within(void()), true).into(),
-                Some("map"),
-                Some("'c.value.s' has the type void"),
-            ),
-            (DataType::Variant, None, Some("'c' has the type variant")),
-        ] {
-            for (version, expected) in [(IcebergCompat::V1, v1), (IcebergCompat::V2, v2)] {
-                let outcome = checked(version, &[MAPPED], &[], data_type.clone());
-                match expected {
-                    None => outcome.unwrap(),
-                    Some(expected) => {
-                        let message = refused(outcome);
-                        assert!(message.contains(expected), "{message}");
-                    }
-                }
-            }
-        }
-    }
-
-    /// "require that all type changes applied on the table are supported by Iceberg V2"
-    #[test]
-    fn type_changes_are_those_of_iceberg() {
-        use PrimitiveType as P;
-        let decimal = |precision, scale| P::decimal(precision, scale).unwrap();
-        for (from, to, is_allowed) in [
-            (P::Byte, P::Long, true),
-            (P::Integer, P::Long, true),
-            (P::Float, P::Double, true),
-            (decimal(6, 2), decimal(10, 2), true),
-            (decimal(6, 2), decimal(10, 4), false),
-            (P::Integer, P::Double, false),
-            (P::Date, P::TimestampNtz, false),
-            (P::Long, decimal(20, 0), false),
-        ] {
-            for version in IcebergCompat::ALL {
-                let field = StructField::new("n", to, true).with_type_change(from, to, &[]);
-                let outcome = checked(version, &[MAPPED], &[], struct_of(vec![field]));
-                assert_eq!(outcome.is_ok(), is_allowed, "{from} to {to}");
-                if let Err(error) = outcome {
-                    assert!(
-                        error.to_string().contains(&format!("'n' was changed from {from} to {to}")),
-                        "{error}"
-                    );
-                }
-            }
-        }
-    }
-
-    /// "Block replacing partitioned tables with a differently-named partition spec"
-    #[test]
-    fn partition_columns_keep_their_names() {
-        for (old, new, is_allowed) in [
-            ([].as_slice(), ["a"].as_slice(), true),
-            (&["a"], &["a"], true),
-            (&["a"], &["b"], false),
-            (&["a"], &[], false),
-            (&["a", "b"], &["b", "a"], false),
-        ] {
-            let outcome = IcebergCompat::V2.check_replacement(&metadata(&[], old), &metadata(&[], new));
-            assert_eq!(outcome.is_ok(), is_allowed, "{old:?} {new:?}");
-        }
-    }
-}
+mod tests;

@@ -27,6 +27,7 @@ pub use features::{
 pub use iceberg::IcebergCompat;
 pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};
+pub(crate) use properties::MATERIALIZE_PARTITION_COLUMNS;
 pub use row_tracking::MaterializedRowTracking;
 pub use schema::{
     ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, NewMapping, PrimitiveType,

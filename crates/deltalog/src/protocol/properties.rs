@@ -83,6 +83,7 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.enableIcebergCompatV2", Kind::Boolean),
     ("delta.enableIcebergCompatV3", Kind::Boolean),
     ("delta.enableInCommitTimestamps", Kind::Boolean),
+    (MATERIALIZE_PARTITION_COLUMNS, Kind::Boolean),
     ("delta.enableRowTracking", Kind::Boolean),
     ("delta.enableTypeWidening", Kind::Boolean),
     ("delta.enableVariantShredding", Kind::Boolean),
@@ -103,7 +104,14 @@ const KNOWN: &[(&str, Kind)] = &[
     ("delta.tuneFileSizesForRewrites", Kind::Boolean),
     ("delta.universalFormat.enabledFormats", Kind::Text),
     ("delta.workloadBasedColumns.column", Kind::Text),
+    (WRITE_PARTITION_COLUMNS, Kind::Boolean),
 ];
+
+/// The property that asks for the table feature `materializePartitionColumns`, as the JVM implementation names it.
+pub(crate) const MATERIALIZE_PARTITION_COLUMNS: &str = "delta.enableMaterializePartitionColumnsFeature";
+
+/// The property by which a table asks for the same without a feature, so that writers need not know it.
+pub(crate) const WRITE_PARTITION_COLUMNS: &str = "delta.writePartitionColumnsToParquet";
 
 /// Families of properties, by name prefix.
 const FAMILIES: &[(&str, Kind)] = &[

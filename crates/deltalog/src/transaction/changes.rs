@@ -127,10 +127,11 @@ impl Changes {
         Ok(removed)
     }
 
-    /// Refuses files with deletion vectors, and files without their number of rows. (Protocol: "Iceberg Compatibility
-    /// V1", "Iceberg Compatibility V2".)
+    /// Refuses files with deletion vectors before version 3, and files without their number of rows. (Protocol: "Iceberg
+    /// Compatibility V1", "… V2", "… V3".)
     fn check_iceberg(&self, iceberg: IcebergCompat) -> Result<()> {
-        if !self.row_deletes.is_empty() || self.adds.iter().any(has_vectors) {
+        let has_vectors = !self.row_deletes.is_empty() || self.adds.iter().any(has_vectors);
+        if has_vectors && !iceberg.allows_vectors() {
             return Err(iceberg.refusal("the transaction deletes rows by deletion vectors"));
         }
         for batch in &self.adds {

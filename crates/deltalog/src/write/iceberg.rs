@@ -1,12 +1,13 @@
-//! What data files lack that Iceberg compatibility asks for. (PROTOCOL, "Iceberg Compatibility V1", "Iceberg
-//! Compatibility V2".)
+//! What data files lack that Iceberg compatibility asks for, or a table whose files have the partition columns. (PROTOCOL,
+//! "Iceberg Compatibility V1", "… V2", "… V3".)
 //!
 //! Only the footer counts. A column that was added after the file was written may be missing; whatever the file has of
 //! the table's columns must be as writers write it now:
 //!
 //! - the partition columns are there;
-//! - in version 2, each column and each part of an array or map has the field id that the table's schema gives it, and
-//!   no timestamp is an INT96.
+//! - from version 2 on, each column and each part of an array or map has the field id that the table's schema gives it,
+//!   and no timestamp is an INT96;
+//! - in version 3, columns with ids and commit versions of copied rows have the field ids that Iceberg reserves for them.
 
 use arrow::datatypes::{DataType, Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
@@ -15,21 +16,32 @@ use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::Type;
 
 use super::spec::TableWriteSpec;
+use crate::protocol::IcebergCompat;
+use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN};
 
-/// Returns what is wrong with the file that has the footer `metadata`, if the table has Iceberg compatibility.
+/// Returns what is wrong with the file that has the footer `metadata`.
 pub(crate) fn fault(metadata: &ParquetMetaData, spec: &TableWriteSpec) -> Option<String> {
-    let iceberg = spec.iceberg()?;
     let file = metadata.file_metadata().schema_descr().root_schema();
-    for (name, physical) in spec.partition_columns().iter().zip(spec.physical_partition_columns()) {
-        let field = spec.physical_arrow().field_with_name(physical).ok();
-        if field.is_none_or(|field| find(file, field).is_none()) {
-            return Some(format!("the file does not have the partition column '{name}'"));
+    if spec.keeps_partition_columns() {
+        for (name, physical) in spec.partition_columns().iter().zip(spec.physical_partition_columns()) {
+            let field = spec.physical_arrow().field_with_name(physical).ok();
+            if field.is_none_or(|field| find(file, field).is_none()) {
+                return Some(format!("the file does not have the partition column '{name}'"));
+            }
         }
     }
-    match iceberg.identifies_parts() {
-        true => fields_fault(file, spec.physical_arrow().fields(), ""),
-        false => None,
-    }
+    let iceberg = spec.iceberg().filter(|iceberg| iceberg.identifies_parts())?;
+    fields_fault(file, spec.physical_arrow().fields(), "").or_else(|| row_tracking_fault(file, iceberg, spec))
+}
+
+/// Returns what is wrong with the columns for the ids and the commit versions of copied rows, if the file has them.
+fn row_tracking_fault(file: &Type, iceberg: IcebergCompat, spec: &TableWriteSpec) -> Option<String> {
+    let ids = iceberg.row_tracking_ids()?;
+    let names = [ROW_ID_COLUMN, ROW_COMMIT_VERSION_COLUMN].map(|key| spec.configuration().get(key));
+    names.into_iter().zip(ids).find_map(|(name, id)| {
+        let found = file.get_fields().iter().find(|field| Some(field.name()) == name.map(String::as_str))?;
+        id_fault(found, id, found.name())
+    })
 }
 
 /// Returns what is wrong with the fields of `group`, which is at `place` in the file.
@@ -42,10 +54,8 @@ fn fields_fault(group: &Type, fields: &Fields, place: &str) -> Option<String> {
 
 fn field_fault(found: &Type, field: &Field, place: &str) -> Option<String> {
     let expected = id_of(field)?;
-    let info = found.get_basic_info();
-    if !info.has_id() || info.id() != expected {
-        let id = if info.has_id() { format!("the field id {}", info.id()) } else { "no field id".to_owned() };
-        return Some(format!("'{place}' has {id} in the file, but {expected} in the table's schema"));
+    if let Some(fault) = id_fault(found, expected, place) {
+        return Some(fault);
     }
     if found.is_primitive() {
         return (found.get_physical_type() == PhysicalType::INT96)
@@ -62,6 +72,15 @@ fn field_fault(found: &Type, field: &Field, place: &str) -> Option<String> {
         },
         _ => None,
     }
+}
+
+fn id_fault(found: &Type, expected: i32, place: &str) -> Option<String> {
+    let info = found.get_basic_info();
+    if info.has_id() && info.id() == expected {
+        return None;
+    }
+    let id = if info.has_id() { format!("the field id {}", info.id()) } else { "no field id".to_owned() };
+    Some(format!("'{place}' has {id} in the file, but {expected} in the table's schema"))
 }
 
 /// Returns what is wrong with a part of the array or map `group`: the field `index` of its repeated group.

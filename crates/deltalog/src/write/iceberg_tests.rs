@@ -1,4 +1,5 @@
-//! Files of tables with Iceberg compatibility. (PROTOCOL, "Iceberg Compatibility V1", "Iceberg Compatibility V2".)
+//! Files of tables with Iceberg compatibility, and of tables whose files have the partition columns. (PROTOCOL, "Iceberg
+//! Compatibility V1", "… V2", "… V3".)
 
 use std::sync::Arc;
 
@@ -12,12 +13,15 @@ use tempfile::TempDir;
 use super::iceberg::fault;
 use super::{DataWriter, TableWriteSpec, WriteOptions, read_footer};
 use crate::definition::TableDefinition;
-use crate::protocol::{Add, ArrayType, MapType, PrimitiveType, StructField, StructType, path};
+use crate::protocol::{
+    Add, ArrayType, MapType, MaterializedRowTracking, PrimitiveType, StructField, StructType, path,
+};
 use crate::storage::Storage;
 use crate::{Environment, ErrorKind, Result};
 
 const V1: &str = "delta.enableIcebergCompatV1";
 const V2: &str = "delta.enableIcebergCompatV2";
+const V3: &str = "delta.enableIcebergCompatV3";
 
 fn definition(property: &str) -> TableDefinition {
     let long = || PrimitiveType::Long;
@@ -28,7 +32,7 @@ fn definition(property: &str) -> TableDefinition {
         StructField::new("id", long(), true),
         StructField::new("t", PrimitiveType::Timestamp, true),
     ];
-    if property == V2 {
+    if property != V1 {
         fields.push(StructField::new("l", ArrayType::new(ArrayType::new(long(), true), true), true));
         fields.push(StructField::new("m", MapType::new(PrimitiveType::String, inner, true), true));
     }
@@ -62,6 +66,14 @@ fn written(spec: &TableWriteSpec) -> (TempDir, Storage, Vec<(Add, ParquetMetaDat
     (directory, storage, files)
 }
 
+/// Returns the footer of a file without rows that has this schema.
+fn footer_of(message: &str) -> ParquetMetaData {
+    let schema = parquet::schema::parser::parse_message_type(message).unwrap();
+    let schema = parquet::schema::types::SchemaDescriptor::new(Arc::new(schema));
+    let file = parquet::file::metadata::FileMetaData::new(2, 0, None, None, Arc::new(schema), None);
+    ParquetMetaData::new(file, Vec::new())
+}
+
 /// Returns the id of each column and part of a file, by the path of names in it; groups of repeated parts have none.
 fn ids(group: &Type, parent: &str, found: &mut Vec<(String, Option<i32>)>) {
     for field in group.get_fields() {
@@ -80,7 +92,7 @@ fn ids(group: &Type, parent: &str, found: &mut Vec<(String, Option<i32>)>) {
 /// placed *after* the data columns".
 #[test]
 fn files_have_all_ids_and_the_partition_columns_last() {
-    for (property, expected) in [(V1, 3), (V2, 11)] {
+    for (property, expected, version) in [(V1, 3, None), (V2, 11, Some("2")), (V3, 11, Some("3"))] {
         let spec = spec(&definition(property)).unwrap();
         let (_directory, storage, files) = written(&spec);
         // An empty string is NULL in the log, and so it is in the file.
@@ -104,7 +116,7 @@ fn files_have_all_ids_and_the_partition_columns_last() {
             );
             let tag =
                 add.tags.as_ref().and_then(|tags| tags.get("ICEBERG_COMPAT_VERSION").cloned().flatten());
-            assert_eq!(tag.as_deref(), (property == V2).then_some("2"));
+            assert_eq!(tag.as_deref(), version);
             let file = storage.open_file(&path::decode(&add.path).unwrap()).unwrap();
             let rows = ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap();
             for batch in rows {
@@ -126,7 +138,7 @@ fn files_of_others_are_compared_with_the_schema() {
         plain.configuration.clear();
         plain
     };
-    for property in [V1, V2] {
+    for property in [V1, V2, V3] {
         let compatible = definition(property);
         let spec = spec(&compatible).unwrap();
         // Files without mapping: other names, no ids, no partition columns.
@@ -148,10 +160,7 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
     };
     let message = |fields: &[String]| {
         let text = format!("message m {{ optional binary {} = 1; {} }}", name("p").name(), fields.join(" "));
-        let schema = parquet::schema::parser::parse_message_type(&text).unwrap();
-        let schema = parquet::schema::types::SchemaDescriptor::new(Arc::new(schema));
-        let file = parquet::file::metadata::FileMetaData::new(2, 0, None, None, Arc::new(schema), None);
-        fault(&ParquetMetaData::new(file, Vec::new()), &spec)
+        fault(&footer_of(&text), &spec)
     };
     let id = |field: &Field| field.metadata()["PARQUET:field_id"].clone();
     let [l, t] = ["l", "t"].map(name);
@@ -209,10 +218,7 @@ fn a_column_is_the_one_with_its_name_whatever_its_id() {
     let fault_of = |columns: [(&str, &str); 2]| {
         let columns = columns.map(|(name, id)| format!("optional int64 {name} = {id};"));
         let text = format!("message m {{ {} }}", columns.concat());
-        let schema = parquet::schema::parser::parse_message_type(&text).unwrap();
-        let schema = parquet::schema::types::SchemaDescriptor::new(Arc::new(schema));
-        let file = parquet::file::metadata::FileMetaData::new(2, 0, None, None, Arc::new(schema), None);
-        fault(&ParquetMetaData::new(file, Vec::new()), &spec)
+        fault(&footer_of(&text), &spec)
     };
     assert_eq!(fault_of([(&id.0, &id.1), (&other.0, &other.1)]), None);
     assert_eq!(fault_of([("x", &id.1), ("y", &other.1)]), None);
@@ -243,11 +249,119 @@ fn what_a_version_forbids_is_refused_before_a_file_is_written() {
         (("delta.columnMapping.mode", "none"), "not mapped"),
         (("delta.enableDeletionVectors", "true"), "deletion vectors are on"),
         ((V1, "true"), "exclude each other"),
+        ((V3, "true"), "exclude each other"),
     ] {
         let mut definition = definition(V2);
         definition.configuration.insert(change.0.to_owned(), change.1.to_owned());
         let error = spec(&definition).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(error.to_string().contains(expected), "{error}");
+    }
+    let mut untracked = definition(V3);
+    untracked.configuration.insert("delta.enableRowTracking".to_owned(), "false".to_owned());
+    let error = spec(&untracked).unwrap_err();
+    assert!(error.to_string().contains("the rows of the table have no ids"), "{error}");
+}
+
+/// "Require that any column write default is a literal value."
+#[test]
+fn default_values_are_constants_in_version_3() {
+    for (property, sql, is_allowed) in
+        [(V3, "'none'", true), (V3, "NULL", true), (V3, "upper('none')", false), (V2, "upper('none')", true)]
+    {
+        let mut definition = definition(property);
+        let column = StructField::new("d", PrimitiveType::String, true).with_default(sql);
+        let fields = definition.schema.fields().iter().cloned().chain([column]);
+        definition.schema = StructType::try_new(fields.collect()).unwrap();
+        let feature = "delta.feature.allowColumnDefaults".to_owned();
+        definition.configuration.insert(feature, "supported".to_owned());
+        let outcome = spec(&definition);
+        assert_eq!(outcome.is_ok(), is_allowed, "{property} {sql}");
+        if let Err(error) = outcome {
+            assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+            let expected = format!("the default value ({sql}) of the column 'd' is computed");
+            assert!(error.to_string().contains(&expected), "{error}");
+        }
+    }
+}
+
+/// "Materialized Row ID column must use field ID 2147483540", "Materialized Row Commit Version column must use field ID
+/// 2147483539"
+#[test]
+fn copied_rows_have_the_field_ids_of_iceberg_in_version_3() {
+    for (property, expected) in [(V2, [None, None]), (V3, [Some(2_147_483_540), Some(2_147_483_539)])] {
+        let mut definition = definition(property);
+        definition.configuration.insert("delta.enableRowTracking".to_owned(), "true".to_owned());
+        let table = definition.resolve(&Environment::system()).unwrap();
+        let names = MaterializedRowTracking::of(&table.protocol, &table.metadata).unwrap();
+        let spec = TableWriteSpec::new(&table.protocol, &table.metadata).unwrap();
+        let (_directory, _, files) = written(&spec.clone().with_row_ids(&names));
+        for (_, footer) in &files {
+            assert_eq!(fault(footer, &spec), None);
+            let mut found = Vec::new();
+            ids(footer.file_metadata().schema_descr().root_schema(), "", &mut found);
+            let id_of = |name: &str| found.iter().find(|(place, _)| place == name).unwrap().1;
+            assert_eq!([id_of(&names.row_id), id_of(&names.row_commit_version)], expected);
+        }
+        let foreign = |name: &str, id: &str| {
+            let p = spec.physical_arrow().field(spec.arrow().index_of("p").unwrap()).clone();
+            let p_id = &p.metadata()["PARQUET:field_id"];
+            let text =
+                format!("message m {{ optional binary {} = {p_id}; optional int64 {name}{id}; }}", p.name());
+            fault(&footer_of(&text), &spec)
+        };
+        for (name, id) in [(&names.row_id, ""), (&names.row_commit_version, " = 2147483540")] {
+            let found = foreign(name, id);
+            assert_eq!(found.is_some(), property == V3, "{found:?}");
+            assert!(found.is_none_or(|found| found.contains(&format!("'{name}' has"))));
+        }
+        assert_eq!(foreign("another", ""), None);
+    }
+}
+
+/// "Materialize Partition Columns": the table of the section. The feature is supported, or only the property is set.
+#[test]
+fn files_have_the_partition_columns_if_the_table_asks_for_them() {
+    let write = "delta.writePartitionColumnsToParquet";
+    let feature = ("delta.feature.materializePartitionColumns", "supported");
+    for (properties, expected) in [
+        (vec![], false),
+        (vec![(write, "false")], false),
+        (vec![(write, "true")], true),
+        (vec![feature], true),
+        (vec![feature, (write, "false")], true),
+        (vec![feature, (write, "true")], true),
+        (vec![("delta.enableMaterializePartitionColumnsFeature", "true")], true),
+        (vec![("delta.columnMapping.mode", "name"), feature], true),
+    ] {
+        let mut definition = definition(V1);
+        definition.configuration =
+            properties.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        let spec = spec(&definition).unwrap();
+        assert_eq!(spec.keeps_partition_columns(), expected, "{properties:?}");
+        let (_directory, storage, files) = written(&spec);
+        assert_eq!(files.len(), 2);
+        let [partition] = spec.physical_partition_columns() else { panic!() };
+        for (add, footer) in files {
+            assert_eq!(fault(&footer, &spec), None);
+            let root = footer.file_metadata().schema_descr().root_schema();
+            assert_eq!(root.get_fields().last().map(|last| last.name()) == Some(partition), expected);
+            assert_eq!(root.get_fields().len(), 2 + usize::from(expected));
+            // "File-level statistics should not be present for partition columns in partitioned tables in any case."
+            let stats: serde_json::Value = serde_json::from_str(add.stats.as_deref().unwrap()).unwrap();
+            assert_eq!(stats["minValues"].get(partition), None);
+            assert_eq!(stats["nullCount"].get(partition), None);
+            assert_eq!(add.tags, None);
+            let file = storage.open_file(&path::decode(&add.path).unwrap()).unwrap();
+            for batch in ParquetRecordBatchReaderBuilder::try_new(file).unwrap().build().unwrap() {
+                let batch = batch.unwrap();
+                let Some(values) = batch.column_by_name(partition) else { continue };
+                let in_log = add.partition_values.get(partition).cloned().flatten();
+                assert!(values.as_string::<i32>().iter().all(|value| value == in_log.as_deref()));
+            }
+        }
+        // A file of a writer that does not know the feature.
+        let lacks = fault(&footer_of("message m { optional int64 id; }"), &spec);
+        assert_eq!(lacks.is_some(), expected, "{lacks:?}");
     }
 }

@@ -3,8 +3,9 @@
 //! - Data have the logical names of the schema. Files, partition values and statistics have the physical ones, and
 //!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
 //!   Mapping".)
-//! - Files of a table with Iceberg compatibility have the partition columns after the others and, in version 2, field
-//!   ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "Iceberg Compatibility V2".)
+//! - Files of a table with Iceberg compatibility have the partition columns after the others and, from version 2 on,
+//!   field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3".) Other tables may
+//!   ask for the partition columns alone. ("Materialize Partition Columns" of the protocol's requests for comments.)
 //! - What the table demands of its rows is text here. Each writer binds it before it sees data, or passes it to its
 //!   engine: this crate's with times without a zone in UTC, Spark's with those of the session.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.
@@ -13,12 +14,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Fields, Schema, SchemaRef};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::hive;
 use super::indexed::indexed_columns;
 use crate::constraints::{Lane, RowRules, RuleText};
 use crate::error::{Error, Result};
-use crate::protocol::properties::byte_size;
+use crate::protocol::properties::{WRITE_PARTITION_COLUMNS, byte_size};
 use crate::protocol::{
     ColumnMappingMode, IcebergCompat, MappedSchema, MaterializedRowTracking, Metadata, PartitionValues,
     Protocol, StructType, TableFeature, Tags,
@@ -42,6 +44,8 @@ pub struct TableWriteSpec {
     partition_columns: Vec<String>,
     physical_partition_columns: Vec<String>,
     iceberg: Option<IcebergCompat>,
+    /// Whether files have the partition columns.
+    materializes: bool,
     clustering: Vec<Vec<String>>,
     indexed: IndexedColumns,
     target_file_size: u64,
@@ -54,7 +58,7 @@ impl TableWriteSpec {
     ///
     /// # Errors
     /// `CorruptLog` for a schema, a mapping or a property that is not valid. `Unsupported` as
-    /// [`RowRules::of`]. `InvalidArgument` as [`IcebergCompat::check`].
+    /// [`RowRules::of`]. `InvalidArgument` as [`IcebergCompat::check`] and [`RowRules::check_defaults`].
     pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         Self::clustered(protocol, metadata, &[])
     }
@@ -112,9 +116,16 @@ impl TableWriteSpec {
             })
             .collect::<Result<Vec<_>>>()?;
         let target_file_size = metadata.property("delta.targetFileSize").and_then(byte_size);
+        let rules = RowRules::of(protocol, metadata, schema.logical())?;
+        if let Some(iceberg) = iceberg {
+            rules.check_defaults(iceberg)?;
+        }
         Ok(Self {
             mode,
             iceberg,
+            materializes: iceberg.is_some()
+                || protocol.supports(&TableFeature::MaterializePartitionColumns)
+                || metadata.is_enabled(WRITE_PARTITION_COLUMNS),
             clustering: columns.to_vec(),
             indexed: indexed_columns(&metadata.configuration, &schema, columns)?,
             arrow: Arc::clone(schema.arrow()),
@@ -125,7 +136,7 @@ impl TableWriteSpec {
             physical_partition_columns,
             target_file_size: target_file_size.unwrap_or(TARGET_FILE_SIZE),
             configuration: metadata.configuration.clone(),
-            rules: Arc::new(RowRules::of(protocol, metadata, schema.logical())?),
+            rules: Arc::new(rules),
         })
     }
 
@@ -141,6 +152,7 @@ impl TableWriteSpec {
             partition_columns: partition_columns.to_vec(),
             physical_partition_columns: partition_columns.to_vec(),
             iceberg: None,
+            materializes: false,
             clustering: Vec::new(),
             indexed,
             target_file_size: TARGET_FILE_SIZE,
@@ -194,7 +206,7 @@ impl TableWriteSpec {
 
     /// Returns whether files have the partition columns too, after all others.
     pub fn keeps_partition_columns(&self) -> bool {
-        self.iceberg.is_some() && !self.partition_columns.is_empty()
+        self.materializes && !self.partition_columns.is_empty()
     }
 
     /// Returns the names that directories of an engine's files have for the partition columns. They differ from the
@@ -300,20 +312,26 @@ impl TableWriteSpec {
 
     /// Returns the spec for rows that come with their ids, in the columns that a scan of the table appends for them.
     /// Files have these columns under the names `materialized`, and no statistics of them. (PROTOCOL, "Row Tracking",
-    /// "Writer Requirements for Row Tracking".)
+    /// "Writer Requirements for Row Tracking".) From version 3 of Iceberg compatibility on they have field ids.
     #[must_use]
     pub(crate) fn with_row_ids(mut self, materialized: &MaterializedRowTracking) -> Self {
         let indexed = indexed(&self.data_schema(), &self.indexed).into_iter().map(|(path, _)| path);
         self.indexed = IndexedColumns::Chosen(indexed.collect());
         let columns =
             [(ROW_ID, &materialized.row_id), (ROW_COMMIT_VERSION, &materialized.row_commit_version)];
-        let more = |schema: &Schema, names: [&str; 2]| {
-            let fields = names.map(|name| Arc::new(Field::new(name, DataType::Int64, true)));
-            let fields: Fields = schema.fields().iter().cloned().chain(fields).collect();
+        let more = |schema: &Schema, fields: [Field; 2]| {
+            let fields: Fields = schema.fields().iter().cloned().chain(fields.map(Arc::new)).collect();
             Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
         };
-        self.arrow = more(&self.arrow, columns.map(|(name, _)| name));
-        self.physical_arrow = more(&self.physical_arrow, columns.map(|(_, name)| name.as_str()));
+        let field = |name: &str| Field::new(name, DataType::Int64, true);
+        let ids = self.iceberg.and_then(IcebergCompat::row_tracking_ids);
+        let mut physical = columns.map(|(_, name)| field(name));
+        for (field, id) in physical.iter_mut().zip(ids.into_iter().flatten()) {
+            let id = (PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string());
+            field.set_metadata([id].into());
+        }
+        self.arrow = more(&self.arrow, columns.map(|(name, _)| field(name)));
+        self.physical_arrow = more(&self.physical_arrow, physical);
         self
     }
 

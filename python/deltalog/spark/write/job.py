@@ -165,8 +165,9 @@ def _write_files(
 
 def _for_files(jvm: Jvm, data: Any, pending: SparkWrite) -> tuple[Any, list[str]]:
     """Returns `data` with the columns of the table's files, and the columns that name directories."""
-    if pending.directory_columns is not None and pending.physical_schema_json is not None:
-        data = fit.to_physical(jvm, data, pending.physical_schema_json, [])
+    if pending.directory_columns is not None:
+        if pending.physical_schema_json is not None:
+            data = fit.to_physical(jvm, data, pending.physical_schema_json, [])
         columns, directories = list(pending.physical_partition_columns), list(pending.directory_columns)
         return fit.with_directories(jvm, data, columns, directories), directories
     partition_columns = list(pending.partition_columns)

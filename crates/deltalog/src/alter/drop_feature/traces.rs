@@ -11,7 +11,8 @@
 //! | `clustering` | the domain `delta.clustering` | the drop |
 //! | `inCommitTimestamp` | its properties; times are those of the files again | the drop |
 //! | `rowTracking` | its properties and its domain, and the ids of all files | the drop |
-//! | `icebergCompatV1`, `icebergCompatV2` | the property; ids that files have stay | the user |
+//! | `icebergCompatV1`, `icebergCompatV2`, `icebergCompatV3` | the property; ids that files have stay | the user |
+//! | `materializePartitionColumns` | its property; columns that files have stay | the drop |
 //! | `vacuumProtocolCheck` | nothing | |
 //! | `checkpointProtection` | its property | the drop |
 //! | `deletionVectors` | the property, and vectors of files | the steps before |
@@ -28,8 +29,8 @@ use crate::error::{Error, Result};
 use crate::log::{ENABLEMENT_TIMESTAMP, ENABLEMENT_VERSION};
 use crate::protocol::row_tracking::{ROW_COMMIT_VERSION_COLUMN, ROW_ID_COLUMN, ROW_TRACKING_DOMAIN};
 use crate::protocol::{
-    CLUSTERING_DOMAIN, DomainMetadata, FieldMetadata, Metadata, PROTECTED_BEFORE, PrimitiveType, StructType,
-    TableFeature,
+    CLUSTERING_DOMAIN, DomainMetadata, FieldMetadata, MATERIALIZE_PARTITION_COLUMNS, Metadata,
+    PROTECTED_BEFORE, PrimitiveType, StructType, TableFeature,
 };
 use crate::replay::{FileColumn, FileColumns};
 use crate::snapshot::Snapshot;
@@ -104,6 +105,7 @@ pub(super) fn remove(draft: &mut Draft<'_>, feature: &TableFeature) -> Result<()
     match feature {
         TableFeature::CheckpointProtection => unset(draft, &[PROTECTED_BEFORE]),
         TableFeature::InCommitTimestamp => unset(draft, &TIMESTAMPS),
+        TableFeature::MaterializePartitionColumns => unset(draft, &[MATERIALIZE_PARTITION_COLUMNS]),
         TableFeature::Clustering => remove_domain(draft, CLUSTERING_DOMAIN)?,
         TableFeature::RowTracking => {
             unset(draft, &ROW_TRACKING);
@@ -141,9 +143,11 @@ fn is_known(feature: &TableFeature) -> bool {
             | TableFeature::GeneratedColumns
             | TableFeature::IcebergCompatV1
             | TableFeature::IcebergCompatV2
+            | TableFeature::IcebergCompatV3
             | TableFeature::IdentityColumns
             | TableFeature::InCommitTimestamp
             | TableFeature::Invariants
+            | TableFeature::MaterializePartitionColumns
             | TableFeature::RowTracking
             | TableFeature::TimestampNtz
             | TableFeature::TypeWidening
@@ -203,7 +207,7 @@ pub(super) fn use_in_metadata(
         TableFeature::IdentityColumns => {
             (feature.is_active(metadata)?, "the table has identity columns", Some("drop these columns first"))
         }
-        TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 => {
+        TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 | TableFeature::IcebergCompatV3 => {
             (feature.is_active(metadata)?, "the table is to be compatible with Iceberg", unset)
         }
         TableFeature::TimestampNtz => (

@@ -66,7 +66,11 @@ fn writer_support(feature: &TableFeature) -> Support {
         | TableFeature::AllowColumnDefaults
         | TableFeature::IdentityColumns => Support::Full,
         // `IcebergCompat` checks tables, and `TableWriteSpec` says what their files have.
-        TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 => Support::Full,
+        TableFeature::IcebergCompatV1 | TableFeature::IcebergCompatV2 | TableFeature::IcebergCompatV3 => {
+            Support::Full
+        }
+        // `TableWriteSpec` says what columns files have.
+        TableFeature::MaterializePartitionColumns => Support::Full,
         // Rows are added unclustered, with statistics of the clustering columns; see `TableWriteSpec::of`.
         TableFeature::Clustering => Support::Full,
         _ => Support::Missing,

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::gate::{ensure_features, is_writable};
 use super::{FeatureKind, READER_VERSION, TableFeature, WRITER_VERSION};
 use crate::protocol::action::{Metadata, Protocol};
+use crate::protocol::properties::MATERIALIZE_PARTITION_COLUMNS;
 use crate::protocol::schema::{DataType, PrimitiveType, StructType};
 use crate::{Error, Result};
 
@@ -51,6 +52,7 @@ pub fn required_features(schema: &StructType, metadata: &Metadata) -> Result<Vec
     }
     let properties = [
         ("delta.enableDeletionVectors", TableFeature::DeletionVectors),
+        (MATERIALIZE_PARTITION_COLUMNS, TableFeature::MaterializePartitionColumns),
         ("delta.enableTypeWidening", TableFeature::TypeWidening),
     ];
     asked.extend(
@@ -250,6 +252,13 @@ mod tests {
             assert_eq!(for_readers, names(&["columnMapping"]));
             assert_eq!(for_writers, names(&["appendOnly", "invariants", "columnMapping", feature]));
         }
+        let (.., for_writers) = made("long", ("delta.enableIcebergCompatV3", "true"));
+        let of_v3 = ["columnMapping", "domainMetadata", "icebergCompatV3", "rowTracking"];
+        assert_eq!(for_writers, names(&[&["appendOnly", "invariants"], of_v3.as_slice()].concat()));
+        let (.., for_readers, for_writers) = made("long", (MATERIALIZE_PARTITION_COLUMNS, "true"));
+        assert_eq!(for_readers, names(&[]));
+        assert_eq!(for_writers, names(&["appendOnly", "invariants", "materializePartitionColumns"]));
+        assert_eq!(made("long", ("delta.writePartitionColumnsToParquet", "true")).1, 2);
         for (property, feature) in [
             (("delta.constraints.positive", "a > 0"), "checkConstraints"),
             (("delta.feature.allowColumnDefaults", "supported"), "allowColumnDefaults"),
@@ -281,7 +290,7 @@ mod tests {
     #[test]
     fn properties_that_require_missing_features_are_refused_by_name() {
         for (property, feature) in [
-            (("delta.enableIcebergCompatV3", "true"), "icebergCompatV3"),
+            (("delta.feature.geospatial", "supported"), "geospatial"),
             (("delta.feature.icebergWriterCompatV1", "supported"), "icebergWriterCompatV1"),
         ] {
             let asking = metadata("long", Some(property));

@@ -173,6 +173,7 @@ impl TableFeature {
             // The domain `collations` may hold the versions that statistics are for.
             Self::Collations | Self::CollationsPreview => &[Self::DomainMetadata],
             Self::IcebergCompatV1 | Self::IcebergCompatV2 => &[Self::ColumnMapping],
+            Self::IcebergCompatV3 => &[Self::ColumnMapping, Self::RowTracking, Self::DomainMetadata],
             Self::CatalogManaged => &[Self::InCommitTimestamp],
             _ => &[],
         }

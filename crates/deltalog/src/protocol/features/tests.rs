@@ -73,8 +73,11 @@ fn legacy_tables_without_active_features_are_read_and_written() {
 #[test]
 fn features_that_concern_both_sides_are_refused_once() {
     assert_eq!(
-        writer_refusals(&listing(&["geospatial"], &["geospatial", "icebergCompatV3", "identityColumns"])),
-        [TableFeature::Geospatial, TableFeature::IcebergCompatV3]
+        writer_refusals(&listing(
+            &["geospatial"],
+            &["geospatial", "redirectWriterOnly-preview", "identityColumns"]
+        )),
+        [TableFeature::Geospatial, TableFeature::RedirectWriterOnlyPreview]
     );
 }
 
@@ -110,7 +113,7 @@ fn listed_features_are_gated() {
     for name in ["rowTracking", "inCommitTimestamp", "clustering", "collations", "checkpointProtection"] {
         ensure_writable(&listing(&[], &[name, "domainMetadata"]), &plain).unwrap();
     }
-    for name in ["icebergCompatV3", "icebergWriterCompatV1", "liquid"] {
+    for name in ["coordinatedCommits-preview", "icebergWriterCompatV1", "liquid"] {
         let protocol = listing(&[], &[name, "redirectWriterOnly-preview"]);
         ensure_readable(&protocol, &plain).unwrap();
         let error = ensure_writable(&protocol, &plain).unwrap_err().to_string();

@@ -17,7 +17,7 @@ use crate::protocol::{DataType, Metadata, StructField, StructType};
 use crate::transaction::conflict::ConflictReason;
 
 /// The properties of the protocol that concern no writer of rows.
-const HARMLESS: [&str; 17] = [
+const HARMLESS: [&str; 18] = [
     "delta.autoOptimize",
     "delta.autoOptimize.autoCompact",
     "delta.autoOptimize.optimizeWrite",
@@ -35,6 +35,7 @@ const HARMLESS: [&str; 17] = [
     "delta.setTransactionRetentionDuration",
     "delta.targetFileSize",
     "delta.tuneFileSizesForRewrites",
+    "delta.writePartitionColumnsToParquet",
 ];
 
 /// The metadata of a new column that says nothing about its values.
@@ -134,6 +135,7 @@ mod tests {
         for (key, expected) in [
             ("mine", false),
             ("delta.checkpointInterval", false),
+            ("delta.writePartitionColumnsToParquet", false),
             ("delta.appendOnly", true),
             ("delta.constraints.c", true),
             ("delta.enableChangeDataFeed", true),
