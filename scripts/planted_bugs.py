@@ -6,6 +6,9 @@
 whether it is the one to be planted, so that all of them are built at once. A text that is not found exactly once
 is a failure: the list is kept true to the source, and `--check` looks at nothing else. Without a planted defect
 the copy must pass the simulation.
+
+The crates of the copy have another version, because cargo would otherwise take what is built of them for what is to
+be built of the crates themselves: both share the directory of builds, and so the dependencies.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -91,6 +95,17 @@ def planted(wanted: list[Defect]) -> dict[str, str]:
     return texts
 
 
+def renumbered(name: str, text: str) -> str:
+    """Returns a manifest or a lock file with another version of the crates."""
+    pattern = (
+        r'^(version = "[^"+]+)' if name == "Cargo.toml" else r'^(name = "deltalog[\w-]*"\nversion = "[^"+]+)'
+    )
+    text, count = re.subn(pattern, r"\1+planted", text, flags=re.MULTILINE)
+    if count == 0:
+        raise PlantingError(f"{name} does not have the version of the crates")
+    return text
+
+
 def plant(wanted: list[Defect]) -> None:
     """Writes the copy of the workspace with all defects in it."""
     listed = subprocess.run(
@@ -103,6 +118,8 @@ def plant(wanted: list[Defect]) -> None:
     files = [name for name in listed.stdout.splitlines() if (ROOT / name).exists()]
     texts = planted(wanted)
     texts["crates/deltalog/src/planted.rs"] = SWITCH
+    for name in ("Cargo.toml", "Cargo.lock"):
+        texts[name] = renumbered(name, (ROOT / name).read_text("utf-8"))
     lib = "crates/deltalog/src/lib.rs"
     texts[lib] = texts.get(lib, (ROOT / lib).read_text("utf-8")) + "\nmod planted;\n"
     for name in files:

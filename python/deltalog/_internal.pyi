@@ -648,8 +648,8 @@ class SparkWrite:
         """The names that the partition columns have in the log."""
     @property
     def directory_columns(self) -> list[str] | None:
-        """With Iceberg compatibility, the names of the partition columns in directories: the files have these columns
-        too, by their physical names and after all others. Else None.
+        """The names of the partition columns in directories, if the files have these columns too, by their physical
+        names and after all others. Else None.
         """
     @property
     def physical_schema_json(self) -> str | None:

@@ -49,6 +49,9 @@ class TableAlterer:
 
         - `delta.columnMapping.mode`: from `none` to `name`; each column gets an id.
         - `delta.enableRowTracking`: the rows of all files get ids.
+        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The files of the table must be as
+          writers write them from then on.
+        - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
         - `delta.feature.<name>` = `supported`: as `add_feature`.
 
         Args:
@@ -119,7 +122,8 @@ class TableAlterer:
         - `typeWidening`: files with older types are rewritten with the types of the schema.
         - `columnMapping`: all files are rewritten with the column names of the schema. A name that Parquet readers
           refuse without the feature, such as one with a space, you change first.
-        - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`: properties, row ids and domains.
+        - `v2Checkpoint`, `rowTracking`, `clustering`, `inCommitTimestamp`, `materializePartitionColumns`: properties,
+          row ids and domains.
 
         Rewritten files hold the same rows, with their row ids, and the change data feed has nothing of it. What you
         have said about your data, such as constraints, default values or columns of a type, you remove yourself first.

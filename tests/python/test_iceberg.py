@@ -1,4 +1,4 @@
-"""Tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "Iceberg Compatibility V2")."""
+"""Tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3")."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from tests.python.place import actions
 
 V1 = "delta.enableIcebergCompatV1"
 V2 = "delta.enableIcebergCompatV2"
+V3 = "delta.enableIcebergCompatV3"
+TRACKED = "delta.enableRowTracking"
 MAPPED = "delta.columnMapping.mode"
 
 FLAT = pa.table({"id": pa.array([1, 2, 3], pa.int64()), "p": ["a", "", None]})
@@ -53,7 +55,7 @@ def check_files(table: DeltaTable) -> None:
         assert found.items() <= expected.items(), path
 
 
-@pytest.mark.parametrize(("version", "data"), [(V1, FLAT), (V2, NESTED)])
+@pytest.mark.parametrize(("version", "data"), [(V1, FLAT), (V2, NESTED), (V3, NESTED)])
 def test_a_new_table_keeps_to_the_rules(tmp_path: Path, version: str, data: pa.Table) -> None:
     table = created(tmp_path, version, data)
     feature = version.replace("delta.enableI", "i")
@@ -132,6 +134,8 @@ def test_files_of_several_processes_have_the_same_ids(tmp_path: Path) -> None:
         ({V2: "true", MAPPED: "none"}, FLAT, "not mapped"),
         ({V1: "true", "delta.feature.deletionVectors": "supported"}, FLAT, "'deletionVectors'"),
         ({V2: "true", "delta.enableDeletionVectors": "true"}, FLAT, "deletion vectors are on"),
+        ({V3: "true", TRACKED: "false"}, FLAT, "the rows of the table have no ids"),
+        ({V3: "true", V2: "true"}, FLAT, "exclude each other"),
     ],
 )
 def test_what_a_version_forbids_is_refused(
@@ -282,3 +286,83 @@ def test_the_feature_is_dropped_when_the_property_is_gone(tmp_path: Path) -> Non
     write_deltalake(tmp_path, NESTED, mode="append")
     assert not any("tags" in add for add in adds(tmp_path, 3))
     assert len(rows(DeltaTable(tmp_path))) == 6
+
+
+def test_version_3_tracks_rows_and_gives_their_columns_the_ids_of_iceberg(tmp_path: Path) -> None:
+    """ "Materialized Row ID column must use field ID 2147483540", the one with commit versions 2147483539."""
+    table = created(tmp_path, V3)
+    configuration = table.metadata().configuration
+    assert configuration[TRACKED] == "true"
+    assert {"rowTracking", "domainMetadata", "icebergCompatV3"} <= set(table.protocol().writer_features or [])
+    write_deltalake(tmp_path, NESTED.slice(0, 1), mode="append")
+
+    def tracked() -> dict[int, tuple[int, int]]:
+        found = pa.table(DeltaTable(tmp_path).to_arrow(columns=["id"], row_ids=True)).to_pylist()
+        return {row["_row_id"]: (row["id"], row["_row_commit_version"]) for row in found}
+
+    before = tracked()
+    # The files of NULL and of 'a' have other rows, which are copied or stay.
+    write_deltalake(tmp_path, NESTED.slice(2, 1), mode="overwrite", predicate="id = 3")
+    after = tracked()
+    assert {key: row for key, row in before.items() if row[0] != 3}.items() <= after.items()
+    names = [
+        configuration[f"delta.rowTracking.materialized{what}ColumnName"]
+        for what in ("RowId", "RowCommitVersion")
+    ]
+    expected = {**log_ids(table), **dict(zip(names, (2147483540, 2147483539), strict=True))}
+    files = [file_ids(path) for path in tmp_path.rglob("*.parquet")]
+    copied = [ids for ids in files if names[0] in ids]
+    assert len(copied) == 1
+    assert copied == [expected]
+    assert {tag for add in adds(tmp_path, 2) for tag in add["tags"].values()} == {"3"}
+
+
+def test_version_3_allows_deletion_vectors_and_variants(tmp_path: Path) -> None:
+    """ "Unlike IcebergCompatV1 and IcebergCompatV2, this feature does _NOT_ forbid … Deletion Vectors"."""
+    table = created(tmp_path, V3, FLAT, **{"delta.enableDeletionVectors": "true"})
+    write_deltalake(tmp_path, FLAT.slice(0, 0), mode="overwrite", predicate="id = 2")
+    table.update_incremental()
+    vectors = pa.table(table.files(columns=["deletion_vector"])).column("deletion_vector")
+    assert vectors.null_count < len(vectors)
+    assert [row["id"] for row in rows(table)] == [1, 3]
+    table.alter.add_columns([Field("v", "variant")])
+    write_deltalake(tmp_path, FLAT, mode="append")
+    assert len(rows(DeltaTable(tmp_path))) == 5
+
+
+def test_what_version_3_needs_stays(tmp_path: Path) -> None:
+    table = created(tmp_path, V3, FLAT, **{"delta.enableTypeWidening": "true"})
+    with refused(tmp_path, InvalidArgumentError, "the rows of the table have no ids"):
+        table.alter.set_table_properties({TRACKED: "false"})
+    with refused(tmp_path, InvalidArgumentError, "rowTracking"):
+        table.alter.drop_feature("rowTracking")
+    table.alter.add_feature("allowColumnDefaults")
+    with refused(tmp_path, InvalidArgumentError, r"default value \(1 \+ 1\) of the column 'id' is computed"):
+        table.alter.set_column_default("id", "1 + 1")
+    table.alter.set_column_default("id", "-1")
+    table.alter.add_columns([Field("n", "integer")])
+    with refused(tmp_path, InvalidArgumentError, "Iceberg cannot widen"):
+        table.alter.widen_column("n", "double")
+    table.alter.unset_table_properties([V3])
+    table.alter.drop_feature("icebergCompatV3")
+    assert "icebergCompatV3" not in (table.protocol().writer_features or [])
+    table.alter.set_table_properties({TRACKED: "false"})
+
+
+def test_a_table_of_version_2_gets_version_3(tmp_path: Path) -> None:
+    table = created(tmp_path / "t")
+    with refused(tmp_path / "t", InvalidArgumentError, "the rows of the table have no ids"):
+        table.alter.set_table_properties({V2: "false", V3: "true"})
+    table.alter.set_table_properties({V2: "false", V3: "true", TRACKED: "true"})
+    write_deltalake(tmp_path / "t", NESTED, mode="append")
+    check_files(DeltaTable(tmp_path / "t"))
+    found = pa.table(DeltaTable(tmp_path / "t").to_arrow(columns=["id"], row_ids=True))
+    assert len(set(found.column("_row_id").to_pylist())) == 6
+
+    # Rows that were copied before have ids that Iceberg would not find.
+    table = created(tmp_path / "copied", V2, FLAT, **{TRACKED: "true"})
+    write_deltalake(tmp_path / "copied", FLAT, mode="append")
+    write_deltalake(tmp_path / "copied", FLAT.slice(0, 0), mode="overwrite", predicate="id = 3")
+    table.update_incremental()
+    with refused(tmp_path / "copied", InvalidArgumentError, "has no field id in the file"):
+        table.alter.set_table_properties({V2: "false", V3: "true"})

@@ -83,3 +83,53 @@ def test_spark_adds_to_a_table_of_version_1(spark: SparkSession, tmp_path: Path)
     assert {str(shape(file)) for file in files} == {str(shape(files[0]))}
     assert all(file_ids(Path(file)) == log_ids(table) for file in files)
     assert sorted(pa.table(table.to_arrow()).column("p").to_pylist()) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("mapping", ["none", "name"])
+@pytest.mark.parametrize("partition_by", [["p"], ["n", "p"]])
+def test_spark_writes_the_partition_columns_that_a_table_asks_for(
+    spark: SparkSession, tmp_path: Path, partition_by: list[str], mapping: str
+) -> None:
+    """ "Materialize Partition Columns" of the protocol's requests for comments."""
+    path = str(tmp_path)
+    data = spark.createDataFrame(ROWS, SCHEMA).withColumn("n", sf.col("id").cast("decimal(10,2)"))
+    writer = data.write.format("deltalog").option("delta.enableMaterializePartitionColumnsFeature", "true")
+    writer.option("delta.columnMapping.mode", mapping).partitionBy(*partition_by).save(path)
+    data.write.format("deltalog").mode("append").save(path)
+    table = deltalog.DeltaTable(path)
+    assert "materializePartitionColumns" in (table.protocol().writer_features or [])
+    by_spark = {uri.removeprefix("file://") for uri in table.file_uris()}
+    deltalog.write_deltalake(path, pa.table(table.to_arrow()), mode="append")
+    table.update_incremental()
+    files = [uri.removeprefix("file://") for uri in table.file_uris()]
+    assert len(files) > len(by_spark)
+    # Those of both writers have the same columns.
+    assert len({str(shape(file)) for file in files}) == 1
+    names = {
+        field["name"]: field["metadata"].get("delta.columnMapping.physicalName", field["name"])
+        for field in json.loads(table.schema().to_json())["fields"]
+    }
+    stored = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+    assert stored.column_names[-len(partition_by) :] == [names[name] for name in partition_by]
+    assert sorted(map(int, stored.column(names["n"]).to_pylist())) == [1] * 4 + [2] * 4 + [3] * 4
+    read = spark.read.format("deltalog").load(path)
+    assert read.count() == 12
+    assert read.where("p IS NULL").count() == 8
+    assert read.where("n = 1").select("p").distinct().collect() == [("a",)]
+
+
+def test_spark_writes_to_a_table_of_version_3(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path)
+    data = spark.createDataFrame(ROWS, SCHEMA)
+    writer = data.write.format("deltalog").option("delta.enableIcebergCompatV3", "true")
+    writer.partitionBy("p").save(path)
+    data.coalesce(1).where("id > 1").write.format("deltalog").mode("overwrite").option(
+        "replaceWhere", "id > 1"
+    ).save(path)
+    table = deltalog.DeltaTable(path)
+    assert {"rowTracking", "icebergCompatV3"} <= set(table.protocol().writer_features or [])
+    expected = log_ids(table)
+    for uri in table.file_uris():
+        assert file_ids(Path(uri.removeprefix("file://"))) == expected
+    found = spark.read.format("deltalog").load(path).selectExpr("id", "_metadata.row_id").collect()
+    assert len({row.row_id for row in found}) == len(found) == 3

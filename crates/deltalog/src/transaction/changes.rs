@@ -127,8 +127,8 @@ impl Changes {
         Ok(removed)
     }
 
-    /// Refuses files with deletion vectors before version 3, and files without their number of rows. (Protocol: "Iceberg
-    /// Compatibility V1", "… V2", "… V3".)
+    /// Refuses files with deletion vectors before version 3, and files without their number of rows. (Protocol:
+    /// "Iceberg Compatibility V1", "… V2", "… V3".)
     fn check_iceberg(&self, iceberg: IcebergCompat) -> Result<()> {
         let has_vectors = !self.row_deletes.is_empty() || self.adds.iter().any(has_vectors);
         if has_vectors && !iceberg.allows_vectors() {

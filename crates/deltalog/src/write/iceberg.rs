@@ -1,5 +1,5 @@
-//! What data files lack that Iceberg compatibility asks for, or a table whose files have the partition columns. (PROTOCOL,
-//! "Iceberg Compatibility V1", "… V2", "… V3".)
+//! What data files lack that Iceberg compatibility asks for, or a table whose files have the partition columns.
+//! (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3".)
 //!
 //! Only the footer counts. A column that was added after the file was written may be missing; whatever the file has of
 //! the table's columns must be as writers write it now:
@@ -7,7 +7,8 @@
 //! - the partition columns are there;
 //! - from version 2 on, each column and each part of an array or map has the field id that the table's schema gives it,
 //!   and no timestamp is an INT96;
-//! - in version 3, columns with ids and commit versions of copied rows have the field ids that Iceberg reserves for them.
+//! - in version 3, columns with ids and commit versions of copied rows have the field ids that Iceberg reserves for
+//!   them.
 
 use arrow::datatypes::{DataType, Field, Fields};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;

@@ -1,5 +1,5 @@
-//! Files of tables with Iceberg compatibility, and of tables whose files have the partition columns. (PROTOCOL, "Iceberg
-//! Compatibility V1", "… V2", "… V3".)
+//! Files of tables with Iceberg compatibility, and of tables whose files have the partition columns. (PROTOCOL,
+//! "Iceberg Compatibility V1", "… V2", "… V3".)
 
 use std::sync::Arc;
 

@@ -1,4 +1,5 @@
-//! Files of tables with Iceberg compatibility. Protocol: "Iceberg Compatibility V1", "Iceberg Compatibility V2".
+//! Files of tables with Iceberg compatibility, or with partition columns in files. Protocol: "Iceberg Compatibility
+//! V1", "… V2", "… V3".
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,35 +8,44 @@ use arrow::array::{ArrayRef, Int64Array, ListArray, RecordBatch, StringArray};
 use arrow::datatypes::Int64Type;
 use deltalog::engine::protocol::ArrayType;
 use deltalog::{
-    Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, Result, SaveMode, Snapshot, Storage,
-    StructField, StructType, TableChange, WriteRequest, alter_table,
+    Environment, ErrorKind, Operation, PendingWrite, PrimitiveType, ReplaceWhere, Result, SaveMode, Snapshot,
+    Storage, StructField, StructType, TableChange, WriteRequest, alter_table,
 };
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::schema::types::Type;
 use serde_json::Value;
 
 use crate::common::empty;
+use crate::common::store::FaultyStore;
 
 const V2: &str = "delta.enableIcebergCompatV2";
+const V3: &str = "delta.enableIcebergCompatV3";
 const VECTORS: &str = "delta.enableDeletionVectors";
 const MAPPED: (&str, &str) = ("delta.columnMapping.mode", "name");
 
-/// Writes two rows of two partitions to a table that is created with these properties if there is none.
+/// Appends rows of two partitions to a table that is created with these properties if there is none.
 fn write(storage: &Storage, properties: &[(&str, &str)]) -> Result<()> {
+    put(storage, properties, None)
+}
+
+/// Writes rows of two partitions, in place of those for which `predicate` is true.
+fn put(storage: &Storage, properties: &[(&str, &str)], predicate: Option<&str>) -> Result<()> {
     let schema = StructType::try_new(vec![
         StructField::new("p", PrimitiveType::String, true),
         StructField::new("id", PrimitiveType::Long, true),
         StructField::new("list", ArrayType::new(PrimitiveType::Long, true), true),
     ])?;
-    let mut request = WriteRequest::new(schema, SaveMode::Append);
+    let mode = if predicate.is_some() { SaveMode::Overwrite } else { SaveMode::Append };
+    let mut request = WriteRequest::new(schema, mode);
+    request.replace_where = predicate.map(ReplaceWhere::new);
     request.partition_by = Some(vec!["p".to_owned()]);
     request.configuration =
         properties.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let pending = PendingWrite::begin(storage, request, &Environment::system())?.unwrap();
-    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None]);
+    let lists = ListArray::from_iter_primitive::<Int64Type, _, _>([Some(vec![Some(1), None]), None, None]);
     let columns: [(&str, ArrayRef); 3] = [
-        ("p", Arc::new(StringArray::from(vec![Some("a"), None]))),
-        ("id", Arc::new(Int64Array::from(vec![1, 2]))),
+        ("p", Arc::new(StringArray::from(vec![Some("a"), None, Some("a")]))),
+        ("id", Arc::new(Int64Array::from(vec![1, 2, 1]))),
         ("list", Arc::new(lists)),
     ];
     let mut writer = pending.writer()?;
@@ -56,6 +66,20 @@ fn ids(group: &Type, parent: &str, found: &mut BTreeMap<String, Option<i32>>) {
             ids(field, &if is_part { parent.to_owned() } else { format!("{place}.") }, found);
         }
     }
+}
+
+/// Returns the ids of the columns and parts of all data files in the store.
+fn schemas(store: &FaultyStore, storage: &Storage) -> Vec<BTreeMap<String, Option<i32>>> {
+    let paths = store.objects().list("t", "").into_iter().map(|entry| entry.path);
+    let paths = paths.filter(|path| path.ends_with(".parquet") && !path.contains("_delta_log"));
+    let read = |path: String| {
+        let bytes = storage.get(path.strip_prefix("t/").unwrap_or(&path)).unwrap().unwrap();
+        let file = SerializedFileReader::new(bytes).unwrap();
+        let mut found = BTreeMap::new();
+        ids(file.metadata().file_metadata().schema_descr().root_schema(), "", &mut found);
+        found
+    };
+    paths.map(read).collect()
 }
 
 /// Returns the ids that the schema of the table has, by the same paths.
@@ -82,21 +106,10 @@ fn files_have_the_ids_of_the_log_and_the_partition_columns() {
     let expected = ids_of_the_log(&newest);
     assert_eq!(expected.len(), 4);
     assert!(expected.values().all(Option::is_some), "{expected:?}");
-    let paths: Vec<String> = store
-        .objects()
-        .list("t", "")
-        .into_iter()
-        .map(|entry| entry.path)
-        .filter(|path| path.ends_with(".parquet") && !path.contains("_delta_log"))
-        .collect();
-    assert_eq!(paths.len(), 4);
-    for path in paths {
-        let bytes = storage.get(path.strip_prefix("t/").unwrap_or(&path)).unwrap().unwrap();
-        let file = SerializedFileReader::new(bytes).unwrap();
-        let root = file.metadata().file_metadata().schema_descr().root_schema();
-        let mut found = BTreeMap::new();
-        ids(root, "", &mut found);
-        assert_eq!(found, expected, "{path}");
+    let files = schemas(&store, &storage);
+    assert_eq!(files.len(), 4);
+    for file in files {
+        assert_eq!(file, expected);
     }
 }
 
@@ -119,4 +132,45 @@ fn deletion_vectors_and_version_2_exclude_each_other() {
     };
     refused(alter(&[(V2, "true")]), "deletion vectors are on");
     assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 0);
+}
+
+/// "Materialized Row ID column must use field ID 2147483540", that of row commit versions 2147483539. "Unlike
+/// IcebergCompatV1 and IcebergCompatV2, this feature does _NOT_ forbid supporting and enabling Deletion Vectors".
+#[test]
+fn version_3_copies_rows_with_ids_that_iceberg_knows_or_deletes_them_by_vectors() {
+    for (vectors, copied) in [("false", 1), ("true", 0)] {
+        let (store, storage) = empty();
+        write(&storage, &[(V3, "true"), (VECTORS, vectors)]).unwrap();
+        put(&storage, &[], Some("list IS NOT NULL OR id = 2")).unwrap_err();
+        let mut request = WriteRequest::new(StructType::try_new(Vec::new()).unwrap(), SaveMode::Overwrite);
+        request.replace_where = Some(ReplaceWhere::new("list IS NOT NULL"));
+        let pending = PendingWrite::begin(&storage, request, &Environment::system()).unwrap().unwrap();
+        pending.commit_or_fail(Vec::new(), Operation::new("WRITE")).unwrap();
+        let newest = Snapshot::open(&storage, None).unwrap();
+        let expected = ids_of_the_log(&newest);
+        let name = |what: &str| {
+            newest.metadata().property(&format!("delta.rowTracking.materialized{what}ColumnName")).unwrap()
+        };
+        let hidden = [(name("RowId"), 2_147_483_540), (name("RowCommitVersion"), 2_147_483_539)];
+        let hidden = hidden.map(|(name, id)| (name.to_owned(), Some(id)));
+        let with_ids: BTreeMap<_, _> = expected.clone().into_iter().chain(hidden).collect();
+        let files = schemas(&store, &storage);
+        assert_eq!(files.iter().filter(|file| **file == with_ids).count(), copied);
+        assert!(files.iter().all(|file| *file == expected || *file == with_ids), "{files:?}");
+        assert_eq!(newest.totals().unwrap().files, 2);
+    }
+}
+
+/// "Materialize Partition Columns": "writers must materialize partition columns into any newly created data file".
+#[test]
+fn files_have_the_partition_columns_that_a_feature_asks_for() {
+    for (property, expected) in
+        [("delta.enableMaterializePartitionColumnsFeature", true), ("delta.appendOnly", false)]
+    {
+        let (store, storage) = empty();
+        write(&storage, &[(property, "true")]).unwrap();
+        let files = schemas(&store, &storage);
+        assert_eq!(files.len(), 2);
+        assert!(files.iter().all(|file| file.contains_key("p") == expected), "{files:?}");
+    }
 }
