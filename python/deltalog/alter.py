@@ -49,8 +49,8 @@ class TableAlterer:
 
         - `delta.columnMapping.mode`: from `none` to `name`; each column gets an id.
         - `delta.enableRowTracking`: the rows of all files get ids.
-        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The files of the table must be as
-          writers write them from then on.
+        - `delta.enableIcebergCompatV1`, `…V2`, `…V3`: parts of arrays and maps get ids. The files of the table must be
+          as writers write them from then on.
         - `delta.enableMaterializePartitionColumnsFeature`: new files have the partition columns.
         - `delta.feature.<name>` = `supported`: as `add_feature`.
 
