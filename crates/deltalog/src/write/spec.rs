@@ -59,7 +59,7 @@ impl TableWriteSpec {
     ///
     /// # Errors
     /// `CorruptLog` for a schema, a mapping or a property that is not valid. `Unsupported` as
-    /// [`RowRules::of`]. `InvalidArgument` as [`IcebergCompat::check`] and [`RowRules::check_defaults`].
+    /// [`RowRules::of`]. `InvalidArgument` as [`IcebergCompat::check`], and for a default value that it does not allow.
     pub fn new(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
         Self::clustered(protocol, metadata, &[])
     }
