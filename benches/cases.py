@@ -139,6 +139,12 @@ def _with_target(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, An
     return {"table": str(table), "target": str(scratch / "written")}
 
 
+def _with_partitions(spec: TableSpec, table: Path, scratch: Path) -> Mapping[str, Any]:
+    """A partition has a hundred rows."""
+    assert isinstance(spec, Data)
+    return {**_with_target(spec, table, scratch), "partitions": spec.rows // 100}
+
+
 _MANY_FILES: Mapping[str, TableSpec] = {
     "small": Checkpointed(10_000),
     "medium": Checkpointed(100_000),
@@ -150,6 +156,11 @@ _V2_FILES: Mapping[str, TableSpec] = {
     "full": Checkpointed(1_000_000, v2=True),
 }
 _ROWS: Mapping[str, TableSpec] = {"small": Data(400_000), "medium": Data(2_000_000), "full": Data(8_000_000)}
+_ROWS_OF_PARTITIONS: Mapping[str, TableSpec] = {
+    "small": Data(40_000),
+    "medium": Data(200_000),
+    "full": Data(1_000_000),
+}
 _DELETED_ROWS: Mapping[str, TableSpec] = {
     scale: Data(spec.rows, deleted_percent=10) for scale, spec in _ROWS.items() if isinstance(spec, Data)
 }
@@ -305,6 +316,16 @@ CASES = (
             Ratio("from memory", "ours", "deltalake", time=0.8),
         ),
         limits=(Limit("stream", "ours", peak_bytes=600 * _MEBI),),
+    ),
+    Case(
+        name="write-partitions",
+        about="write 1,000,000 rows of 16 columns to 10,000 partitions, which come in random order",
+        operation="write_partitioned",
+        setup=_with_partitions,
+        tables=_ROWS_OF_PARTITIONS,
+        contenders=(OURS, DELTALAKE),
+        ratios=(Ratio("partitions", "ours", "deltalake"),),
+        limits=(Limit("partitions", "ours", peak_bytes=600 * _MEBI),),
     ),
     Case(
         name="spark-scan",

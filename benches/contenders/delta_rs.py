@@ -82,6 +82,10 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return written.measure(watch, table, target, write_deltalake)
 
 
+def write_partitioned(watch: Watch, table: str, target: str, partitions: int) -> dict[str, Any]:
+    return written.measure_partitioned(watch, table, target, partitions, write_deltalake)
+
+
 def scan(watch: Watch, table: str) -> dict[str, Any]:
     """Reads with the package's built-in engine (DataFusion), which is faster than its pyarrow dataset."""
     with watch("filter"):

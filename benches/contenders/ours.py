@@ -110,6 +110,10 @@ def write(watch: Watch, table: str, target: str) -> dict[str, Any]:
     return written.measure(watch, table, target, deltalog.write_deltalake)
 
 
+def write_partitioned(watch: Watch, table: str, target: str, partitions: int) -> dict[str, Any]:
+    return written.measure_partitioned(watch, table, target, partitions, deltalog.write_deltalake)
+
+
 def scan(watch: Watch, table: str) -> dict[str, Any]:
     with watch("filter"):
         some = rows.take(deltalog.DeltaTable(table).to_arrow(columns=[rows.COLUMN], predicate=rows.PREDICATE))

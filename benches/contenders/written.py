@@ -1,16 +1,18 @@
-"""The rows that the contenders of `write-rows` write, and what they have written.
+"""The rows that the contenders of `write-rows` and `write-partitions` write, and what they have written.
 
-The source of the stream is the directory of Parquet files, read batch by batch, so that it holds only a few batches.
+The source of a stream is the directory of Parquet files, read batch by batch, so that it holds only a few batches.
 """
 
 from __future__ import annotations
 
 import gc
 import json
+import math
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,16 +37,55 @@ def stream(table: str) -> pa.RecordBatchReader:
     return pa.RecordBatchReader.from_batches(pq.read_schema(files[0]), batches())
 
 
+PARTITION_COLUMN = "i0"
+"""A column of random numbers: what is left of them by the number of partitions is in random order too."""
+
+
+def partitioned(table: str, partitions: int) -> pa.RecordBatchReader:
+    """Returns the rows with `partitions` values of `PARTITION_COLUMN`, in random order."""
+    source = stream(table)
+    place = source.schema.get_field_index(PARTITION_COLUMN)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in source:
+            values = pa.array(batch.column(place).to_numpy() % partitions)
+            yield batch.set_column(place, source.schema.field(place), values)
+
+    return pa.RecordBatchReader.from_batches(source.schema, batches())
+
+
+def measure_partitioned(
+    watch: Watch, table: str, target: str, partitions: int, write: Callable[..., object]
+) -> dict[str, Any]:
+    """Writes the rows as a stream. The number of files is noted beside the time."""
+    with watch("partitions"):
+        write(target, partitioned(table, partitions), partition_by=[PARTITION_COLUMN])
+    found = _adds(target)
+    watch.note("partitions", "files", len(found))
+    values = {add["partitionValues"][PARTITION_COLUMN] for add in found}
+    return {**written(target), "partitions": len(values)}
+
+
+def _adds(target: str) -> list[dict[str, Any]]:
+    lines = (Path(target) / "_delta_log" / f"{0:020}.json").read_text().splitlines()
+    return [action["add"] for action in map(json.loads, lines) if "add" in action]
+
+
+def _column(path: Path) -> pa.ChunkedArray:
+    # `read_table` would look for partition values in the names of directories.
+    with pq.ParquetFile(path) as file:
+        return file.read([COLUMN])[COLUMN]
+
+
 def written(target: str) -> dict[str, Any]:
     """Returns rows and a sum of the files that the first commit names."""
-    root = Path(target)
-    lines = (root / "_delta_log" / f"{0:020}.json").read_text().splitlines()
-    adds = [action["add"] for action in map(json.loads, lines) if "add" in action]
-    columns = [pq.read_table(root / add["path"], columns=[COLUMN])[COLUMN] for add in adds]
+    adds = _adds(target)
+    columns = [_column(Path(target) / unquote(add["path"])) for add in adds]
     rows = sum(json.loads(add["stats"])["numRecords"] for add in adds)
     if rows != sum(map(len, columns)):
         raise ValueError(f"the statistics have {rows} rows, but the files have {sum(map(len, columns))}")
-    return {"rows": rows, "sum": sum(pc.sum(column).as_py() for column in columns)}
+    # The sum does not depend on the order of the files.
+    return {"rows": rows, "sum": math.fsum(pc.sum(column).as_py() for column in columns)}
 
 
 def measure(watch: Watch, table: str, target: str, write: Callable[[str, Any], object]) -> dict[str, Any]:

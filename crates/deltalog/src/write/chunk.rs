@@ -22,7 +22,10 @@ struct Cut {
     weight: usize,
 }
 
-const CUTS: [Cut; 2] = [Cut { rows: 1024, weight: 1 << 20 }, Cut { rows: 32, weight: 8 << 20 }];
+/// The weight at which a chunk of rows of the usual size ends.
+pub(super) const WEIGHT: usize = 1 << 20;
+
+const CUTS: [Cut; 2] = [Cut { rows: 1024, weight: WEIGHT }, Cut { rows: 32, weight: 8 << 20 }];
 
 /// The place in a file after the rows that it has so far.
 #[derive(Debug, Clone, Copy, Default)]
@@ -45,7 +48,7 @@ impl Chunk {
         let (mut low, mut high) = (0, places);
         while low < high {
             let middle = low.midpoint(high);
-            match self.weight + weight_of(batch, first + middle * cut.rows) < cut.weight {
+            match self.weight + weight_of(batch, 0, first + middle * cut.rows) < cut.weight {
                 true => low = middle + 1,
                 false => high = middle,
             }
@@ -56,7 +59,7 @@ impl Chunk {
     /// Counts all rows of `batch`, which must not go beyond the end of the chunk.
     pub(super) fn add(&mut self, batch: &RecordBatch) {
         self.rows += batch.num_rows();
-        self.weight += weight_of(batch, batch.num_rows());
+        self.weight += weight_of(batch, 0, batch.num_rows());
     }
 
     /// Returns whether the chunk ends here.
@@ -70,9 +73,9 @@ impl Chunk {
     }
 }
 
-/// Returns the weight of the first `rows` rows.
-fn weight_of(batch: &RecordBatch, rows: usize) -> usize {
-    batch.columns().iter().map(|column| weight(column, 0, rows)).sum()
+/// Returns the weight of `rows` rows from `start` on.
+pub(super) fn weight_of(batch: &RecordBatch, start: usize, rows: usize) -> usize {
+    batch.columns().iter().map(|column| weight(column, start, rows)).sum()
 }
 
 /// Returns the size in bytes of the values from `start` on. It is additive: that of a range is the sum of its parts'.

@@ -8,7 +8,7 @@
 //! - The file is created when its first batch is encoded. Until then it is only rows in memory, so a partition
 //!   with few rows costs little.
 
-use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::array::{ArrayRef, AsArray};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{DataType, Float32Type, Float64Type, SchemaRef};
 use arrow::record_batch::RecordBatch;
@@ -17,6 +17,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::chunk::Chunk;
 use super::encoder::Encoder;
+use super::held::{ARRAY_OVERHEAD, bytes};
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::Storage;
@@ -24,9 +25,6 @@ use crate::storage::Storage;
 /// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays
 /// takes more memory than its rows.
 const MAX_PENDING: usize = 64;
-
-/// The approximate memory of an array besides its values, in bytes.
-const ARRAY_OVERHEAD: usize = 256;
 
 /// The memory of an open file besides its encoder: its write buffer, in bytes.
 const FILE_BUFFER: usize = 1 << 20;
@@ -179,14 +177,6 @@ fn failed(path: &str, error: ParquetError) -> Error {
         _ => ErrorKind::Unavailable,
     };
     Error::new(kind, "the data file could not be written").at_path(path).with_source(error)
-}
-
-/// Returns the memory of the rows of `batch` in bytes, without the rest of buffers that they share.
-fn bytes(batch: &RecordBatch) -> usize {
-    let bytes = |array: &ArrayRef| {
-        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
-    };
-    batch.columns().iter().map(bytes).sum()
 }
 
 /// Returns whether the array, or a field of it if it is a struct, contains a NaN. Lists and maps are not

@@ -66,7 +66,7 @@ fn schema_of(batch: &RecordBatch) -> SchemaRef {
 }
 
 /// Returns a batch with one column of each type that a table can have.
-fn every_type() -> RecordBatch {
+pub(super) fn every_type() -> RecordBatch {
     let ints: ArrayRef = Arc::new(Int32Array::from(vec![Some(1), None, Some(3)]));
     let inner =
         Fields::from(vec![Field::new("x", DataType::Int32, true), Field::new("y", DataType::Utf8, true)]);
@@ -282,11 +282,11 @@ fn files_are_closed_at_their_target_size() {
     assert_eq!(concat_batches(&found[0].schema(), &found).unwrap().column(0), batch.column(0));
 }
 
-/// With many partitions, memory and handles stay within their bounds and no row is lost.
+/// With many partitions, memory and handles stay within their bounds, no row is lost, and each has one file.
 #[test]
 fn memory_and_handles_are_bounded() {
     let (_directory, storage) = table();
-    let budget = 6 << 20;
+    let budget = 2 << 20;
     let padding = "x".repeat(100);
     let batch = |start: i64| {
         let ids = start..start + 2000;
@@ -302,19 +302,16 @@ fn memory_and_handles_are_bounded() {
         ])
         .unwrap()
     };
-    let mut writer = writer(
-        &storage,
-        &schema_of(&batch(0)),
-        &["p"],
-        WriteOptions { memory_budget: budget, max_open_files: 3, ..options() },
-    );
+    let mut writer =
+        writer(&storage, &schema_of(&batch(0)), &["p"], WriteOptions { memory_budget: budget, ..options() });
     for step in 0..20 {
         writer.write(&batch(step * 2000)).unwrap();
         assert!(writer.memory() <= budget, "{}", writer.memory());
-        assert!(writer.open_files() <= 3, "{}", writer.open_files());
+        assert!(writer.open_files() <= 1, "{}", writer.open_files());
     }
+    assert!(writer.overflowed() > 0, "the budget was not used up");
     let adds = writer.finish().unwrap();
-    assert!(adds.len() > 300, "the budget was not used up: {}", adds.len());
+    assert_eq!(adds.len(), 300);
     let mut found = Vec::new();
     for add in &adds {
         let partition: i64 = add.partition_values["p"].as_deref().unwrap().parse().unwrap();
@@ -365,14 +362,33 @@ fn an_existing_file_is_neither_overwritten_nor_deleted() {
     assert!(directory.path().join(&adds[0].path).is_file());
 }
 
+/// Returns enough rows of two partitions for a file of each.
+fn rows_of_two_partitions() -> RecordBatch {
+    let padding = "x".repeat(600);
+    RecordBatch::try_from_iter_with_nullable([
+        (
+            "p",
+            Arc::new(StringArray::from_iter_values((0..4096).map(|row| if row < 2048 { "a" } else { "b" })))
+                as ArrayRef,
+            true,
+        ),
+        ("text", Arc::new(StringArray::from_iter_values((0..4096).map(|_| &padding))), true),
+    ])
+    .unwrap()
+}
+
+/// Files are full as soon as they have rows.
+fn eager() -> WriteOptions {
+    WriteOptions { target_file_size: Some(1), ..options() }
+}
+
 #[test]
 fn files_of_an_unfinished_write_are_deleted() {
-    let batch = partitioned(&[(Some("a"), 1), (Some("b"), 2)]);
-    let small = || WriteOptions { memory_budget: 1, ..options() };
+    let (batch, small) = (rows_of_two_partitions(), eager);
     let (_directory, storage) = table();
     let mut aborted = writer(&storage, &schema_of(&batch), &["p"], small());
     aborted.write(&batch).unwrap();
-    assert_eq!(files(&storage).len(), 2, "without a budget, rows are written at once");
+    assert_eq!(files(&storage).len(), 2);
     aborted.abort().unwrap();
     assert_eq!(files(&storage), Vec::<String>::new());
     let mut dropped = writer(&storage, &schema_of(&batch), &["p"], small());
@@ -403,11 +419,10 @@ fn a_batch_that_does_not_fit_changes_nothing() {
 
 #[test]
 fn after_a_failure_of_the_store_the_writer_can_only_be_aborted() {
-    let batch = partitioned(&[(Some("a"), 1)]);
+    let batch = rows_of_two_partitions();
     let (directory, storage) = table();
     std::fs::write(directory.path().join("p=a"), "a file where the directory should be").unwrap();
-    let mut writer =
-        writer(&storage, &schema_of(&batch), &["p"], WriteOptions { memory_budget: 1, ..options() });
+    let mut writer = writer(&storage, &schema_of(&batch), &["p"], eager());
     assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::Unavailable);
     assert_eq!(writer.write(&batch).unwrap_err().kind(), ErrorKind::InvalidArgument);
     assert_eq!(writer.finish().unwrap_err().kind(), ErrorKind::InvalidArgument);
@@ -506,7 +521,6 @@ proptest! {
         batches in prop::collection::vec(rows_of_two_partition_columns(), 0..6),
         memory_budget in prop::sample::select(vec![1usize, 3 << 20, 256 << 20]),
         target_file_size in prop::sample::select(vec![1u64, 1 << 20]),
-        max_open_files in 1usize..4,
     ) {
         let micros = TimeUnit::Microsecond;
         let schema = Arc::new(Schema::new(vec![
@@ -523,7 +537,7 @@ proptest! {
         ]).unwrap();
         let (_directory, storage) = table();
         let target_file_size = Some(target_file_size);
-        let limits = WriteOptions { memory_budget, target_file_size, max_open_files, ..options() };
+        let limits = WriteOptions { memory_budget, target_file_size, ..options() };
         let mut writer = writer(&storage, &schema, &["b", "a"], limits);
         for rows in &batches {
             writer.write(&make(rows)).unwrap();

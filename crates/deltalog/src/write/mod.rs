@@ -4,12 +4,18 @@
 //! | --- | --- |
 //! | `fit` | converts a batch to the table's schema, or reports the column that does not fit |
 //! | `fit_variant` | the same for variants |
-//! | `split` | splits a batch by its partition values |
+//! | `split` | finds the partition of each row |
+//! | `inbox` | puts small batches together |
+//! | `group` | finds which rows of a batch belong to which partition |
+//! | `held` | keeps rows that wait in memory |
+//! | `overflow` | keeps rows that do not fit in memory |
+//! | `partitions` | decides which rows wait, which are encoded, and which files are open |
+//! | `output` | names files, and describes those that are complete |
 //! | `footer` | reads the footer of a file |
 //! | `hive` | formats and parses the names of partition directories |
 //! | `data_file` | writes one Parquet file |
 //! | `chunk` | cuts the rows of a file into what is encoded at once |
-//! | `data_writer` | writes all files of one write within a memory budget |
+//! | `data_writer` | checks the rows of one write, and hands them to their partitions |
 //! | `adopt` | turns the files that an engine wrote to a directory into `add` actions |
 //! | `counted` | notes the values that an engine has given to identity columns |
 //! | `iceberg` | finds what a file lacks that Iceberg compatibility asks for |
@@ -31,9 +37,15 @@ mod fit;
 mod fit_leaf;
 mod fit_variant;
 mod footer;
+mod group;
+mod held;
 mod hive;
 mod iceberg;
+mod inbox;
 mod indexed;
+mod output;
+mod overflow;
+mod partitions;
 mod rename;
 mod spec;
 mod split;
@@ -59,3 +71,5 @@ mod data_writer_tests;
 mod fit_tests;
 #[cfg(test)]
 mod iceberg_tests;
+#[cfg(test)]
+mod partitions_tests;

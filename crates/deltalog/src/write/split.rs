@@ -1,17 +1,15 @@
-//! Splits batches by their partition values.
+//! The partition of each row, by its partition values.
 //!
-//! - Each row is in exactly one part, and the rows of a part keep their order.
 //! - Two values belong to the same partition if the log has the same text for them.
+//! - A combination of values is formatted once for all batches. After that a row costs one look-up by its bytes.
 
-use std::collections::HashMap;
-use std::ops::Range;
-
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
-use arrow::compute::{nullif, take_record_batch};
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
+use arrow::compute::nullif;
 use arrow::datatypes::{DataType, Schema};
 use arrow::error::ArrowError;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use arrow::row::{Row, RowConverter, SortField};
+use arrow::row::{RowConverter, SortField};
+use hashbrown::HashMap;
 
 use crate::error::{Error, Result};
 use crate::protocol::partition_value::to_log_string;
@@ -19,27 +17,23 @@ use crate::protocol::partition_value::to_log_string;
 /// The values of one partition in the order of the partition columns.
 pub(super) type PartitionKey = Vec<Option<String>>;
 
+/// The number of a partition of one write, in the order in which the partitions appeared.
+pub(super) type PartitionId = usize;
+
 /// A splitter of batches by the partition columns of a table.
 pub(super) struct Splitter {
     columns: Vec<PartitionColumn>,
     converter: RowConverter,
+    /// Partitions by their values as comparable bytes. Values with the same text have the same partition.
+    by_value: HashMap<Box<[u8]>, PartitionId>,
+    by_key: HashMap<PartitionKey, PartitionId>,
+    keys: Vec<PartitionKey>,
 }
 
 struct PartitionColumn {
     index: usize,
     name: String,
     is_required: bool,
-}
-
-/// The rows of one partition.
-pub(super) struct Part {
-    pub(super) key: PartitionKey,
-    rows: Rows,
-}
-
-enum Rows {
-    Range(Range<usize>),
-    Scattered(Vec<u32>),
 }
 
 impl Splitter {
@@ -68,7 +62,7 @@ impl Splitter {
         let converter = RowConverter::new(sort_fields).map_err(|error| {
             Error::invalid_argument("the partition columns cannot be compared").with_source(error)
         })?;
-        Ok(Self { columns, converter })
+        Ok(Self { columns, converter, by_value: HashMap::new(), by_key: HashMap::new(), keys: Vec::new() })
     }
 
     /// Returns `batch` with the partition values that readers will find: an empty string is stored as NULL. Protocol:
@@ -100,52 +94,59 @@ impl Splitter {
         RecordBatch::try_new_with_options(schema, arrays, &options).map_err(unsplittable)
     }
 
-    /// Splits `batch` into parts, in the order of their first rows.
+    /// Returns whether all rows belong to one partition, because there is no partition column.
+    pub(super) fn is_trivial(&self) -> bool {
+        self.columns.is_empty()
+    }
+
+    /// Returns the number of partitions so far.
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Returns the values of a partition.
+    pub(super) fn values(&self, partition: PartitionId) -> &[Option<String>] {
+        self.keys.get(partition).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the partition of each row of `batch`.
     ///
     /// # Errors
     /// `SchemaMismatch` for a value that cannot be a partition value.
-    pub(super) fn split(&self, batch: &RecordBatch) -> Result<Vec<Part>> {
-        let rows = batch.num_rows();
-        if rows == 0 {
-            return Ok(Vec::new());
-        }
-        if u32::try_from(rows).is_err() {
-            return Err(Error::invalid_argument(format!("a batch of {rows} rows is too large"))
-                .with_hint("write it in smaller batches"));
-        }
-        if self.columns.is_empty() {
-            return Ok(vec![Part { key: Vec::new(), rows: Rows::Range(0..rows) }]);
-        }
+    pub(super) fn partitions(&mut self, batch: &RecordBatch) -> Result<Vec<PartitionId>> {
         let arrays: Vec<ArrayRef> =
             self.columns.iter().map(|column| batch.column(column.index).clone()).collect();
         let compared = self.converter.convert_columns(&arrays).map_err(unsplittable)?;
-        let mut known: HashMap<Row<'_>, usize> = HashMap::new();
-        let mut parts: Vec<Part> = Vec::new();
-        let mut by_key: HashMap<PartitionKey, usize> = HashMap::new();
-        let mut previous: Option<(Row<'_>, usize)> = None;
+        let mut partitions = Vec::with_capacity(batch.num_rows());
+        let mut previous: Option<(&[u8], PartitionId)> = None;
         for (row, values) in compared.iter().enumerate() {
-            let at = match previous {
-                Some((before, at)) if before == values => at,
-                _ => match known.get(&values) {
-                    Some(at) => *at,
+            let values = values.data();
+            let partition = match previous {
+                Some((before, partition)) if before == values => partition,
+                _ => match self.by_value.get(values) {
+                    Some(partition) => *partition,
                     None => {
                         let key = self.key(&arrays, row)?;
-                        let next = parts.len();
-                        let at = *by_key.entry(key.clone()).or_insert(next);
-                        if at == next {
-                            parts.push(Part { key, rows: Rows::Range(row..row) });
-                        }
-                        known.insert(values, at);
-                        at
+                        self.add(values, key)
                     }
                 },
             };
-            if let Some(part) = parts.get_mut(at) {
-                part.rows.push(row);
-            }
-            previous = Some((values, at));
+            partitions.push(partition);
+            previous = Some((values, partition));
         }
-        Ok(parts)
+        Ok(partitions)
+    }
+
+    /// Notes that `values` have the text `key`, and returns their partition.
+    fn add(&mut self, values: &[u8], key: PartitionKey) -> PartitionId {
+        let next = self.keys.len();
+        let partition = self.by_key.get(&key).copied().unwrap_or(next);
+        if partition == next {
+            self.by_key.insert(key.clone(), next);
+            self.keys.push(key);
+        }
+        self.by_value.insert(values.into(), partition);
+        partition
     }
 
     fn key(&self, arrays: &[ArrayRef], row: usize) -> Result<PartitionKey> {
@@ -160,33 +161,6 @@ impl Splitter {
             Ok(text)
         };
         self.columns.iter().zip(arrays).map(value).collect()
-    }
-}
-
-impl Rows {
-    fn push(&mut self, row: usize) {
-        match self {
-            Self::Range(range) if range.end == row => range.end += 1,
-            Self::Range(range) => {
-                // `split` has checked that row numbers fit in a u32.
-                let mut rows: Vec<u32> = range.clone().map(|row| row as u32).collect();
-                rows.push(row as u32);
-                *self = Self::Scattered(rows);
-            }
-            Self::Scattered(rows) => rows.push(row as u32),
-        }
-    }
-}
-
-impl Part {
-    /// Returns the rows of this part from `data`, which has the same rows as the batch that was split.
-    pub(super) fn of(&self, data: &RecordBatch) -> Result<RecordBatch> {
-        match &self.rows {
-            Rows::Range(range) => Ok(data.slice(range.start, range.len())),
-            Rows::Scattered(rows) => {
-                take_record_batch(data, &UInt32Array::from(rows.clone())).map_err(unsplittable)
-            }
-        }
     }
 }
 

@@ -1,0 +1,178 @@
+//! Rows that wait in memory, in batches that partitions share.
+//!
+//! ```text
+//! batch    ···a··· ···b··· ··c··        counted until its last piece is gone
+//! pieces   of a    of b    of c         a few bytes each, however many partitions there are
+//! ```
+//!
+//! A piece is a range of a batch. Its rows are copied when there are enough of them, or when the memory is needed, so
+//! thousands of partitions with a few rows in each batch need neither arrays nor copies of their own.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use arrow::array::ArrayRef;
+use arrow::compute::interleave_record_batch;
+use arrow::record_batch::RecordBatch;
+
+use crate::error::{Error, Result};
+
+/// The approximate memory of an array besides its values, in bytes.
+pub(super) const ARRAY_OVERHEAD: usize = 256;
+
+/// The memory of all batches that are held, in bytes.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HeldMemory(Arc<AtomicUsize>);
+
+/// A batch that is in memory for its pieces.
+struct Held {
+    rows: RecordBatch,
+    bytes: usize,
+    memory: HeldMemory,
+}
+
+/// Adjacent rows of a batch that is held.
+#[derive(Clone)]
+pub(super) struct Piece {
+    batch: Arc<Held>,
+    start: u32,
+    rows: u32,
+}
+
+/// A batch whose rows become pieces, or do not. It is held from its first piece on.
+pub(super) struct Source {
+    rows: RecordBatch,
+    held: Option<Arc<Held>>,
+    memory: HeldMemory,
+}
+
+impl HeldMemory {
+    pub(super) fn bytes(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.memory.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+impl Source {
+    pub(super) fn new(rows: RecordBatch, memory: HeldMemory) -> Self {
+        Self { rows, held: None, memory }
+    }
+
+    pub(super) fn rows(&self) -> &RecordBatch {
+        &self.rows
+    }
+
+    /// Returns a range of the rows, of which there are less than 2³², as a piece.
+    pub(super) fn piece(&mut self, rows: Range<usize>) -> Piece {
+        let batch = self.held.get_or_insert_with(|| {
+            let bytes = bytes(&self.rows) + ARRAY_OVERHEAD * self.rows.num_columns();
+            self.memory.0.fetch_add(bytes, Ordering::Relaxed);
+            Arc::new(Held { rows: self.rows.clone(), bytes, memory: self.memory.clone() })
+        });
+        Piece { batch: Arc::clone(batch), start: rows.start as u32, rows: rows.len() as u32 }
+    }
+}
+
+impl Piece {
+    pub(super) fn num_rows(&self) -> usize {
+        self.rows as usize
+    }
+
+    fn range(&self) -> Range<usize> {
+        let start = self.start as usize;
+        start..start + self.num_rows()
+    }
+
+    /// Returns the rows, without a copy.
+    pub(super) fn rows(&self) -> RecordBatch {
+        self.batch.rows.slice(self.start as usize, self.num_rows())
+    }
+
+    /// Estimates the memory of a row, in bytes.
+    pub(super) fn bytes_per_row(&self) -> usize {
+        self.batch.bytes / self.batch.rows.num_rows().max(1)
+    }
+
+    /// Cuts the piece into its first rows, at most `rows` of them, and the others.
+    pub(super) fn cut(self, rows: usize) -> (Self, Option<Self>) {
+        if rows >= self.num_rows() {
+            return (self, None);
+        }
+        let rows = rows as u32;
+        let rest = Self { batch: Arc::clone(&self.batch), start: self.start + rows, rows: self.rows - rows };
+        (Self { rows, ..self }, Some(rest))
+    }
+}
+
+/// Returns the rows of `pieces` in their order. There must be at least one piece; several are copied.
+pub(super) fn gather(pieces: &[Piece]) -> Result<RecordBatch> {
+    if let [only] = pieces {
+        return Ok(only.rows());
+    }
+    let mut numbers: HashMap<*const Held, usize> = HashMap::new();
+    let mut batches: Vec<&RecordBatch> = Vec::new();
+    let mut rows: Vec<(usize, usize)> = Vec::with_capacity(pieces.iter().map(Piece::num_rows).sum());
+    for piece in pieces {
+        let number = *numbers.entry(Arc::as_ptr(&piece.batch)).or_insert_with(|| {
+            batches.push(&piece.batch.rows);
+            batches.len() - 1
+        });
+        rows.extend(piece.range().map(|row| (number, row)));
+    }
+    interleave_record_batch(&batches, &rows).map_err(|error| {
+        Error::schema_mismatch("rows that wait in memory could not be put together").with_source(error)
+    })
+}
+
+/// Returns the memory of the rows of `batch` in bytes, without the rest of buffers that they share.
+pub(super) fn bytes(batch: &RecordBatch) -> usize {
+    let bytes = |array: &ArrayRef| {
+        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
+    };
+    batch.columns().iter().map(bytes).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{AsArray, Int64Array};
+    use arrow::datatypes::Int64Type;
+
+    use super::*;
+
+    fn source(values: Range<i64>, memory: &HeldMemory) -> Source {
+        let values: ArrayRef = Arc::new(Int64Array::from_iter_values(values));
+        Source::new(RecordBatch::try_from_iter([("x", values)]).unwrap(), memory.clone())
+    }
+
+    #[test]
+    fn a_batch_is_counted_while_it_has_pieces() {
+        let memory = HeldMemory::default();
+        let mut source = source(0..100, &memory);
+        assert_eq!(memory.bytes(), 0);
+        let (first, second) = (source.piece(0..10), source.piece(90..100));
+        assert_eq!(memory.bytes(), 800 + ARRAY_OVERHEAD);
+        drop((source, first));
+        assert_eq!(memory.bytes(), 800 + ARRAY_OVERHEAD);
+        drop(second);
+        assert_eq!(memory.bytes(), 0);
+    }
+
+    #[test]
+    fn pieces_are_gathered_in_their_order() {
+        let memory = HeldMemory::default();
+        let (mut low, mut high) = (source(0..10, &memory), source(10..20, &memory));
+        let (first, rest) = high.piece(0..4).cut(1);
+        let pieces = [first, low.piece(3..5), rest.unwrap(), low.piece(0..1)];
+        let found = gather(&pieces).unwrap();
+        assert_eq!(found.column(0).as_primitive::<Int64Type>().values(), &[10, 3, 4, 11, 12, 13, 0]);
+        assert_eq!(gather(&pieces[1..2]).unwrap().num_rows(), 2);
+        assert!(pieces[0].clone().cut(1).1.is_none());
+    }
+}

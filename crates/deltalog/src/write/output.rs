@@ -1,0 +1,200 @@
+//! The data files of one write, from their names to the actions that add them.
+//!
+//! - Files that were created are deleted unless the write is finished, and only those: a file that existed before is
+//!   never overwritten nor deleted.
+//! - A file that was closed before its time can be read back, and another one takes its place.
+
+use std::collections::HashSet;
+
+use arrow::datatypes::SchemaRef;
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+
+use super::data_file::{ClosedFile, DataFile};
+use super::fit::fit;
+use super::hive;
+use super::spec::TableWriteSpec;
+use crate::environment::Environment;
+use crate::error::{Error, ErrorKind, Result};
+use crate::protocol::{Add, PartitionValues, path};
+use crate::stats::{CollectOptions, collect_stats};
+use crate::storage::Storage;
+
+/// The files of one write.
+pub(super) struct Output {
+    storage: Storage,
+    spec: TableWriteSpec,
+    file_schema: SchemaRef,
+    data_schema: SchemaRef,
+    directory: Option<String>,
+    environment: Environment,
+    /// The paths of the files that exist.
+    created: HashSet<String>,
+    adds: Vec<Option<Add>>,
+}
+
+/// A file that is complete, among those of its write.
+#[derive(Debug)]
+pub(super) struct WrittenFile {
+    path: String,
+    add: usize,
+}
+
+impl Output {
+    pub(super) fn new(
+        storage: Storage,
+        spec: TableWriteSpec,
+        directory: Option<String>,
+        environment: Environment,
+    ) -> Self {
+        Self {
+            storage,
+            file_schema: spec.file_schema(),
+            data_schema: spec.data_schema(),
+            spec,
+            directory,
+            environment,
+            created: HashSet::new(),
+            adds: Vec::new(),
+        }
+    }
+
+    pub(super) fn storage(&self) -> &Storage {
+        &self.storage
+    }
+
+    pub(super) fn spec(&self) -> &TableWriteSpec {
+        &self.spec
+    }
+
+    /// Returns the schema of the files.
+    pub(super) fn file_schema(&self) -> &SchemaRef {
+        &self.file_schema
+    }
+
+    /// Returns a new file of the partition with these values. It does not exist before its first rows are encoded.
+    pub(super) fn begin(&self, values: &[Option<String>]) -> DataFile {
+        DataFile::new(self.new_path(values), values.to_vec(), SchemaRef::clone(&self.file_schema))
+    }
+
+    fn new_path(&self, values: &[Option<String>]) -> String {
+        let columns = self.spec.physical_partition_columns().iter();
+        let values = columns.zip(values).map(|(column, value)| (column.as_str(), value.as_deref()));
+        let root = self.directory.as_ref().map_or(String::new(), |directory| format!("{directory}/"));
+        format!("{root}{}part-00000-{}.c000.snappy.parquet", hive::directory(values), self.environment.uuid())
+    }
+
+    /// Applies `change`, which may create the file.
+    pub(super) fn change(
+        &mut self,
+        file: &mut DataFile,
+        change: impl FnOnce(&mut DataFile, &Storage) -> Result<()>,
+    ) -> Result<()> {
+        let was_created = file.is_created();
+        let changed = change(file, &self.storage);
+        // The file exists also if the change failed afterwards.
+        if !was_created && file.is_created() {
+            self.note_created(file.path().to_owned());
+        }
+        changed
+    }
+
+    /// Notes that the file at `path` exists.
+    pub(super) fn note_created(&mut self, path: String) {
+        self.created.insert(path);
+    }
+
+    /// Completes a file. Returns `None` if it has no rows.
+    pub(super) fn close(&mut self, mut file: DataFile) -> Result<Option<WrittenFile>> {
+        self.change(&mut file, DataFile::encode)?;
+        file.close()?.map(|closed| self.add(closed)).transpose()
+    }
+
+    /// Describes a file that is complete.
+    pub(super) fn add(&mut self, closed: ClosedFile) -> Result<WrittenFile> {
+        let options = CollectOptions { columns: self.spec.indexed().clone(), without_nan: !closed.has_nan };
+        let stats = collect_stats(&closed.metadata, &self.data_schema, &options)
+            .map_err(|error| error.at_path(&closed.path))?;
+        let size = i64::try_from(closed.size)
+            .map_err(|_| Error::corrupt_data("the file is too large").at_path(&closed.path))?;
+        let partition_values: PartitionValues =
+            self.spec.physical_partition_columns().iter().cloned().zip(closed.key).collect();
+        self.adds.push(Some(Add {
+            path: path::encode(&closed.path),
+            partition_values,
+            size,
+            modification_time: self.environment.now_ms(),
+            data_change: true,
+            stats: Some(stats),
+            tags: self.spec.tags(),
+            ..Add::default()
+        }));
+        Ok(WrittenFile { path: closed.path, add: self.adds.len() - 1 })
+    }
+
+    /// Returns the rows of a file, batch by batch.
+    ///
+    /// # Errors
+    /// `Unavailable` if the file cannot be read. The batches fail in the same way.
+    pub(super) fn read(&self, file: &WrittenFile) -> Result<WrittenRows> {
+        let opened = self.storage.open_file(&file.path)?;
+        let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
+            .and_then(ParquetRecordBatchReaderBuilder::build)
+            .map_err(|error| unreadable(&file.path, error))?;
+        Ok(WrittenRows { path: file.path.clone(), schema: SchemaRef::clone(&self.file_schema), reader })
+    }
+
+    /// Deletes a file that another one has replaced. A file that cannot be deleted is left for clean-up: nothing will
+    /// refer to it.
+    pub(super) fn discard(&mut self, file: WrittenFile) {
+        if let Some(add) = self.adds.get_mut(file.add) {
+            *add = None;
+        }
+        match self.storage.delete(&file.path) {
+            Ok(()) => {
+                self.created.remove(&file.path);
+            }
+            Err(error) => tracing::warn!(%error, "a data file that was written again could not be deleted"),
+        }
+    }
+
+    /// Returns the actions that add the files, in the order in which the files were completed. From then on the caller
+    /// owns the files.
+    pub(super) fn finish(&mut self) -> Vec<Add> {
+        self.created.clear();
+        std::mem::take(&mut self.adds).into_iter().flatten().collect()
+    }
+
+    /// Deletes all files that exist.
+    ///
+    /// # Errors
+    /// That of the first file that could not be deleted. The other files are deleted nevertheless.
+    pub(super) fn delete(&mut self) -> Result<()> {
+        self.adds.clear();
+        let results: Vec<Result<()>> = self.created.drain().map(|path| self.storage.delete(&path)).collect();
+        results.into_iter().collect()
+    }
+}
+
+/// The rows of a file of the write.
+pub(super) struct WrittenRows {
+    path: String,
+    schema: SchemaRef,
+    reader: ParquetRecordBatchReader,
+}
+
+impl Iterator for WrittenRows {
+    type Item = Result<RecordBatch>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let batch = self.reader.next()?;
+        // Parquet has other names for the parts of lists and maps.
+        Some(batch.map_err(|error| unreadable(&self.path, error)).and_then(|batch| fit(&batch, &self.schema)))
+    }
+}
+
+fn unreadable(path: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::new(ErrorKind::Unavailable, "the data file of this write could not be read back")
+        .at_path(path)
+        .with_source(error)
+}

@@ -1,0 +1,340 @@
+//! The rows of one write on their way to files, partition by partition, in bounded memory.
+//!
+//! ```text
+//!            ┌─ direct: its file is being written ──────────────────────────────► file
+//! rows ──────┤
+//!            └─ waiting: pieces in memory ──► runs in the temporary file ──► later, whole ──► file
+//!                              │
+//!                              └─ 1 MiB of them, and a file may be opened: direct
+//! ```
+//!
+//! - The files of a partition follow from its rows alone: they are encoded in their order, in the same chunks
+//!   ([`super::chunk`]), whether they come directly or have waited. So the number of files depends neither on batches,
+//!   nor on the order of the partitions, nor on the memory. Only row groups may end earlier for lack of memory.
+//! - Few files are open at once, because each of them needs memory for a row group that is worth reading. The other
+//!   partitions wait, and no file is begun for a few rows.
+//! - Memory is used for waiting rows first, and for the row groups of open files. When it is used up, all waiting rows
+//!   go to the temporary file ([`super::overflow`]), or, if they take little of it, the largest row group ends.
+//! - If another partition needs a file, one that has had no rows for a while is completed. For data that are sorted by
+//!   partitions that is its end. If more rows come nevertheless, they wait until the end, and then the file is read
+//!   back and written again with them. This happens once to a partition, so no row is encoded more than twice.
+
+mod aside;
+mod finish;
+
+use std::ops::Range;
+
+use arrow::record_batch::RecordBatch;
+
+use super::chunk::{self, weight_of};
+use super::data_file::DataFile;
+use super::held::{HeldMemory, Piece, Source};
+use super::output::{Output, WrittenFile};
+use super::overflow::{Overflow, Place};
+use super::split::PartitionId;
+use crate::error::{Error, Result};
+
+/// The memory for each file that is open at once, in bytes.
+const MEMORY_PER_FILE: usize = 8 << 20;
+
+/// The memory of the smallest row group that ends because memory is used up, in bytes.
+const LEAST_ROW_GROUP: usize = MEMORY_PER_FILE / 2;
+
+/// The partitions of one write.
+pub(super) struct Partitions {
+    output: Output,
+    /// Whether there is only one partition, whose rows never wait.
+    is_single: bool,
+    target_file_size: u64,
+    memory_budget: usize,
+    partitions: Vec<Partition>,
+    /// The partitions whose files are open.
+    direct: Vec<PartitionId>,
+    /// The memory of open files, in bytes.
+    file_memory: usize,
+    /// The partitions with rows in memory that wait, perhaps more than once, and perhaps others.
+    waiting: Vec<PartitionId>,
+    /// The number of their pieces.
+    pieces: usize,
+    held: HeldMemory,
+    overflow: Overflow,
+    /// The weight of all rows so far.
+    pushed: usize,
+}
+
+#[derive(Default)]
+struct Partition {
+    values: Vec<Option<String>>,
+    file: Option<Open>,
+    /// The rows that wait: first those in the temporary file, then those in memory.
+    places: Vec<Place>,
+    pieces: Vec<Piece>,
+    /// The weight of the rows that wait.
+    waiting: usize,
+    /// The weight of those in memory.
+    in_memory: usize,
+    /// The last file, if it was completed only because another partition needed one.
+    early: Option<WrittenFile>,
+}
+
+struct Open {
+    file: DataFile,
+    memory: usize,
+    /// The weight of all rows of the write when this file got its last ones.
+    last_use: usize,
+}
+
+impl Partitions {
+    pub(super) fn new(
+        output: Output,
+        overflow: Overflow,
+        is_single: bool,
+        target_file_size: u64,
+        memory_budget: usize,
+    ) -> Self {
+        Self {
+            output,
+            is_single,
+            target_file_size,
+            memory_budget,
+            partitions: Vec::new(),
+            direct: Vec::new(),
+            file_memory: 0,
+            waiting: Vec::new(),
+            pieces: 0,
+            held: HeldMemory::default(),
+            overflow,
+            pushed: 0,
+        }
+    }
+
+    pub(super) fn output(&self) -> &Output {
+        &self.output
+    }
+
+    pub(super) fn output_mut(&mut self) -> &mut Output {
+        &mut self.output
+    }
+
+    /// Returns the memory that rows and encoders hold, in bytes.
+    pub(super) fn memory(&self) -> usize {
+        self.file_memory + self.waiting_memory() + self.overflow.memory()
+    }
+
+    fn waiting_memory(&self) -> usize {
+        // Vectors have room for up to twice as many elements as they have.
+        self.held.bytes() + 2 * self.pieces * size_of::<Piece>()
+    }
+
+    /// Returns the number of open files.
+    pub(super) fn open_files(&self) -> usize {
+        let is_open = |id: &&PartitionId| {
+            let open = self.partitions.get(**id).and_then(|partition| partition.file.as_ref());
+            open.is_some_and(|open| open.file.is_open())
+        };
+        self.direct.iter().filter(is_open).count()
+    }
+
+    /// Returns the bytes in the temporary file.
+    pub(super) fn overflowed(&self) -> u64 {
+        self.overflow.written()
+    }
+
+    /// Returns whether the next rows of the partition go to its file directly.
+    pub(super) fn is_direct(&self, id: PartitionId) -> bool {
+        self.partitions.get(id).is_some_and(|partition| partition.file.is_some())
+    }
+
+    /// Returns a batch that [`Partitions::push`] takes rows of.
+    pub(super) fn source(&self, rows: RecordBatch) -> Source {
+        Source::new(rows, self.held.clone())
+    }
+
+    /// Adds the next partitions, whose values are `values`.
+    pub(super) fn add(&mut self, values: Vec<Option<String>>) {
+        self.partitions.push(Partition { values, ..Partition::default() });
+    }
+
+    /// Adds rows to a partition.
+    pub(super) fn push(&mut self, id: PartitionId, source: &mut Source, rows: Range<usize>) -> Result<()> {
+        let weight = weight_of(source.rows(), rows.start, rows.len());
+        self.pushed += weight;
+        if self.is_worth_a_file(id, weight) {
+            self.open(id)?;
+        }
+        if self.is_direct(id) {
+            return self.write(id, &source.rows().slice(rows.start, rows.len()));
+        }
+        let partition = at(&mut self.partitions, id)?;
+        if partition.pieces.is_empty() {
+            self.waiting.push(id);
+        }
+        partition.pieces.push(source.piece(rows));
+        self.pieces += 1;
+        partition.waiting += weight;
+        partition.in_memory += weight;
+        self.keep_within_budget()
+    }
+
+    /// Returns whether a partition that waits should have a file for its rows and more of this weight: it has enough in
+    /// memory to encode, or enough in all to fill a file.
+    fn is_worth_a_file(&self, id: PartitionId, weight: usize) -> bool {
+        let Some(partition) = self.partitions.get(id) else { return false };
+        partition.file.is_none()
+            && partition.early.is_none()
+            && (self.is_single
+                || partition.in_memory + weight >= chunk::WEIGHT
+                || (partition.waiting + weight) as u64 >= self.target_file_size)
+    }
+
+    /// Opens a file for the partition and writes the rows that have waited, unless all files are in use.
+    fn open(&mut self, id: PartitionId) -> Result<()> {
+        while self.direct.len() >= self.most_open() {
+            let Some(idle) = self.idle() else { return Ok(()) };
+            let early = self.close(idle)?;
+            at(&mut self.partitions, idle)?.early = early;
+        }
+        self.begin(id)?;
+        self.write_waiting(id)?;
+        self.overflow.forget();
+        Ok(())
+    }
+
+    fn most_open(&self) -> usize {
+        (self.memory_budget / MEMORY_PER_FILE).max(1)
+    }
+
+    /// Returns the partition whose file has had no rows for the longest time, if that is long enough to believe that no
+    /// more will come: all files that are open could have been begun since.
+    fn idle(&self) -> Option<PartitionId> {
+        let last_use = |id: &PartitionId| Some((self.partitions.get(*id)?.file.as_ref()?.last_use, *id));
+        let (last_use, oldest) = self.direct.iter().filter_map(last_use).min()?;
+        (self.pushed - last_use >= self.most_open() * chunk::WEIGHT).then_some(oldest)
+    }
+
+    /// Begins a file for the partition.
+    fn begin(&mut self, id: PartitionId) -> Result<()> {
+        let partition = at(&mut self.partitions, id)?;
+        let file = self.output.begin(&partition.values);
+        partition.file = Some(Open { file, memory: 0, last_use: self.pushed });
+        self.direct.push(id);
+        Ok(())
+    }
+
+    /// Writes the rows of the partition that have waited.
+    fn write_waiting(&mut self, id: PartitionId) -> Result<()> {
+        let partition = at(&mut self.partitions, id)?;
+        partition.waiting = 0;
+        let places = std::mem::take(&mut partition.places);
+        let pieces = self.take_pieces(id)?;
+        for place in places {
+            let rows = self.overflow.read(place)?;
+            self.write(id, &rows)?;
+        }
+        for piece in pieces {
+            self.write(id, &piece.rows())?;
+        }
+        Ok(())
+    }
+
+    /// Writes rows to the file of the partition, and to others when it is full.
+    fn write(&mut self, id: PartitionId, rows: &RecordBatch) -> Result<()> {
+        let mut start = 0;
+        while start < rows.num_rows() {
+            if !self.is_direct(id) {
+                self.begin(id)?;
+            }
+            let Some(open) = at(&mut self.partitions, id)?.file.as_mut() else { return Err(unknown(id)) };
+            let rest = rows.slice(start, rows.num_rows() - start);
+            let pushed = open.file.room(&rest);
+            open.file.push(rest.slice(0, pushed))?;
+            open.last_use = self.pushed;
+            if open.file.should_encode() {
+                self.output.change(&mut open.file, DataFile::encode)?;
+            }
+            self.account(id);
+            self.keep_within_budget()?;
+            if self.is_full(id) {
+                self.close(id)?;
+            }
+            start += pushed;
+        }
+        Ok(())
+    }
+
+    fn is_full(&self, id: PartitionId) -> bool {
+        let open = self.partitions.get(id).and_then(|partition| partition.file.as_ref());
+        open.is_some_and(|open| open.file.expected_size() >= self.target_file_size)
+    }
+
+    fn account(&mut self, id: PartitionId) {
+        if let Some(open) = self.partitions.get_mut(id).and_then(|partition| partition.file.as_mut()) {
+            let memory = open.file.memory();
+            self.file_memory = self.file_memory - open.memory + memory;
+            open.memory = memory;
+        }
+    }
+
+    fn close(&mut self, id: PartitionId) -> Result<Option<WrittenFile>> {
+        let Some(Open { file, memory, .. }) = at(&mut self.partitions, id)?.file.take() else {
+            return Ok(None);
+        };
+        self.direct.retain(|direct| *direct != id);
+        self.file_memory -= memory;
+        self.output.close(file)
+    }
+
+    fn keep_within_budget(&mut self) -> Result<()> {
+        while self.memory() > self.memory_budget {
+            if self.overflow.memory() > 0 {
+                self.overflow.forget();
+                continue;
+            }
+            let is_mostly_waiting = self.waiting_memory() >= self.memory_budget / 4;
+            if !(is_mostly_waiting && self.set_aside()? || self.end_largest_row_group()?) {
+                // Files without a row group worth ending take a fraction of the budget together.
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the largest row group in memory, if it is worth reading. Returns whether it did.
+    fn end_largest_row_group(&mut self) -> Result<bool> {
+        let size = |id: &PartitionId| Some((self.partitions.get(*id)?.file.as_ref()?.file.spillable(), *id));
+        let largest = self.direct.iter().filter_map(size).max();
+        let Some((_, id)) = largest.filter(|(size, _)| *size >= LEAST_ROW_GROUP) else { return Ok(false) };
+        if let Some(open) = &mut at(&mut self.partitions, id)?.file {
+            self.output.change(&mut open.file, DataFile::spill)?;
+        }
+        self.account(id);
+        Ok(true)
+    }
+
+    /// Removes the rows of the partition that wait in memory.
+    fn take_pieces(&mut self, id: PartitionId) -> Result<Vec<Piece>> {
+        let partition = at(&mut self.partitions, id)?;
+        partition.in_memory = 0;
+        self.pieces -= partition.pieces.len();
+        Ok(std::mem::take(&mut partition.pieces))
+    }
+
+    /// Drops all rows and deletes all files.
+    ///
+    /// # Errors
+    /// That of the first file that could not be deleted. The other files are deleted nevertheless.
+    pub(super) fn abort(&mut self) -> Result<()> {
+        // Some systems do not delete open files, so the encoders that hold them are dropped first.
+        self.partitions.clear();
+        self.direct.clear();
+        self.output.delete()
+    }
+}
+
+fn at(partitions: &mut [Partition], id: PartitionId) -> Result<&mut Partition> {
+    partitions.get_mut(id).ok_or_else(|| unknown(id))
+}
+
+fn unknown(id: PartitionId) -> Error {
+    Error::invalid_argument(format!("partition {id} is not one of the write"))
+}
