@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 thread_local! {
     static IS_ALONE: Cell<bool> = const { Cell::new(false) };
@@ -16,10 +16,12 @@ pub fn stay_alone() {
 
 /// Returns the number of threads that can compute at the same time.
 pub(crate) fn cores() -> usize {
+    // The system reads several files to answer.
+    static CORES: OnceLock<usize> = OnceLock::new();
     if IS_ALONE.get() {
         return 1;
     }
-    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+    *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, std::num::NonZero::get))
 }
 
 /// Applies `work` to each item and returns the results in order, using at most `threads` threads including
