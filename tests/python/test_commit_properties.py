@@ -42,6 +42,20 @@ def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
     assert DeltaTable(tmp_path / "made").history()[0]["job"] == metadata["job"]
 
 
+def test_commits_say_that_rows_keep_their_ids(tmp_path: Path) -> None:
+    """PROTOCOL, "Row Tracking": `delta.rowTracking.preserved` is set "if no rows are updated or copied"."""
+    properties = CommitProperties({"tags": {"team": "a"}})
+    tracked = {"delta.enableRowTracking": "true"}
+    write_deltalake(tmp_path, ROWS, configuration=tracked, commit_properties=properties)
+    write_deltalake(tmp_path, ROWS, mode="append")
+    write_deltalake(tmp_path, ROWS, mode="overwrite")
+    DeltaTable(tmp_path).alter.set_table_properties({"delta.enableRowTracking": "false"})
+    write_deltalake(tmp_path, ROWS, mode="append", commit_properties=properties)
+    preserved = {"delta.rowTracking.preserved": "true"}
+    tags = [entry.get("tags") for entry in reversed(DeltaTable(tmp_path).history())]
+    assert tags == [{"team": "a", **preserved}, preserved, preserved, None, {"team": "a"}]
+
+
 @pytest.mark.parametrize(
     ("properties", "error", "message"),
     [
@@ -53,6 +67,7 @@ def test_custom_metadata_is_in_the_commit_info(tmp_path: Path) -> None:
             deltalog.InvalidArgumentError,
             "'userMetadata' must be a string",
         ),
+        (CommitProperties({"tags": ["a"]}), deltalog.InvalidArgumentError, "'tags' must be an object"),
         (CommitProperties({"x": float("nan")}), deltalog.InvalidArgumentError, "no JSON form"),
         (CommitProperties({"x": object()}), deltalog.InvalidArgumentError, "no JSON form"),
         (CommitProperties({1: "x"}), deltalog.InvalidArgumentError, "a key of custom_metadata"),  # type: ignore[dict-item]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sqlite3
 import subprocess
 import sys
 import textwrap
@@ -48,6 +49,61 @@ def test_an_interrupt_in_the_source_is_raised_as_such(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         write_deltalake(tmp_path / "t", failing(KeyboardInterrupt(), 3))
     assert tree(tmp_path) == {}
+
+
+def required(table: Path) -> dict[str, bytes]:
+    """Creates a table whose column has no NULLs, and returns its files."""
+    DeltaTable.create(table, pa.schema([pa.field("id", pa.int64(), nullable=False)]))
+    return tree(table)
+
+
+def test_an_interrupt_is_raised_also_when_rows_are_refused(tmp_path: Path) -> None:
+    """Else a loop that catches errors and tries again could not be stopped."""
+    before = required(tmp_path)
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        yield pa.record_batch({"id": range(100_000)})
+        yield pa.record_batch({"id": [None] * 50_000}, SCHEMA)
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_deltalake(tmp_path, pa.RecordBatchReader.from_batches(SCHEMA, batches()), mode="append")
+    assert tree(tmp_path) == before
+
+
+@pytest.mark.parametrize(("rows_before", "most_asked"), [(0, 1), (200_000, 4)])
+def test_a_refused_row_ends_the_reading_of_the_source(
+    rows_before: int, most_asked: int, tmp_path: Path
+) -> None:
+    """Among the first rows at once: the source may not have another row for hours."""
+    before, asked = required(tmp_path), 0
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        nonlocal asked
+        for start in range(0, rows_before, 100_000):
+            asked += 1
+            yield pa.record_batch({"id": range(start, start + 100_000)})
+        while True:
+            asked += 1
+            yield pa.record_batch({"id": [None]}, SCHEMA)
+
+    with pytest.raises(deltalog.SchemaMismatchError, match="NULL"):
+        write_deltalake(tmp_path, pa.RecordBatchReader.from_batches(SCHEMA, batches()), mode="append")
+    assert asked <= most_asked
+    assert tree(tmp_path) == before
+
+
+def test_a_source_is_read_on_the_thread_of_the_caller(tmp_path: Path) -> None:
+    """It may be bound to it, as a connection to SQLite is."""
+    connection = sqlite3.connect(":memory:")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for start in range(0, 500_000, 50_000):
+            ((first,),) = connection.execute("SELECT ?", (start,))
+            yield pa.record_batch({"id": range(first, first + 50_000)})
+
+    write_deltalake(tmp_path, pa.RecordBatchReader.from_batches(SCHEMA, batches()))
+    assert sorted(pa.table(DeltaTable(tmp_path).to_arrow())["id"].to_pylist()) == list(range(500_000))
 
 
 def run(script: str, *arguments: Path) -> subprocess.Popen[str]:

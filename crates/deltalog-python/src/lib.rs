@@ -14,6 +14,7 @@
 //! | `handle` | the newest snapshot of a table, and its commits |
 //! | `stream` | Arrow streams out |
 //! | `write` | `write_stream`: data from Arrow to a committed version |
+//! | `write_batches` | the rows of a stream, written while the source makes the next ones |
 //! | `create` | `create_table`: tables by their definition, with or without rows |
 //! | `upkeep` | the threads that do what follows commits |
 //! | `alter` | `TableChange`, `alter_table`, `drop_feature`: changes of a table by itself |

@@ -5,18 +5,22 @@
 //! its own thread:                                           └─► DataWriter
 //! ```
 //!
-//! The source is read on the calling thread, where a Ctrl-C reaches it, and where it may use what belongs to a thread,
-//! such as a connection of a database. While it makes the next piece, the last one is written. At most
-//! [`PIECES_AHEAD`] pieces wait in between.
+//! - The source is read on the calling thread, where a Ctrl-C reaches it, and where it may use what belongs to a
+//!   thread, such as a connection of a database. While it makes the next piece, the last one is written. No piece waits
+//!   in between, so two are in memory.
+//! - The first [`ROWS_AT_ONCE`] rows are written on the calling thread: small writes need no other one, and rows that
+//!   are refused are mostly refused before the source is asked for more. Later, a source may be asked for one piece
+//!   after the one that is refused.
 
 use std::sync::mpsc::sync_channel;
+use std::sync::{Mutex, PoisonError};
 
 use arrow::array::{RecordBatch, RecordBatchReader};
 use arrow::error::ArrowError;
 use deltalog::engine::protocol::Add;
 use deltalog::engine::write::DataWriter;
 use deltalog::{Error, ErrorKind, Result};
-use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 
 use crate::logging::check_stop;
@@ -24,9 +28,6 @@ use crate::logging::check_stop;
 /// The number of rows that are written at once. It bounds the memory of conversions, and signals are checked in
 /// between.
 const ROWS_AT_ONCE: usize = 1 << 16;
-
-/// The number of pieces that wait for the writer.
-const PIECES_AHEAD: usize = 1;
 
 /// Writes all rows of `reader`, and completes the files. If that fails, they are deleted.
 pub(crate) fn write_batches(
@@ -55,23 +56,27 @@ fn write_all(writer: &mut DataWriter, reader: Box<dyn RecordBatchReader + Send>)
     // A schema that does not fit is refused before the source produces any row.
     writer.write(&RecordBatch::new_empty(reader.schema()))?;
     let mut pieces = pieces(reader);
-    let Some(first) = pieces.next().transpose()? else { return Ok(()) };
-    match pieces.next().transpose()? {
-        // A thread would take longer than the few rows of a small write.
-        None => writer.write(&first),
-        Some(second) => write_aside(writer, [Ok(first), Ok(second)].into_iter().chain(pieces)),
+    let mut rows = 0;
+    while rows < ROWS_AT_ONCE {
+        let Some(piece) = pieces.next().transpose()? else { return Ok(()) };
+        rows += piece.num_rows();
+        writer.write(&piece)?;
     }
+    write_aside(writer, pieces)
 }
 
-/// Writes `pieces`, which this thread makes, on another thread.
-fn write_aside(writer: &mut DataWriter, pieces: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
+/// Writes `pieces`, which this thread makes, on another thread, or on this one if the system has no more threads.
+fn write_aside(writer: &mut DataWriter, mut pieces: impl Iterator<Item = Result<RecordBatch>>) -> Result<()> {
+    // Either thread may be the one that writes.
+    let writer = Mutex::new(writer);
+    let write = |piece: &RecordBatch| writer.lock().unwrap_or_else(PoisonError::into_inner).write(piece);
     std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel::<RecordBatch>(PIECES_AHEAD);
-        let write = move || receiver.iter().try_for_each(|piece| writer.write(&piece));
-        let writing = std::thread::Builder::new().spawn_scoped(scope, write).map_err(|error| {
-            Error::new(ErrorKind::Unavailable, "no thread could be started to write the rows")
-                .with_source(error)
-        })?;
+        let (sender, receiver) = sync_channel::<RecordBatch>(0);
+        let thread = std::thread::Builder::new().name("deltalog-write".to_owned());
+        let write_received = move || receiver.iter().try_for_each(|piece| write(&piece));
+        let Ok(writing) = thread.spawn_scoped(scope, write_received) else {
+            return pieces.try_for_each(|piece| write(&piece?));
+        };
         let mut read = Ok(());
         for piece in pieces {
             match piece {
@@ -88,12 +93,20 @@ fn write_aside(writer: &mut DataWriter, pieces: impl Iterator<Item = Result<Reco
             }
         }
         drop(sender);
-        match writing.join() {
+        let written = writing.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match read {
+            // Code that catches errors and goes on can still be stopped.
+            Err(stop) if asks_to_stop(&stop) => Err(stop),
             // Rows that could not be written came before the failure of the source.
-            Ok(written) => written.and(read),
-            Err(panic) => std::panic::resume_unwind(panic),
+            read => written.and(read),
         }
     })
+}
+
+/// Returns whether an error is an exception such as `KeyboardInterrupt`, which is not meant to be caught.
+fn asks_to_stop(error: &Error) -> bool {
+    let exception = std::error::Error::source(error).and_then(|source| source.downcast_ref::<PyErr>());
+    exception.is_some_and(|exception| Python::attach(|py| !exception.is_instance_of::<PyException>(py)))
 }
 
 /// Returns the rows of `reader` in pieces, between which signals are checked.

@@ -18,7 +18,7 @@ use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Add;
 use crate::replay::{FileColumns, filtered};
-use crate::row_copy::{self, RowCopy};
+use crate::row_copy::RowCopy;
 use crate::scan::{DataFile, PartitionColumns, data_files};
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation, Transaction};
@@ -84,14 +84,12 @@ impl Rewritten {
         self.old.is_empty()
     }
 
-    /// Adds what every such commit says to the description of one: how many files there were and are, and that rows
-    /// have kept their ids.
+    /// Adds what every such commit says to the description of one: how many files there were and are.
     pub(crate) fn described(&self, operation: Operation) -> Operation {
-        let operation = operation
+        operation
             .metric("numRemovedFiles", self.old.iter().map(|batch| batch.num_rows() as u64).sum())
             .metric("numAddedFiles", self.new.len() as u64)
-            .metric("numAddedBytes", self.new.iter().filter_map(|add| u64::try_from(add.size).ok()).sum());
-        row_copy::described(operation, &self.base)
+            .metric("numAddedBytes", self.new.iter().filter_map(|add| u64::try_from(add.size).ok()).sum())
     }
 
     /// Commits the files with what else `begin` puts into the transaction. If the commit fails for certain, the new

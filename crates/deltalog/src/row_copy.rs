@@ -5,10 +5,9 @@
 //! - While the feature is only supported, rows have no ids that could be kept.
 
 use crate::error::{Error, Result};
-use crate::protocol::{MaterializedRowTracking, TableFeature};
+use crate::protocol::{MaterializedRowTracking, tracks_rows};
 use crate::scan::RowScan;
 use crate::snapshot::Snapshot;
-use crate::transaction::Operation;
 use crate::write::TableWriteSpec;
 
 /// How rows of a table are copied.
@@ -27,25 +26,11 @@ impl RowCopy {
     /// `CorruptLog` if it does not name the columns for the ids.
     pub(crate) fn of(base: &Snapshot, spec: TableWriteSpec) -> Result<Self> {
         let (scan, spec) = (RowScan::of(base)?, spec.without_rules());
-        if !tracks_rows(base) {
+        if !tracks_rows(base.protocol(), base.metadata()) {
             return Ok(Self { scan, spec });
         }
         let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
         let materialized = MaterializedRowTracking::of(base.protocol(), base.metadata()).map_err(located)?;
         Ok(Self { scan: scan.with_row_ids(&materialized)?, spec: spec.with_row_ids(&materialized) })
-    }
-}
-
-/// Returns whether the rows of the table have ids.
-pub(crate) fn tracks_rows(base: &Snapshot) -> bool {
-    base.protocol().supports(&TableFeature::RowTracking)
-        && base.metadata().is_enabled("delta.enableRowTracking")
-}
-
-/// Adds to the description of a commit that copies rows of `base` that these have kept their ids, if they have some.
-pub(crate) fn described(operation: Operation, base: &Snapshot) -> Operation {
-    match tracks_rows(base) {
-        true => operation.tag("delta.rowTracking.preserved", "true"),
-        false => operation,
     }
 }

@@ -7,7 +7,6 @@ use crate::definition::{CreationMode, TableHeader};
 use crate::error::{ErrorKind, Result};
 use crate::protocol::{Add, Metadata};
 use crate::replacement::remove_matching;
-use crate::row_copy;
 use crate::snapshot::Snapshot;
 use crate::stats::num_records;
 use crate::transaction::{
@@ -70,7 +69,6 @@ impl PendingWrite {
         let environment = &self.environment;
         let mut transaction = match (&self.target, self.mode) {
             (Target::Existing(base), _) if let Some(replaced) = &self.replaced => {
-                let operation = row_copy::described(operation, base);
                 let mut transaction = Transaction::new(base, operation, environment)?
                     .with_isolation(IsolationLevel::Serializable);
                 let copied = remove_matching(&mut transaction, base, replaced, environment)?;

@@ -29,6 +29,7 @@ pub use partition_value::{PartitionColumnBuilder, to_log_string};
 pub use path::{AbsolutePath, LogPath, PathResolver};
 pub(crate) use properties::MATERIALIZE_PARTITION_COLUMNS;
 pub use row_tracking::MaterializedRowTracking;
+pub(crate) use row_tracking::{PRESERVED_TAG, tracks_rows};
 pub use schema::{
     ArrayType, ColumnMappingMode, DataType, FieldMetadata, MapType, MappedSchema, NewMapping, PrimitiveType,
     StructField, StructType, TypeChange,

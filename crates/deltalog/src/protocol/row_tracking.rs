@@ -13,6 +13,15 @@ pub(crate) const ROW_ID_COLUMN: &str = "delta.rowTracking.materializedRowIdColum
 /// The property with the name of the column with row commit versions.
 pub(crate) const ROW_COMMIT_VERSION_COLUMN: &str = "delta.rowTracking.materializedRowCommitVersionColumnName";
 
+/// The tag of `commitInfo` that says whether rows that were updated or copied have kept their ids.
+pub(crate) const PRESERVED_TAG: &str = "delta.rowTracking.preserved";
+
+/// Returns whether row tracking is enabled, so that all rows of the table have ids.
+pub(crate) fn tracks_rows(protocol: &Protocol, metadata: &Metadata) -> bool {
+    protocol.writer_features().contains(&TableFeature::RowTracking)
+        && metadata.is_enabled("delta.enableRowTracking")
+}
+
 /// The hidden columns of data files for the ids and commit versions of rows that were moved from other files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaterializedRowTracking {
@@ -29,9 +38,7 @@ impl MaterializedRowTracking {
     /// `InvalidArgument` if row tracking is not enabled for the table: only then are its rows certain to have
     /// ids. `CorruptLog` if it is enabled but the properties do not name the columns.
     pub fn of(protocol: &Protocol, metadata: &Metadata) -> Result<Self> {
-        if !protocol.writer_features().contains(&TableFeature::RowTracking)
-            || !metadata.is_enabled("delta.enableRowTracking")
-        {
+        if !tracks_rows(protocol, metadata) {
             return Err(Error::invalid_argument(
                 "the rows of the table have no ids: row tracking is not enabled",
             )

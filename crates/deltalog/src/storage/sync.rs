@@ -1,8 +1,8 @@
 //! Making files and directories durable.
 //!
-//! What belongs to one commit is synced at once and not one after another. A file system with a journal then makes all
-//! of it durable in one write of the journal, and the disk flushes its cache once. The order does not matter: nothing
-//! refers to a file before all of its syncs have returned.
+//! A file and its directories, or the files that another program has written and theirs, are synced at once and not one
+//! after another. A file system with a journal then makes all of them durable in one write of the journal, and the disk
+//! flushes its cache once. The order does not matter: nothing refers to a file before all of these syncs have returned.
 
 use std::collections::BTreeSet;
 use std::fs::File;

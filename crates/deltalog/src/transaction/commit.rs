@@ -20,7 +20,7 @@ use super::{Transaction, changed_for_writers};
 use crate::deletion_vector::DeletionVectors;
 use crate::error::{Error, Result};
 use crate::log::is_table;
-use crate::protocol::{Action, Metadata, PROTECTED_BEFORE, Protocol};
+use crate::protocol::{Action, Metadata, PRESERVED_TAG, PROTECTED_BEFORE, Protocol, tracks_rows};
 use crate::replay::{Commit, FileSet, batches_of_adds};
 use crate::snapshot::Snapshot;
 use crate::upkeep::{self, CommittedVersion};
@@ -272,7 +272,9 @@ impl<'a> Attempts<'a> {
         let Transaction { base, reads, changes, operation, environment, id, storage, .. } = self.transaction;
         self.head.note_file_time(storage)?;
         let now_ms = environment.now_ms();
-        let mut info = operation.commit_info(id, now_ms);
+        // Protocol: "Row Tracking". Rows that operations of this crate copy keep their ids.
+        let preserved = tracks_rows(self.protocol, self.metadata).then_some((PRESERVED_TAG, "true"));
+        let mut info = operation.commit_info(id, now_ms, preserved.as_slice());
         info.read_version = base.as_ref().and_then(|base| i64::try_from(base.version()).ok());
         info.is_blind_append = Some(base.is_some() && reads.is_nothing() && changes.only_adds_rows());
         info.isolation_level = Some(self.isolation.name().to_owned());

@@ -147,7 +147,8 @@ impl Operation {
     ///
     /// # Errors
     /// `InvalidArgument` for a field that the commit sets itself, such as `timestamp` or `txnId`; for a
-    /// `userMetadata`, `userName` or `userId` that is not a string; and if `userMetadata` is already set.
+    /// `userMetadata`, `userName` or `userId` that is not a string; for `tags` that are not an object; and if
+    /// `userMetadata` is already set.
     pub fn custom_metadata(mut self, fields: Map<String, Value>) -> Result<Self> {
         for (name, value) in fields {
             if GENERATED.contains(&name.as_str()) {
@@ -159,6 +160,12 @@ impl Operation {
             if TEXTS.contains(&name.as_str()) && !value.is_string() {
                 return Err(Error::invalid_argument(format!(
                     "the field '{name}' must be a string, not {value}"
+                )));
+            }
+            // The commit adds tags of its own.
+            if name == "tags" && !value.is_object() {
+                return Err(Error::invalid_argument(format!(
+                    "the field 'tags' must be an object, not {value}"
                 )));
             }
             match value {
@@ -175,17 +182,6 @@ impl Operation {
         Ok(self)
     }
 
-    /// Adds a tag to the commit's `commitInfo`, beside those that are there.
-    #[must_use]
-    pub(crate) fn tag(mut self, name: &str, value: &str) -> Self {
-        let tags = self.custom.entry("tags").or_insert_with(|| Value::Object(Map::new()));
-        // A user may have given the field another form.
-        if let Value::Object(tags) = tags {
-            tags.insert(name.to_owned(), value.into());
-        }
-        self
-    }
-
     /// Adds a parameter.
     #[must_use]
     pub fn parameter(mut self, name: &str, value: impl Into<Value>) -> Self {
@@ -200,7 +196,14 @@ impl Operation {
         self
     }
 
-    pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64) -> CommitInfo {
+    /// Returns the `commitInfo` of a commit, with `tags` beside those of the user.
+    pub(super) fn commit_info(&self, txn_id: &str, timestamp_ms: i64, tags: &[(&str, &str)]) -> CommitInfo {
+        let mut other = self.custom.clone();
+        if !tags.is_empty() {
+            let all = other.entry("tags").or_insert_with(|| Value::Object(Map::new()));
+            let tags = tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value)));
+            all.as_object_mut().into_iter().for_each(|all| all.extend(tags.clone()));
+        }
         let this = concat!("deltalog/", env!("CARGO_PKG_VERSION"));
         CommitInfo {
             timestamp: Some(timestamp_ms),
@@ -214,7 +217,7 @@ impl Operation {
             ),
             user_metadata: self.user_metadata.clone(),
             txn_id: Some(txn_id.to_owned()),
-            other: self.custom.clone(),
+            other,
             ..CommitInfo::default()
         }
     }

@@ -28,11 +28,16 @@ use parquet::file::writer::SerializedFileWriter;
 use crate::parallel;
 use crate::storage::FileWriter;
 
-/// The number of encoded bytes after which a row group ends.
-const ROW_GROUP_BYTES: usize = 128 << 20;
+/// When a row group ends.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    /// The number of rows.
+    rows: usize,
+    /// The number of encoded bytes.
+    bytes: usize,
+}
 
-/// The number of rows after which a row group ends.
-const ROW_GROUP_ROWS: usize = 1 << 20;
+const LIMITS: Limits = Limits { rows: 1 << 20, bytes: 128 << 20 };
 
 /// The size in bytes, in memory, from which rows are encoded by several threads. Fewer are encoded before another
 /// thread has begun.
@@ -43,6 +48,8 @@ pub(super) struct Encoder {
     file: SerializedFileWriter<Sink>,
     factory: ArrowRowGroupWriterFactory,
     schema: SchemaRef,
+    limits: Limits,
+    threads: usize,
     /// The writers of the row group in progress, one for each leaf. There are none between two row groups.
     columns: Vec<ArrowColumnWriter>,
     /// The rows of the row group in progress.
@@ -64,7 +71,15 @@ impl Encoder {
         // It converts the schema, and gives what it made of it.
         let writer = ArrowWriter::try_new_with_options(Sink(Some(file)), schema.clone(), options)?;
         let (file, factory) = writer.into_serialized_writer()?;
-        Ok(Self { file, factory, schema: schema.clone(), columns: Vec::new(), rows: 0 })
+        Ok(Self {
+            file,
+            factory,
+            schema: schema.clone(),
+            limits: LIMITS,
+            threads: parallel::cores(),
+            columns: Vec::new(),
+            rows: 0,
+        })
     }
 
     /// Returns the memory of the row group in progress, in bytes.
@@ -90,7 +105,7 @@ impl Encoder {
         for (field, column) in self.schema.fields().iter().zip(rows.columns()) {
             leaves.extend(compute_leaves(field, column)?);
         }
-        let threads = if bytes < PARALLEL_BYTES { 1 } else { parallel::cores() };
+        let threads = if bytes < PARALLEL_BYTES { 1 } else { self.threads };
         let work: Vec<Mutex<(&mut ArrowColumnWriter, ArrowLeafColumn)>> =
             self.columns.iter_mut().zip(leaves).map(Mutex::new).collect();
         parallel::each(&work, threads, |column| {
@@ -98,7 +113,7 @@ impl Encoder {
             writer.write(leaf)
         })?;
         self.rows += rows.num_rows();
-        if self.rows >= ROW_GROUP_ROWS || self.expected_row_group_size() >= ROW_GROUP_BYTES {
+        if self.rows >= self.limits.rows || self.expected_row_group_size() >= self.limits.bytes {
             self.end_row_group()?;
         }
         Ok(())
@@ -144,6 +159,7 @@ impl Write for Sink {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::sync::Arc;
 
     use arrow::array::{ArrayRef, Int64Array, ListArray, StringArray, StructArray};
@@ -172,45 +188,59 @@ mod tests {
         .unwrap()
     }
 
-    /// Encodes two row groups and returns the file.
-    fn encoded() -> Vec<u8> {
-        let directory = tempfile::tempdir().unwrap();
-        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
-        let mut encoder = Encoder::new(storage.create_file("f").unwrap(), rows(0).schema_ref()).unwrap();
-        for (first, ends) in [(0, false), (20_000, true), (40_000, false)] {
-            encoder.write(&rows(first), usize::MAX).unwrap();
-            if ends {
-                encoder.end_row_group().unwrap();
-            }
-        }
+    /// Creates an encoder of a file `f` in `directory`.
+    fn encoder(directory: &Path, rows: &RecordBatch) -> Encoder {
+        let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
+        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref()).unwrap()
+    }
+
+    /// Completes the file and returns the numbers of rows of its row groups.
+    fn finish(encoder: Encoder) -> Vec<i64> {
         let (metadata, file) = encoder.finish().unwrap();
-        let rows = metadata.row_groups().iter().map(|group| group.num_rows());
-        assert_eq!(rows.collect::<Vec<_>>(), [40_000, 20_000]);
         file.finish().unwrap();
-        std::fs::read(directory.path().join("f")).unwrap()
+        metadata.row_groups().iter().map(|group| group.num_rows()).collect()
     }
 
     #[test]
     fn the_bytes_of_a_file_do_not_depend_on_threads() {
-        let alone = std::thread::spawn(|| {
-            parallel::stay_alone();
-            encoded()
-        });
-        assert!(alone.join().unwrap() == encoded());
+        let encoded = |threads: usize| {
+            let directory = tempfile::tempdir().unwrap();
+            let mut encoder = encoder(directory.path(), &rows(0));
+            encoder.threads = threads;
+            for (first, ends) in [(0, false), (20_000, true), (40_000, false)] {
+                encoder.write(&rows(first), usize::MAX).unwrap();
+                if ends {
+                    encoder.end_row_group().unwrap();
+                }
+            }
+            assert_eq!(finish(encoder), [40_000, 20_000]);
+            std::fs::read(directory.path().join("f")).unwrap()
+        };
+        assert!(encoded(1) == encoded(4));
     }
 
     #[test]
     fn a_row_group_ends_with_the_chunk_that_reaches_a_limit() {
+        for (limits, expected) in [
+            (Limits { rows: 40_000, bytes: usize::MAX }, vec![40_000, 40_000, 20_000]),
+            (Limits { rows: 40_001, bytes: usize::MAX }, vec![60_000, 40_000]),
+            (Limits { rows: usize::MAX, bytes: 1 }, vec![20_000; 5]),
+            (LIMITS, vec![100_000]),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let mut encoder = encoder(directory.path(), &rows(0));
+            encoder.limits = limits;
+            (0..5).for_each(|_| encoder.write(&rows(0), 1).unwrap());
+            assert_eq!(finish(encoder), expected, "{limits:?}");
+        }
+    }
+
+    /// Only what has become part of a file counts, so a caller that is told of an error can delete it.
+    #[test]
+    fn a_chunk_that_does_not_fit_is_an_error() {
         let directory = tempfile::tempdir().unwrap();
-        let storage = Storage::open(directory.path().to_str().unwrap(), []).unwrap();
-        let nulls: ArrayRef = Arc::new(Int64Array::new_null(ROW_GROUP_ROWS / 4 + 1));
-        let chunk = RecordBatch::try_from_iter_with_nullable([("n", nulls, true)]).unwrap();
-        let mut encoder = Encoder::new(storage.create_file("f").unwrap(), chunk.schema_ref()).unwrap();
-        (0..5).for_each(|_| encoder.write(&chunk, 1).unwrap());
-        assert!(encoder.memory() > 0);
-        let (metadata, _) = encoder.finish().unwrap();
-        let rows: Vec<_> = metadata.row_groups().iter().map(|group| group.num_rows()).collect();
-        let quarter = i64::try_from(chunk.num_rows()).unwrap();
-        assert_eq!(rows, [4 * quarter, quarter]);
+        let mut encoder = encoder(directory.path(), &rows(0));
+        let numbers = rows(0).project(&[0, 0, 0, 0]).unwrap();
+        assert!(encoder.write(&numbers, usize::MAX).is_err());
     }
 }

@@ -1,6 +1,7 @@
 //! What a commit makes durable on a local file system, and in which order: a power failure must not lose what was
 //! acknowledged. Protocol: "Creation of New Log Entries".
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -26,30 +27,30 @@ fn append_once() {
     append(Path::new(&std::env::var(TABLE).unwrap()), "p=1/new");
 }
 
-/// A line of a trace.
+/// A line of a trace, by the thread that made the call.
 #[derive(Debug, PartialEq)]
 enum Traced {
     /// A sync, or a call that gives a name, with the path relative to the table. It may not have returned yet.
-    Call { text: String, is_finished: bool },
-    /// A sync that an earlier line has begun has returned.
-    Finished,
+    Call { thread: u32, text: String, is_finished: bool },
+    /// The call that a line before has begun has returned.
+    Finished { thread: u32 },
 }
 
 impl Traced {
     /// Reads a line. Returns `None` if it does not concern the table at `root`.
     fn of(line: &str, root: &str) -> Option<Self> {
-        if line.contains("sync resumed>") {
-            return Some(Self::Finished);
+        let (thread, call) = line.split_once(' ').unwrap();
+        let (thread, call) = (thread.parse().unwrap(), call.trim_start());
+        if call.contains(" resumed>") {
+            return Some(Self::Finished { thread });
         }
-        let call =
-            line.contains(root).then(|| line.split_once(' ').map_or(line, |(_, call)| call).trim_start())?;
-        let (name, arguments) = call.split_once('(').unwrap();
+        let (name, arguments) = call.contains(root).then(|| call.split_once('(').unwrap())?;
         // The last path is the one that a call is about, or gives.
         let path = arguments.rsplit(root).next().unwrap().split(['>', '"']).next().unwrap();
         let path = path.trim_start_matches('/').split('#').next().unwrap();
         let name = if name.contains("sync") { "sync" } else { "name" };
         let text = format!("{name} {path}").trim_end().to_owned();
-        Some(Self::Call { text, is_finished: !call.contains("<unfinished") })
+        Some(Self::Call { thread, text, is_finished: !call.contains("<unfinished") })
     }
 }
 
@@ -83,18 +84,21 @@ fn traced_append(table: &Path) -> Option<Vec<Traced>> {
 
 /// Returns the calls of a trace in their order, and the number of those that had not returned at its end.
 fn calls(trace: &[Traced]) -> (Vec<&str>, usize) {
-    let mut unfinished = 0;
+    let mut unfinished = BTreeSet::new();
     let mut calls = Vec::new();
     for line in trace {
         match line {
-            Traced::Finished => unfinished -= 1,
-            Traced::Call { text, is_finished } => {
-                unfinished += usize::from(!is_finished);
+            // It may be a call that does not concern the table.
+            Traced::Finished { thread } => drop(unfinished.remove(thread)),
+            Traced::Call { thread, text, is_finished } => {
+                if !is_finished {
+                    unfinished.insert(thread);
+                }
                 calls.push(text.as_str());
             }
         }
     }
-    (calls, unfinished)
+    (calls, unfinished.len())
 }
 
 /// The data file and its directories are durable, in any order, before the commit is written; the commit before it has
