@@ -3,6 +3,7 @@
 //! ```text
 //!   files of the base ── chosen ──► their live rows, with their ids ──► new files
 //!                                          one commit removes the old files and adds the new ones, `dataChange` false
+//!   others have added files that the commit depends on ──► those of them that are chosen are written too, and again
 //! ```
 //!
 //! - Rows that deletion vectors delete are left out. All other rows stay as they are, so that constraints are not
@@ -10,72 +11,181 @@
 //! - With row tracking, the rows keep their ids and commit versions (`row_copy`).
 //! - Nothing but the files is read: rows that others add meanwhile do not matter, and a commit that removes one of the
 //!   files or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
+//! - No file is written twice because others add rows: what was written stays valid as long as the old files are live
+//!   and protocol and metadata are the same.
 //! - The rows pass through one writer, in batches.
 
 use arrow::array::{BooleanArray, RecordBatch};
+use arrow::compute::not;
 
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::Add;
-use crate::replay::{FileColumns, filtered};
+use crate::replay::{FileColumns, FileSet, filtered};
 use crate::row_copy::RowCopy;
 use crate::scan::{DataFile, PartitionColumns, data_files};
 use crate::snapshot::Snapshot;
-use crate::transaction::{Committed, Operation, Transaction};
+use crate::transaction::{Committed, ConflictReason, Operation, Outcome, Transaction};
 use crate::unused_files::delete_unused;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
+
+/// How often the files are written that others have added, before the rewrite is given up. Each time there are only those
+/// of the time since.
+const MOST_CATCH_UPS: u32 = 100;
+
+/// What is written again, and as what.
+pub(crate) struct Rewriter<'a> {
+    copy: RowCopy,
+    partitions: PartitionColumns,
+    choose: &'a dyn Fn(&RecordBatch, &[DataFile]) -> Result<BooleanArray>,
+    environment: &'a Environment,
+}
 
 /// Files that were written again, to be committed.
 pub(crate) struct Rewritten {
     base: Snapshot,
     /// The `add` actions of the old files, in the form of the log.
     old: Vec<RecordBatch>,
+    /// The same files.
+    old_files: FileSet,
     new: Vec<Add>,
 }
 
-/// Writes those files of `base` again that `choose` selects of each batch of `add` actions. The new files are as `spec`
-/// says; its rules for rows are left out.
-///
-/// # Errors
-/// `InvalidArgument` for a table with row tracking that has a column named like those of a scan's row ids; those of
-/// `choose`; `CorruptLog`, `CorruptData`, and errors of the store. No new file is left then.
-pub(crate) fn rewrite(
-    base: &Snapshot,
-    spec: TableWriteSpec,
-    choose: impl Fn(&RecordBatch, &[DataFile]) -> Result<BooleanArray>,
-    environment: &Environment,
-) -> Result<Rewritten> {
-    let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
-    let RowCopy { scan, spec } = RowCopy::of(base, spec)?;
-    let partitions = PartitionColumns::of(base).map_err(located)?;
-    let (mut old, mut writer) = (Vec::new(), None);
-    for batch in base.replay_files(FileColumns::of_removes())? {
-        let batch = batch?;
-        let files = data_files(&batch, base.resolver(), &partitions).map_err(located)?;
-        let chosen = choose(&batch, &files)?;
-        if !chosen.has_true() {
-            continue;
+impl<'a> Rewriter<'a> {
+    /// Returns what writes those files of `base` again that `choose` selects of each batch of `add` actions. The new
+    /// files are as `spec` says; its rules for rows are left out.
+    ///
+    /// # Errors
+    /// `InvalidArgument` for a table with row tracking that has a column named like those of a scan's row ids;
+    /// `CorruptLog`.
+    pub(crate) fn new(
+        base: &Snapshot,
+        spec: TableWriteSpec,
+        choose: &'a dyn Fn(&RecordBatch, &[DataFile]) -> Result<BooleanArray>,
+        environment: &'a Environment,
+    ) -> Result<Self> {
+        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+        let copy = RowCopy::of(base, spec)?;
+        let partitions = PartitionColumns::of(base).map_err(located)?;
+        Ok(Self { copy, partitions, choose, environment })
+    }
+
+    /// Writes the chosen files of `base` again.
+    ///
+    /// # Errors
+    /// Those of `choose`; `CorruptLog`, `CorruptData`, and errors of the store. No new file is left then.
+    pub(crate) fn rewrite(&self, base: &Snapshot) -> Result<Rewritten> {
+        let mut rewritten = Rewritten {
+            base: base.clone(),
+            old: Vec::new(),
+            old_files: FileSet::of_logical_files(base.resolver()),
+            new: Vec::new(),
+        };
+        self.add_to(&mut rewritten, base)?;
+        Ok(rewritten)
+    }
+
+    /// Commits the files with what else `begin` puts into a transaction on a version of the table. If others have added
+    /// files meanwhile that the transaction depends on, the chosen ones of them are written again as well. If the commit
+    /// fails for certain, the new files are deleted.
+    ///
+    /// # Errors
+    /// Those of `begin`; `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
+    pub(crate) fn commit(
+        &self,
+        mut rewritten: Rewritten,
+        base: &Snapshot,
+        begin: impl Fn(&Snapshot, &Rewritten) -> Result<Transaction>,
+    ) -> Result<Committed> {
+        let committed = self.try_commit(&mut rewritten, base, begin);
+        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
+            delete_unused(rewritten.base.storage(), rewritten.new.into_iter().map(|add| add.path).collect());
         }
-        old.push(filtered(&batch, &chosen)?);
-        let files: Vec<Result<DataFile>> = files
-            .into_iter()
-            .zip(chosen.values())
-            .filter(|(_, chosen)| *chosen)
-            .map(|(file, _)| Ok(file))
-            .collect();
-        if writer.is_none() {
-            let options = WriteOptions::new(environment.clone());
-            writer = Some(DataWriter::new(base.storage().clone(), spec.clone(), options)?);
-        }
-        if let Some(writer) = &mut writer {
-            for rows in scan.clone().read(files.into_iter()) {
-                writer.write(&rows?)?;
+        committed
+    }
+
+    fn try_commit(
+        &self,
+        rewritten: &mut Rewritten,
+        base: &Snapshot,
+        begin: impl Fn(&Snapshot, &Rewritten) -> Result<Transaction>,
+    ) -> Result<Committed> {
+        let (mut base, mut catch_ups) = (base.clone(), 0);
+        loop {
+            let mut transaction = begin(&base, rewritten)?;
+            rewritten.old.iter().try_for_each(|batch| transaction.remove_moved(batch))?;
+            transaction.add_files(&rewritten.new)?;
+            let (conflict, transaction) = match transaction.commit()? {
+                Outcome::Committed(committed) => return Ok(committed),
+                Outcome::Conflict { conflict, transaction } => (conflict, transaction),
+                Outcome::AlreadyApplied(applied) => {
+                    return Err(applied.into_error(rewritten.base.storage().url()));
+                }
+            };
+            let are_rows = matches!(conflict.reason, ConflictReason::ConcurrentAppend { .. });
+            if !are_rows || catch_ups == MOST_CATCH_UPS || !self.catch_up(rewritten, &mut base)? {
+                return Err(transaction.failed(conflict));
             }
+            catch_ups += 1;
         }
     }
-    let new = writer.map_or(Ok(Vec::new()), DataWriter::finish)?;
-    let new = new.into_iter().map(|add| Add { data_change: false, ..add }).collect();
-    Ok(Rewritten { base: base.clone(), old, new })
+
+    /// Writes the chosen files that others have added since `base`, which becomes the newest version. Returns false if
+    /// what was written is of no use there.
+    fn catch_up(&self, rewritten: &mut Rewritten, base: &mut Snapshot) -> Result<bool> {
+        let newest = base.refresh()?;
+        let is_same_table = newest.protocol() == base.protocol() && newest.metadata() == base.metadata();
+        *base = newest;
+        Ok(is_same_table && self.add_to(rewritten, base)?)
+    }
+
+    /// Writes the chosen files of `base` that are not among the old ones. Returns false, and writes none, if an old one
+    /// is not live any more or has another deletion vector.
+    fn add_to(&self, rewritten: &mut Rewritten, base: &Snapshot) -> Result<bool> {
+        let located = |error: Error| error.in_table(base.storage().url()).at_version(base.version());
+        let (mut chosen, mut still_there) = (Vec::new(), 0);
+        for batch in base.replay_files(FileColumns::of_removes())? {
+            let batch = batch?;
+            let is_old = rewritten.old_files.contains(&batch)?;
+            still_there += is_old.true_count();
+            let batch = match is_old.has_true() {
+                true => filtered(&batch, &inverted(&is_old)?)?,
+                false => batch,
+            };
+            let files = data_files(&batch, base.resolver(), &self.partitions).map_err(located)?;
+            let is_chosen = (self.choose)(&batch, &files)?;
+            if is_chosen.has_true() {
+                chosen.push(filtered(&batch, &is_chosen)?);
+            }
+        }
+        if still_there < rewritten.old.iter().map(RecordBatch::num_rows).sum() {
+            return Ok(false);
+        }
+        let mut writer = None;
+        for batch in &chosen {
+            if writer.is_none() {
+                let options = WriteOptions::new(self.environment.clone());
+                writer = Some(DataWriter::new(base.storage().clone(), self.copy.spec.clone(), options)?);
+            }
+            let files = data_files(batch, base.resolver(), &self.partitions).map_err(located)?;
+            if let Some(writer) = &mut writer {
+                for rows in self.copy.scan.clone().read(files.into_iter().map(Ok)) {
+                    writer.write(&rows?)?;
+                }
+            }
+        }
+        let new = writer.map_or(Ok(Vec::new()), DataWriter::finish)?;
+        rewritten.new.extend(new.into_iter().map(|add| Add { data_change: false, ..add }));
+        for batch in chosen {
+            rewritten.old_files.insert(&batch)?;
+            rewritten.old.push(batch);
+        }
+        Ok(true)
+    }
+}
+
+fn inverted(rows: &BooleanArray) -> Result<BooleanArray> {
+    not(rows).map_err(|error| Error::corrupt_log("file actions cannot be filtered").with_source(error))
 }
 
 impl Rewritten {
@@ -90,24 +200,5 @@ impl Rewritten {
             .metric("numRemovedFiles", self.old.iter().map(|batch| batch.num_rows() as u64).sum())
             .metric("numAddedFiles", self.new.len() as u64)
             .metric("numAddedBytes", self.new.iter().filter_map(|add| u64::try_from(add.size).ok()).sum())
-    }
-
-    /// Commits the files with what else `begin` puts into the transaction. If the commit fails for certain, the new
-    /// files are deleted.
-    ///
-    /// # Errors
-    /// Those of `begin`; `CommitConflict`, `CommitStateUnknown`, and errors of the store.
-    pub(crate) fn commit(self, begin: impl FnOnce(&Self) -> Result<Transaction>) -> Result<Committed> {
-        let committed = begin(&self).and_then(|transaction| self.put(transaction));
-        if committed.as_ref().is_err_and(|error| error.kind() != ErrorKind::CommitStateUnknown) {
-            delete_unused(self.base.storage(), self.new.into_iter().map(|add| add.path).collect());
-        }
-        committed
-    }
-
-    fn put(&self, mut transaction: Transaction) -> Result<Committed> {
-        self.old.iter().try_for_each(|batch| transaction.remove_moved(batch))?;
-        transaction.add_files(&self.new)?;
-        transaction.commit_or_fail()
     }
 }

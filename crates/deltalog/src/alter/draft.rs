@@ -11,7 +11,7 @@ use crate::protocol::{
     ensure_writable, required_features, writer_refusals,
 };
 use crate::snapshot::Snapshot;
-use crate::transaction::{IsolationLevel, Operation, Transaction};
+use crate::transaction::{IsolationLevel, Objection, Operation, Transaction};
 use crate::write::TableWriteSpec;
 use arrow::array::RecordBatch;
 
@@ -28,6 +28,8 @@ pub(super) struct Draft<'a> {
     pub(super) dropped: Option<TableFeature>,
     /// Whether the change is only valid for the rows that the table has in `base`.
     pub(super) depends_on_rows: bool,
+    /// What the change asks of files that others add meanwhile.
+    pub(super) objection: Option<Objection>,
     /// The configurations of domains that the protocol reserves.
     pub(super) domains: Vec<DomainMetadata>,
     /// Files of the table that are added again with other facts about them.
@@ -49,6 +51,7 @@ impl<'a> Draft<'a> {
             features: Vec::new(),
             dropped: None,
             depends_on_rows: false,
+            objection: None,
             domains: Vec::new(),
             files: Vec::new(),
         })
@@ -89,6 +92,9 @@ impl<'a> Draft<'a> {
         if self.depends_on_rows {
             transaction.read_whole_table();
             transaction = transaction.with_isolation(IsolationLevel::Serializable);
+        }
+        if let Some(objection) = self.objection {
+            transaction.object(objection);
         }
         if sets_protocol {
             transaction.set_protocol(protocol);

@@ -30,6 +30,7 @@ mod quick;
 mod seen;
 mod state;
 mod tail;
+mod visit;
 
 pub use checkpoint::{AddRequest, CheckpointReader, RowGroupFilter};
 pub use columns::{FileColumn, FileColumns};
@@ -52,3 +53,4 @@ pub(crate) use filter::apply;
 pub(crate) use key::{are_plain, file_key};
 pub(crate) use state::State;
 pub(crate) use tail::{filtered, with_columns};
+pub(crate) use visit::visit_commits;

@@ -7,6 +7,8 @@ use crate::error::{Error, Result};
 use crate::protocol::ensure_removable;
 use crate::protocol::properties::{TRUNCATED_HISTORY, interval_ms};
 
+const HOUR: Duration = Duration::from_secs(3600);
+
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl Snapshot {
@@ -19,12 +21,16 @@ impl Snapshot {
     }
 
     /// Returns how long commits are kept if dropping a feature truncates the history:
-    /// `delta.dropFeatureTruncateHistory.retentionDuration`; 24 hours without it.
+    /// `delta.dropFeatureTruncateHistory.retentionDuration`; 24 hours without it, and never less than an hour.
+    ///
+    /// A writer that pauses between reading a version and creating the next one would find the next one free again if it
+    /// was committed and deleted meanwhile. Its commit would be lost. The JVM implementation has no such minimum, and
+    /// says that the time must be longer than the longest transaction.
     ///
     /// # Errors
     /// `Unsupported` if the property is not a time span in weeks or smaller units.
     pub(crate) fn truncated_history_retention(&self) -> Result<Duration> {
-        self.interval(TRUNCATED_HISTORY, DAY)
+        Ok(self.interval(TRUNCATED_HISTORY, DAY)?.max(HOUR))
     }
 
     /// Returns how long data files are kept after they were removed from the table:

@@ -62,6 +62,8 @@ pub enum WhatWasRead {
     Partition,
     /// The rows for which this predicate is true.
     Predicate(String),
+    /// That there are no files of which this can be said, such as that they make use of a table feature.
+    NoFilesThat(String),
 }
 
 impl ConflictReason {
@@ -150,6 +152,7 @@ impl fmt::Display for Conflict {
                 WhatWasRead::Predicate(predicate) => {
                     write!(f, "{winner} added files that may have rows for which {predicate} is true")
                 }
+                WhatWasRead::NoFilesThat(what) => write!(f, "{winner} added files that {what}"),
             },
             ConflictReason::ConcurrentDeleteRead { .. } => {
                 write!(f, "{winner} removed files that this transaction had read")

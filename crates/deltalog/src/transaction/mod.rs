@@ -36,6 +36,7 @@ mod encode;
 mod find;
 mod head;
 mod isolation;
+mod objection;
 mod operation;
 mod overwrite;
 mod partitions;
@@ -53,6 +54,7 @@ pub use commit::{Committed, Outcome};
 pub use conflict::{Conflict, ConflictReason, WhatWasRead};
 pub use find::find_commit;
 pub use isolation::IsolationLevel;
+pub(crate) use objection::Objection;
 pub use operation::{Operation, PartitionOverwrite, SaveMode, SchemaMode};
 pub use read_set::ReadSet;
 

@@ -7,11 +7,13 @@
 //! | a partition | adds a file of the partition |
 //! | a file | removes the file |
 //! | the whole table | adds or removes any file |
+//! | that no file is of some kind | adds a file of that kind (see [`super::objection`]) |
 //!
 //! Every transaction depends on the protocol and on the metadata as well. See [`super::rules`].
 
 use arrow::array::RecordBatch;
 
+use super::objection::Objection;
 use super::partitions::PartitionSet;
 use crate::error::Result;
 use crate::predicate::Predicate;
@@ -25,6 +27,7 @@ pub struct ReadSet {
     pub(super) predicates: Vec<Predicate>,
     pub(super) partitions: Option<PartitionSet>,
     pub(super) files: FileSet,
+    pub(super) objection: Option<Objection>,
 }
 
 impl ReadSet {
@@ -35,6 +38,7 @@ impl ReadSet {
             predicates: Vec::new(),
             partitions: None,
             files: FileSet::of_paths(resolver),
+            objection: None,
         }
     }
 
@@ -58,7 +62,11 @@ impl ReadSet {
 
     /// Returns whether nothing was read.
     pub(super) fn is_nothing(&self) -> bool {
-        !self.whole_table && self.predicates.is_empty() && self.partitions.is_none() && self.files.is_empty()
+        !self.whole_table
+            && self.predicates.is_empty()
+            && self.partitions.is_none()
+            && self.files.is_empty()
+            && self.objection.is_none()
     }
 
     /// Returns whether the statistics of added files matter.

@@ -12,6 +12,8 @@ pub(crate) struct LeftOver {
     expired: Mutex<Expired>,
     has_files: AtomicBool,
     doubt: Mutex<Option<Doubt>>,
+    /// Whether it was logged that a part of the history cannot be read.
+    has_warned: AtomicBool,
 }
 
 /// The checksums that may have a wrong number of files.
@@ -22,11 +24,14 @@ struct Doubt {
     except: u64,
 }
 
-/// Expired files of a log, in the order in which they are deleted, and the retention by which they have expired.
+/// Expired files of a log, in the order in which they are deleted, and what the table said when they were found.
 #[derive(Debug, Default)]
 pub(super) struct Expired {
     pub(super) files: VecDeque<FileMeta>,
+    /// The retention by which they have expired.
     pub(super) retention_ms: i64,
+    /// The version before which checkpoints were protected.
+    pub(super) protected_before: u64,
 }
 
 impl LeftOver {
@@ -54,6 +59,11 @@ impl LeftOver {
         *self.doubt.lock().unwrap_or_else(PoisonError::into_inner) = Some(Doubt { newest, except });
     }
 
+    /// Returns whether this is the first time that a part of the history cannot be read. Clean-ups try it every hour.
+    pub(super) fn is_first_warning(&self) -> bool {
+        !self.has_warned.swap(true, Ordering::Relaxed)
+    }
+
     /// Returns whether the checksum of `version` may be wrong.
     pub(crate) fn is_doubtful(&self, version: u64) -> bool {
         let doubt = self.doubt.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,9 +82,10 @@ mod tests {
         left.doubt_checksums(7, 3);
         assert_eq!([2, 3, 7, 8].map(|version| left.is_doubtful(version)), [true, false, true, false]);
         let file = FileMeta { name: "a".to_owned(), size: 1, modified_ms: 1, tag: None };
-        left.put(Expired { files: [file.clone()].into(), retention_ms: 1 });
+        left.put(Expired { files: [file.clone()].into(), ..Expired::default() });
         assert!(left.has_files());
         assert_eq!(left.take().files, [file]);
         assert!(!left.has_files() && left.take().files.is_empty());
+        assert!(left.is_first_warning() && !left.is_first_warning());
     }
 }

@@ -1,82 +1,214 @@
 //! What earlier versions, which can still be read, have of a feature.
 //!
-//! A client without the feature can read a version if the log has no trace of the feature, by whichever checkpoint and
-//! commits: neither in a commit nor in the files of the oldest checkpoint, nor a checkpoint in a form that only the
-//! feature allows. A log that has expired so far is clean by itself.
+//! ```text
+//!   listing ──► the versions that can be read, each from its commit, the first one from its checkpoint
+//!                   │ only those that were not looked at before
+//!                   ▼
+//!               what each of them has of the feature ──► the newest version that makes use of it
+//! ```
+//!
+//! - A client without the feature can read a version if the log has no trace of the feature, by whichever checkpoint
+//!   and commits: neither in a commit nor in the files of the oldest checkpoint, nor a checkpoint in a form that only
+//!   the feature allows. A log that has expired so far is clean by itself.
+//! - A commit does not change, so that it is read once, however often a drop begins anew.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::traces::use_in_metadata;
 use crate::error::Result;
 use crate::log::{CheckpointKind, CommitFile, LogInventory};
 use crate::protocol::{TableFeature, protected_before};
 use crate::replay::{
-    Commit, FileColumn, FileColumns, FileSet, filtered, has_vectors, sidecars_of, with_vectors,
+    Commit, FileColumn, FileColumns, FileSet, filtered, has_vectors, sidecars_of, visit_commits, with_vectors,
 };
 use crate::snapshot::Snapshot;
 
-/// Returns the newest version that can be read and whose log makes use of `feature`; of `checkpointProtection`, the
-/// newest one whose history it protects.
-///
-/// # Errors
-/// `Unsupported` for a version that cannot be read here; `CorruptLog`, and errors of the store.
-pub(super) fn newest_use(base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
-    let mut inventory = LogInventory::read(base.storage())?;
-    loop {
-        let failure = match newest_use_in(&inventory, base, feature) {
-            Ok(found) => return Ok(found),
-            Err(failure) => failure,
-        };
-        // A clean-up may have deleted what was listed. What the versions after it have must be read from a checkpoint.
-        let now = LogInventory::read(base.storage())?;
-        if !inventory.has_lost_files(&now) {
-            return Err(failure);
+/// What the versions of a table have of a feature, as far as they were looked at.
+pub(super) struct History<'a> {
+    feature: &'a TableFeature,
+    /// What single commits have.
+    commits: BTreeMap<u64, Traces>,
+    /// What versions have that are read from a checkpoint.
+    checkpoints: BTreeMap<u64, Traces>,
+    /// The data files of which the log has tombstones with deletion vectors.
+    removed: FileSet,
+}
+
+/// What a version has of a feature.
+#[derive(Debug, Clone, Copy)]
+struct Traces {
+    are_in_files: bool,
+    /// `None` if the metadata are those of the version before.
+    are_in_metadata: Option<bool>,
+}
+
+/// Where a version is read from.
+enum Source {
+    Commit(CommitFile),
+    Checkpoint(u64),
+}
+
+impl<'a> History<'a> {
+    /// Returns the history of `feature` in the table of `base`, of which nothing was looked at yet.
+    pub(super) fn of(feature: &'a TableFeature, base: &Snapshot) -> Self {
+        let removed = FileSet::of_paths(base.resolver());
+        Self { feature, commits: BTreeMap::new(), checkpoints: BTreeMap::new(), removed }
+    }
+
+    /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; of
+    /// `checkpointProtection`, the newest one whose history it protects.
+    ///
+    /// # Errors
+    /// `Unsupported` for a version that cannot be read here; `CorruptLog`, and errors of the store.
+    pub(super) fn newest_use(&mut self, base: &Snapshot) -> Result<Option<u64>> {
+        let mut inventory = LogInventory::read(base.storage())?;
+        loop {
+            let failure = match self.newest_use_in(&inventory, base) {
+                Ok(found) => return Ok(found),
+                Err(failure) => failure,
+            };
+            // A clean-up may have deleted what was listed. What the versions after it have must be read from a
+            // checkpoint.
+            let now = LogInventory::read(base.storage())?;
+            if !inventory.has_lost_files(&now) {
+                return Err(failure);
+            }
+            inventory = now;
         }
-        inventory = now;
+    }
+
+    /// Returns the newest version that makes use of the feature, of those whose commits and checkpoints were listed.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store, also if one of these files is gone.
+    fn newest_use_in(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
+        if *self.feature == TableFeature::CheckpointProtection {
+            return newest_protected(inventory, base);
+        }
+        let sources = sources(inventory, base.version());
+        self.look_at(&sources, base)?;
+        let (mut newest, mut is_in_metadata) = (self.checkpoint_in_own_form(inventory, base)?, false);
+        for source in &sources {
+            let (version, traces) = match source {
+                Source::Commit(commit) => (commit.version, self.commits.get(&commit.version)),
+                Source::Checkpoint(version) => (*version, self.checkpoints.get(version)),
+            };
+            is_in_metadata = traces.and_then(|traces| traces.are_in_metadata).unwrap_or(is_in_metadata);
+            if is_in_metadata || traces.is_some_and(|traces| traces.are_in_files) {
+                newest = newest.max(Some(version));
+            }
+        }
+        Ok(newest)
+    }
+
+    /// Looks at those of `sources`, oldest first, that were not looked at before.
+    fn look_at(&mut self, sources: &[Source], base: &Snapshot) -> Result<()> {
+        let mut commits = Vec::new();
+        for source in sources {
+            match source {
+                Source::Commit(commit) if self.commits.contains_key(&commit.version) => {}
+                Source::Commit(commit) => commits.push(*commit),
+                Source::Checkpoint(version) if self.checkpoints.contains_key(version) => {}
+                Source::Checkpoint(version) => {
+                    self.look_at_commits(&std::mem::take(&mut commits), base)?;
+                    // `base` may still have what was cleaned up since it was opened.
+                    let traces = self.traces_of_state(&Snapshot::open(base.storage(), Some(*version))?)?;
+                    self.checkpoints.insert(*version, traces);
+                }
+            }
+        }
+        self.look_at_commits(&commits, base)
+    }
+
+    fn look_at_commits(&mut self, commits: &[CommitFile], base: &Snapshot) -> Result<()> {
+        visit_commits(base.storage(), commits, |file, commit| {
+            let located = |error: crate::Error| error.at_path(file.path()).at_version(file.version);
+            let traces = self.traces_of_commit(&commit?).map_err(located)?;
+            self.commits.insert(file.version, traces);
+            Ok(true)
+        })
+    }
+
+    /// Returns what a commit has of the feature. One that is about a file of which there are tombstones with deletion
+    /// vectors makes use of them as well: the file seems to be removed to clients that know it by its path alone.
+    fn traces_of_commit(&mut self, commit: &Commit) -> Result<Traces> {
+        let Commit { adds, removes, metadata, .. } = commit;
+        let mut are_in_files = false;
+        if *self.feature == TableFeature::DeletionVectors {
+            are_in_files = has_vectors(adds)
+                || has_vectors(removes)
+                || self.removed.find(adds)?.is_some()
+                || self.removed.find(removes)?.is_some();
+            if has_vectors(removes) {
+                self.removed.insert(&filtered(removes, &with_vectors(removes))?)?;
+            }
+        }
+        let are_in_metadata = metadata.as_ref().map(|metadata| {
+            use_in_metadata(self.feature, metadata, &metadata.schema()?).map(|found| found.is_some())
+        });
+        Ok(Traces { are_in_files, are_in_metadata: are_in_metadata.transpose()? })
+    }
+
+    /// Returns what a whole version has of the feature. Tombstones with vectors only count if their data file is live.
+    fn traces_of_state(&mut self, snapshot: &Snapshot) -> Result<Traces> {
+        let mut are_in_files = false;
+        if *self.feature == TableFeature::DeletionVectors {
+            let removed = removed_with_vectors(snapshot)?;
+            let columns = FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]);
+            for batch in snapshot.replay_files(columns)? {
+                let batch = batch?;
+                are_in_files |= has_vectors(&batch) || removed.find(&batch)?.is_some();
+            }
+            for batch in snapshot.replay_removes()? {
+                let batch = batch?;
+                self.removed.insert(&filtered(&batch, &with_vectors(&batch))?)?;
+            }
+        }
+        let found = use_in_metadata(self.feature, snapshot.metadata(), snapshot.schema())?;
+        Ok(Traces { are_in_files, are_in_metadata: Some(found.is_some()) })
+    }
+
+    /// Returns the version of the newest checkpoint whose form only the feature allows.
+    fn checkpoint_in_own_form(&self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
+        if *self.feature != TableFeature::V2Checkpoint {
+            return Ok(None);
+        }
+        for checkpoint in inventory.checkpoints() {
+            // A checkpoint with a classic name may have sidecars as well.
+            let is_v2 = match checkpoint.kind {
+                CheckpointKind::MultiPart => false,
+                CheckpointKind::Classic => {
+                    !sidecars_of(base.storage(), base.resolver(), &checkpoint)?.is_empty()
+                }
+                _ => true,
+            };
+            if is_v2 {
+                return Ok(Some(checkpoint.version));
+            }
+        }
+        Ok(None)
     }
 }
 
-/// Returns the newest version that makes use of `feature`, of those whose commits and checkpoints were listed.
-///
-/// # Errors
-/// `CorruptLog`, and errors of the store, also if one of these files is gone.
-fn newest_use_in(inventory: &LogInventory, base: &Snapshot, feature: &TableFeature) -> Result<Option<u64>> {
-    if *feature == TableFeature::CheckpointProtection {
-        return newest_protected(inventory, base);
-    }
-    let mut newest = checkpoint_in_form_of(base, inventory, feature)?;
-    let commits: BTreeMap<u64, CommitFile> =
-        inventory.commits().map(|commit| (commit.version, commit)).collect();
-    let checkpoints: BTreeSet<u64> =
-        inventory.checkpoints().iter().map(|checkpoint| checkpoint.version).collect();
-    let versions: BTreeSet<u64> = commits.keys().chain(&checkpoints).copied().collect();
-    // The version after the one before, and whether the metadata of the one before make use of the feature.
-    let (mut next, mut is_in_metadata) = (0, false);
-    for version in versions.range(..=base.version()).copied() {
-        let is_in_files = match commits.get(&version).filter(|_| version == next) {
-            Some(commit) => {
-                let commit = Commit::read_without_stats(base.storage(), *commit)?;
-                if let Some(metadata) = &commit.metadata {
-                    is_in_metadata = use_in_metadata(feature, metadata, &metadata.schema()?)?.is_some();
-                }
-                *feature == TableFeature::DeletionVectors
-                    && (has_vectors(&commit.adds) || has_vectors(&commit.removes))
-            }
-            None if checkpoints.contains(&version) => {
-                // `base` may still have what was cleaned up since it was opened.
-                let snapshot = Snapshot::open(base.storage(), Some(version))?;
-                is_in_metadata = use_in_metadata(feature, snapshot.metadata(), snapshot.schema())?.is_some();
-                is_in_files_of(&snapshot, feature)?
+/// Returns the versions up to `end` that can be read, oldest first, and where each is read from.
+fn sources(inventory: &LogInventory, end: u64) -> Vec<Source> {
+    let mut listed: BTreeMap<u64, Option<CommitFile>> = BTreeMap::new();
+    listed.extend(inventory.checkpoints().iter().map(|checkpoint| (checkpoint.version, None)));
+    let with_checkpoint: Vec<u64> = listed.keys().copied().collect();
+    listed.extend(inventory.commits().map(|commit| (commit.version, Some(commit))));
+    let (mut sources, mut next) = (Vec::new(), 0);
+    for (version, commit) in listed.into_iter().take_while(|(version, _)| *version <= end) {
+        match commit.filter(|_| version == next) {
+            Some(commit) => sources.push(Source::Commit(commit)),
+            None if with_checkpoint.binary_search(&version).is_ok() => {
+                sources.push(Source::Checkpoint(version));
             }
             // A commit after a gap, with no checkpoint before it, belongs to no version that can be read.
             None => continue,
-        };
-        next = version + 1;
-        if is_in_metadata || is_in_files {
-            newest = newest.max(Some(version));
         }
+        next = version + 1;
     }
-    Ok(newest)
+    sources
 }
 
 /// Returns the newest version before the one up to which checkpoints are protected, if there is one in the log.
@@ -85,22 +217,6 @@ fn newest_protected(inventory: &LogInventory, base: &Snapshot) -> Result<Option<
     let commits = inventory.commits().map(|commit| commit.version);
     let checkpoints = inventory.checkpoints().into_iter().map(|checkpoint| checkpoint.version);
     Ok(commits.chain(checkpoints).filter(|version| *version < end).max())
-}
-
-/// Returns whether the files of a version make use of `feature`. Tombstones with vectors only count if their data file
-/// is live: readers that do not know the feature know a file by its path alone.
-fn is_in_files_of(snapshot: &Snapshot, feature: &TableFeature) -> Result<bool> {
-    if *feature != TableFeature::DeletionVectors {
-        return Ok(false);
-    }
-    let removed = removed_with_vectors(snapshot)?;
-    for batch in snapshot.replay_files(FileColumns::of(&[FileColumn::Path, FileColumn::DeletionVector]))? {
-        let batch = batch?;
-        if has_vectors(&batch) || removed.find(&batch)?.is_some() {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Returns the data files of which the log has tombstones with deletion vectors. A file of them that is live again, as
@@ -112,27 +228,4 @@ pub(super) fn removed_with_vectors(snapshot: &Snapshot) -> Result<FileSet> {
         removed.insert(&filtered(&batch, &with_vectors(&batch))?)?;
     }
     Ok(removed)
-}
-
-/// Returns the version of the newest checkpoint whose form only `feature` allows.
-fn checkpoint_in_form_of(
-    base: &Snapshot,
-    inventory: &LogInventory,
-    feature: &TableFeature,
-) -> Result<Option<u64>> {
-    if *feature != TableFeature::V2Checkpoint {
-        return Ok(None);
-    }
-    for checkpoint in inventory.checkpoints() {
-        // A checkpoint with a classic name may have sidecars as well.
-        let is_v2 = match checkpoint.kind {
-            CheckpointKind::MultiPart => false,
-            CheckpointKind::Classic => !sidecars_of(base.storage(), base.resolver(), &checkpoint)?.is_empty(),
-            _ => true,
-        };
-        if is_v2 {
-            return Ok(Some(checkpoint.version));
-        }
-    }
-    Ok(None)
 }

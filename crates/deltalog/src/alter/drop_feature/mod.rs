@@ -5,7 +5,8 @@
 //!   what the newest version has of the feature is removed, in commits of its own (`removal`, `traces`)
 //!     ──► for features of readers, what earlier versions have of it (`history`)
 //!           nothing ──────────────────────────► the protocol without the feature
-//!           something ── truncate history ────► the log before is deleted when it is old enough, and then the same
+//!           something ── truncate history ────► the log before is deleted when it is old enough (`truncation`), and then
+//!                     │                         the same
 //!                     └─ keep history ────────► checkpoints without a trace, then the protocol without the feature and
 //!                                               with `checkpointProtection` (`checkpoints`)
 //! ```
@@ -16,17 +17,26 @@
 //!   have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata are committed as well, even if they stay the same: a commit that makes use of the feature meanwhile
-//!   is a conflict. After the first step, a drop that conflicts looks at the table anew.
+//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts with
+//!   rows of others, whom a drop does not concern.
+//! - Others may commit all the time. Files that they add are no conflict if they have nothing of the feature
+//!   (`transaction::objection`), what was written again is not written twice, and each version and each footer is looked
+//!   at once. A drop is given up only if the same commit has conflicts again and again, or if somebody makes use of the
+//!   feature again on purpose.
 //! - The steps and the names of their operations are those of the JVM implementation. It keeps history without looking
 //!   whether something in it makes use of the feature.
 
 mod checkpoints;
 mod history;
+mod older_types;
 mod removal;
 mod traces;
+mod truncation;
 
 use serde_json::{Map, Value};
 
+use self::history::History;
+use self::removal::Removal;
 use super::draft::Draft;
 use super::features;
 use crate::environment::Environment;
@@ -35,8 +45,14 @@ use crate::protocol::{FeatureKind, TableFeature, protected_before};
 use crate::snapshot::Snapshot;
 use crate::transaction::{Committed, Operation, Transaction};
 
-/// How often a drop begins anew because others have committed.
+/// How often a drop begins anew because others have committed, without having made a commit of its own.
 const MOST_CONFLICTS: u32 = 10;
+
+/// The most commits of a drop before the last one. Only others who undo its steps make it come to that.
+const MOST_STEPS: u32 = 50;
+
+/// The conflicts with rows of others.
+const OF_ROWS: [&str; 3] = ["concurrent_append", "concurrent_delete_read", "concurrent_delete_delete"];
 
 /// Drops a table feature, so that clients without it can work with the table.
 ///
@@ -85,41 +101,89 @@ enum Progress {
     Dropped(Committed),
 }
 
+/// What a drop has done and seen so far.
+struct Course<'a> {
+    removal: Removal<'a>,
+    history: History<'a>,
+    /// How many commits were made.
+    steps: u32,
+    /// How many conflicts there were since the last of them.
+    conflicts: u32,
+    has_unset_property: bool,
+}
+
+impl Course<'_> {
+    /// Takes note of a commit.
+    fn note_step(&mut self) {
+        (self.steps, self.conflicts) = (self.steps + 1, 0);
+    }
+}
+
 impl FeatureDrop<'_> {
     fn run(&self, opened: &Snapshot) -> Result<Committed> {
-        let (mut base, mut has_begun, mut conflicts) = (opened.clone(), false, 0);
+        let mut course = Course {
+            removal: Removal::of(&self.feature, opened, self.environment),
+            history: History::of(&self.feature, opened),
+            steps: 0,
+            conflicts: 0,
+            has_unset_property: false,
+        };
+        let mut base = opened.clone();
         loop {
             let located = |error: Error| error.at_version(base.version());
             self.ensure_possible(&base).map_err(located)?;
-            match self.step(&base, &mut has_begun) {
+            match self.step(&base, &mut course) {
                 Ok(Progress::Dropped(committed)) => return Ok(committed),
-                Ok(Progress::Committed) => has_begun = true,
+                Ok(Progress::Committed) if course.steps < MOST_STEPS => {}
+                Ok(Progress::Committed) => return Err(located(self.undone("others have undone its steps"))),
                 Err(error) if error.kind() != ErrorKind::CommitConflict => return Err(located(error)),
-                Err(_) if has_begun && conflicts < MOST_CONFLICTS => conflicts += 1,
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let is_of_rows = error.reason().is_some_and(|reason| OF_ROWS.contains(&reason));
+                    if course.conflicts == MOST_CONFLICTS || !(is_of_rows || course.steps > 0) {
+                        return Err(error);
+                    }
+                    course.conflicts += 1;
+                }
             }
-            base = base.refresh()?;
+            let newest = base.refresh()?;
+            // What is to be dropped from another table, nobody has said.
+            if newest.metadata().id != base.metadata().id {
+                return Err(newest.segment().replaced(newest.storage()));
+            }
+            base = newest;
         }
     }
 
     /// Makes the next commit, or the last ones.
-    fn step(&self, base: &Snapshot, has_begun: &mut bool) -> Result<Progress> {
-        if removal::step(base, &self.feature, self.environment)? {
+    fn step(&self, base: &Snapshot, course: &mut Course<'_>) -> Result<Progress> {
+        if traces::property_in_use(&self.feature, base.metadata()).is_some() && course.has_unset_property {
+            return Err(self
+                .undone("a property that it has unset was set again, which allows the use of the feature"));
+        }
+        if course.removal.unset_property(base)? {
+            course.has_unset_property = true;
+            course.note_step();
             return Ok(Progress::Committed);
         }
-        // From here on `base` has nothing of the feature in its files: what others add since is a conflict.
-        let protects = match self.newest_use(base)? {
+        if course.removal.step(base)? {
+            course.note_step();
+            return Ok(Progress::Committed);
+        }
+        // From here on `base` has nothing of the feature in its files: what others add since is a conflict if it has.
+        let protects = match self.newest_use(base, &mut course.history)? {
             None => false,
             Some(version) if self.truncate_history => {
-                *has_begun |= checkpoints::ensure_after(base, version, self.environment)?;
-                checkpoints::truncate(base, self.environment)?;
-                if let Some(version) = history::newest_use(base, &self.feature)? {
-                    return Err(checkpoints::too_young(base, version, &self.feature)?);
+                checkpoints::ensure_after(base, version, 1, self.environment, || course.note_step())?;
+                truncation::truncate(base, version, &self.feature, self.environment)?;
+                // Others may have restored an earlier version meanwhile.
+                if let Some(version) = course.history.newest_use(base)? {
+                    return Err(self.undone(&format!("version {version} makes use of the feature again")));
                 }
                 false
             }
             Some(version) => {
-                *has_begun |= checkpoints::ensure_barriers(base, version, self.environment)?;
+                let count = checkpoints::BARRIERS;
+                checkpoints::ensure_after(base, version, count, self.environment, || course.note_step())?;
                 true
             }
         };
@@ -130,12 +194,21 @@ impl FeatureDrop<'_> {
         Ok(Progress::Dropped(committed))
     }
 
+    /// Returns the error for a drop that is of no use because of what others do.
+    fn undone(&self, what: &str) -> Error {
+        Error::new(
+            ErrorKind::InvalidArgument,
+            format!("the feature '{}' cannot be dropped while others use it: {what}", self.feature),
+        )
+        .with_hint("stop the other use, and drop the feature again: it goes on where it was")
+    }
+
     /// Returns the newest version that can be read and makes use of the feature.
-    fn newest_use(&self, base: &Snapshot) -> Result<Option<u64>> {
+    fn newest_use(&self, base: &Snapshot, history: &mut History<'_>) -> Result<Option<u64>> {
         if !self.leaves_history() {
             return Ok(None);
         }
-        match history::newest_use(base, &self.feature) {
+        match history.newest_use(base) {
             // What cannot be read may make use of it. Checkpoints hide it.
             Err(error) if error.kind() == ErrorKind::Unsupported && !self.truncate_history => {
                 Ok(Some(base.version()))
@@ -194,7 +267,7 @@ impl FeatureDrop<'_> {
     fn last(&self, base: &Snapshot, protects: bool) -> Result<Transaction> {
         let mut draft = Draft::of(base, self.environment)?;
         traces::remove(&mut draft, &self.feature)?;
-        draft.depends_on_rows |= self.leaves_history();
+        draft.objection = removal::objection(base, &self.feature)?;
         draft.dropped = Some(self.feature.clone());
         if protects {
             draft.features.push(TableFeature::CheckpointProtection);

@@ -9,12 +9,14 @@
 //!
 //! A property is unset before files are looked at, so that no other writer makes use of the feature afterwards.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, Int64Array, RecordBatch, StringArray};
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray};
 
 use super::history::removed_with_vectors;
+use super::older_types::OlderTypes;
 use super::traces;
 use crate::alter::draft::Draft;
 use crate::alter::properties;
@@ -22,150 +24,173 @@ use crate::deletion_vector::VectorPlace;
 use crate::environment::Environment;
 use crate::error::{Error, ErrorKind, Result};
 use crate::protocol::{
-    ColumnMappingMode, LogPath, MappedSchema, Metadata, PrimitiveType, TableFeature, clustering_domain, path,
+    ColumnMappingMode, LogPath, MappedSchema, Metadata, TableFeature, clustering_domain, path,
 };
-use crate::replay::{DeletionVectorColumn, FileColumn, remove_fields, with_columns, with_vectors};
-use crate::rewrite::{Rewritten, rewrite};
-use crate::scan::{DataFile, RowScan};
+use crate::replay::{
+    DeletionVectorColumn, FileSet, filtered, path_of, remove_fields, with_columns, with_vectors,
+};
+use crate::rewrite::{Rewriter, Rewritten};
+use crate::scan::DataFile;
 use crate::snapshot::Snapshot;
-use crate::transaction::{Operation, Transaction};
+use crate::transaction::{Objection, Operation, Transaction};
 use crate::write::TableWriteSpec;
 
-/// Makes the next step. Returns whether there was one.
+/// The steps before the drop of a feature.
+pub(super) struct Removal<'a> {
+    feature: &'a TableFeature,
+    environment: &'a Environment,
+    /// The data files whose types are known to be those of the schema. They are not looked at again.
+    current: RefCell<FileSet>,
+}
+
+impl<'a> Removal<'a> {
+    /// Returns the steps for the table of `base`, of which none was made yet.
+    pub(super) fn of(feature: &'a TableFeature, base: &Snapshot, environment: &'a Environment) -> Self {
+        Self { feature, environment, current: RefCell::new(FileSet::of_paths(base.resolver())) }
+    }
+
+    /// Unsets the property by which the table makes use of the feature. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, and errors of the store.
+    pub(super) fn unset_property(&self, base: &Snapshot) -> Result<bool> {
+        let Some(property) = traces::property_in_use(self.feature, base.metadata()) else { return Ok(false) };
+        let mut draft = Draft::of(base, self.environment)?;
+        let operation = properties::unset(&mut draft, &[property.to_owned()], true)?;
+        commit_draft(draft, operation)
+    }
+
+    /// Makes the next step in a table without the property. Returns whether there was one.
+    ///
+    /// # Errors
+    /// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
+    pub(super) fn step(&self, base: &Snapshot) -> Result<bool> {
+        match self.feature {
+            TableFeature::DeletionVectors => self.remove_vectors(base),
+            TableFeature::TypeWidening | TableFeature::TypeWideningPreview => self.remove_older_types(base),
+            TableFeature::ColumnMapping => self.remove_mapping(base),
+            _ => Ok(false),
+        }
+    }
+
+    /// Rewrites the files that have deletion vectors, or had them until they were restored.
+    fn remove_vectors(&self, base: &Snapshot) -> Result<bool> {
+        let removed = removed_with_vectors(base)?;
+        let choose = |batch: &RecordBatch, _: &[DataFile]| {
+            let was_restored = removed.contains(batch)?;
+            Ok(BooleanArray::new(with_vectors(batch).values() | was_restored.values(), None))
+        };
+        let rewriter = Rewriter::new(base, TableWriteSpec::of(base)?, &choose, self.environment)?;
+        self.move_rows(&rewriter, base, true)
+    }
+
+    /// Rewrites the files that have older types than the schema. If there are none, removes the changes of types from
+    /// the schema.
+    fn remove_older_types(&self, base: &Snapshot) -> Result<bool> {
+        if !base.schema().has_type_changes() {
+            return Ok(false);
+        }
+        let older = OlderTypes::of(base)?;
+        let choose = |batch: &RecordBatch, files: &[DataFile]| {
+            let known = self.current.borrow().contains(batch)?;
+            let is_new: Vec<bool> = known.values().iter().map(|is_known| !is_known).collect();
+            let new = files.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
+            let new_files: Vec<DataFile> = new.map(|(file, _)| file.clone()).collect();
+            let new = filtered(batch, &is_new.clone().into())?;
+            let is_older = older.find(&new, &new_files)?;
+            let is_current: Vec<bool> = is_older.iter().map(|is_older| !is_older).collect();
+            self.current.borrow_mut().insert(&filtered(&new, &is_current.into())?)?;
+            let mut is_older = is_older.into_iter();
+            let chosen = is_new.into_iter().map(|is_new| is_new && is_older.next().unwrap_or_default());
+            let chosen: Vec<bool> = chosen.collect();
+            Ok(chosen.into())
+        };
+        let rewriter = Rewriter::new(base, TableWriteSpec::of(base)?, &choose, self.environment)?;
+        if self.move_rows(&rewriter, base, false)? {
+            return Ok(true);
+        }
+        let mut draft = Draft::of(base, self.environment)?;
+        draft.schema = draft.schema.without_type_changes();
+        // Files of others may come from an earlier version.
+        draft.objection = Some(Objection::new("have older types than the schema".to_owned(), move |adds| {
+            older.first_of_commit(adds)
+        }));
+        let operation = Operation::new("UPDATE COLUMN METADATA").parameter("operationName", "DROP FEATURE");
+        commit_draft(draft, operation)
+    }
+
+    /// Rewrites all files with the names of the schema, and removes physical names and ids from the schema.
+    fn remove_mapping(&self, base: &Snapshot) -> Result<bool> {
+        let draft = self.without_mapping(base)?;
+        if draft.schema == *base.schema() && draft.metadata == *base.metadata() {
+            return Ok(false);
+        }
+        let metadata = Metadata { schema_string: draft.schema.to_json(), ..draft.metadata.clone() };
+        let spec = TableWriteSpec::of_evolved(base, base.protocol(), &metadata)?;
+        let is_mapped = draft.column_mapping() != ColumnMappingMode::None;
+        let choose = |batch: &RecordBatch, _: &[DataFile]| -> Result<BooleanArray> {
+            Ok(vec![is_mapped; batch.num_rows()].into())
+        };
+        let rewriter = Rewriter::new(base, spec, &choose, self.environment)?;
+        rewriter.commit(rewriter.rewrite(base)?, base, |base, rewritten| {
+            let operation = rewritten.described(Operation::new("REMOVE COLUMN MAPPING"));
+            self.without_mapping(base)?.finish(operation)?.ok_or_else(unchanged)
+        })?;
+        Ok(true)
+    }
+
+    /// Returns the table of `base` without physical names and ids in its schema.
+    fn without_mapping<'b>(&'b self, base: &'b Snapshot) -> Result<Draft<'b>> {
+        let mut draft = Draft::of(base, self.environment)?;
+        draft.schema = traces::without_mapping(&draft.schema);
+        for property in traces::COLUMN_MAPPING {
+            draft.metadata.configuration.remove(property);
+        }
+        // Files that others add meanwhile have the physical names.
+        draft.depends_on_rows = true;
+        let clustering = base.clustering_columns()?;
+        if !clustering.is_empty() {
+            let schema = MappedSchema::new(draft.schema.clone(), ColumnMappingMode::None)?;
+            draft.domains.push(clustering_domain(&clustering, &schema)?);
+        }
+        Ok(draft)
+    }
+
+    /// Writes files again, if there are any, and changes nothing else. Returns whether there were.
+    fn move_rows(&self, rewriter: &Rewriter<'_>, base: &Snapshot, purges_rows: bool) -> Result<bool> {
+        let rewritten = rewriter.rewrite(base)?;
+        if rewritten.is_empty() {
+            return Ok(false);
+        }
+        rewriter.commit(rewritten, base, |base, rewritten: &Rewritten| {
+            let operation =
+                Operation::new("REORG").parameter("predicate", "[]").parameter("applyPurge", purges_rows);
+            Transaction::new(base, rewritten.described(operation), self.environment)
+        })?;
+        Ok(true)
+    }
+}
+
+/// Returns the objection to files that others add to a table that has nothing of `feature` in its files, if files can
+/// make use of it at all. Files with deletion vectors are not the only ones: data files of which `base` has tombstones
+/// with vectors seem to be removed to clients that do not know the feature.
 ///
 /// # Errors
-/// `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.
-pub(super) fn step(base: &Snapshot, feature: &TableFeature, environment: &Environment) -> Result<bool> {
-    if let Some(property) = traces::property_in_use(feature, base.metadata()) {
-        let mut draft = Draft::of(base, environment)?;
-        let operation = properties::unset(&mut draft, &[property.to_owned()], true)?;
-        return commit_draft(draft, operation);
+/// `CorruptLog`, and errors of the store.
+pub(super) fn objection(base: &Snapshot, feature: &TableFeature) -> Result<Option<Objection>> {
+    // What else files have is as the metadata say, and these are set by the same commit.
+    if *feature != TableFeature::DeletionVectors {
+        return Ok(None);
     }
-    match feature {
-        TableFeature::DeletionVectors => remove_vectors(base, environment),
-        TableFeature::TypeWidening | TableFeature::TypeWideningPreview => {
-            remove_older_types(base, environment)
-        }
-        TableFeature::ColumnMapping => remove_mapping(base, environment),
-        _ => Ok(false),
-    }
-}
-
-/// Rewrites the files that have deletion vectors, or had them until they were restored.
-fn remove_vectors(base: &Snapshot, environment: &Environment) -> Result<bool> {
     let removed = removed_with_vectors(base)?;
-    let choose = |batch: &RecordBatch, _: &[DataFile]| {
-        let was_restored = removed.contains(batch)?;
-        Ok(BooleanArray::new(with_vectors(batch).values() | was_restored.values(), None))
-    };
-    let rewritten = rewrite(base, TableWriteSpec::of(base)?, choose, environment)?;
-    move_rows(rewritten, base, true, environment)
-}
-
-/// Rewrites the files that have older types than the schema. If there are none, removes the changes of types from the
-/// schema.
-fn remove_older_types(base: &Snapshot, environment: &Environment) -> Result<bool> {
-    if !base.schema().has_type_changes() {
-        return Ok(false);
-    }
-    let (scan, former_dates) = (RowScan::of(base)?, former_dates(base)?);
-    let choose = |batch: &RecordBatch, files: &[DataFile]| -> Result<BooleanArray> {
-        let mut chosen = scan.converting_numbers(files)?;
-        for (row, chosen) in chosen.iter_mut().enumerate() {
-            *chosen |= has_date(batch, row, &former_dates);
+    let find = move |adds: &RecordBatch| {
+        let has_vector = with_vectors(adds).values().iter().position(|has_vector| has_vector);
+        match has_vector {
+            Some(row) => Ok(path_of(adds, row)),
+            None => removed.find(adds),
         }
-        Ok(chosen.into())
     };
-    let rewritten = rewrite(base, TableWriteSpec::of(base)?, choose, environment)?;
-    if move_rows(rewritten, base, false, environment)? {
-        return Ok(true);
-    }
-    let mut draft = Draft::of(base, environment)?;
-    draft.schema = draft.schema.without_type_changes();
-    // Files of others may come from an earlier version.
-    draft.depends_on_rows = true;
-    let operation = Operation::new("UPDATE COLUMN METADATA").parameter("operationName", "DROP FEATURE");
-    commit_draft(draft, operation)
-}
-
-/// Returns the physical names of the partition columns that have become timestamps. A date is no valid text of a
-/// timestamp, whereas the text of every other type is one of the wider type as well. (PROTOCOL, "Partition Value
-/// Serialization".)
-fn former_dates(base: &Snapshot) -> Result<Vec<String>> {
-    let schema = base.mapped_schema();
-    let mut names = Vec::new();
-    for name in &base.metadata().partition_columns {
-        let Some(field) = schema.logical().field(name) else { continue };
-        if field.type_changes()?.iter().any(|change| change.from == PrimitiveType::Date) {
-            names.extend(schema.physical_name(name).map(str::to_owned));
-        }
-    }
-    Ok(names)
-}
-
-/// Returns whether a file has a date as the value of one of the partition columns `names`.
-fn has_date(batch: &RecordBatch, row: usize, names: &[String]) -> bool {
-    if names.is_empty() {
-        return false;
-    }
-    let values =
-        batch.column_by_name(FileColumn::PartitionValues.name()).and_then(|values| values.as_map_opt());
-    let Some(values) = values.filter(|values| values.is_valid(row)) else { return false };
-    let entries = values.value(row);
-    let texts = |column: &ArrayRef| column.as_string_opt::<i32>().cloned();
-    let [Some(keys), Some(values)] =
-        [entries.columns().first(), entries.columns().get(1)].map(|c| c.and_then(texts))
-    else {
-        return false;
-    };
-    keys.iter().zip(values.iter()).any(|(key, value)| {
-        key.is_some_and(|key| names.iter().any(|name| name == key))
-            && value.is_some_and(|value| value.parse::<chrono::NaiveDate>().is_ok())
-    })
-}
-
-/// Rewrites all files with the names of the schema, and removes physical names and ids from the schema.
-fn remove_mapping(base: &Snapshot, environment: &Environment) -> Result<bool> {
-    let mut draft = Draft::of(base, environment)?;
-    draft.schema = traces::without_mapping(&draft.schema);
-    for property in traces::COLUMN_MAPPING {
-        draft.metadata.configuration.remove(property);
-    }
-    if draft.schema == *base.schema() && draft.metadata == *base.metadata() {
-        return Ok(false);
-    }
-    // Files that others add meanwhile have the physical names.
-    draft.depends_on_rows = true;
-    let clustering = base.clustering_columns()?;
-    if !clustering.is_empty() {
-        let schema = MappedSchema::new(draft.schema.clone(), ColumnMappingMode::None)?;
-        draft.domains.push(clustering_domain(&clustering, &schema)?);
-    }
-    let metadata = Metadata { schema_string: draft.schema.to_json(), ..draft.metadata.clone() };
-    let spec = TableWriteSpec::of_evolved(base, base.protocol(), &metadata)?;
-    let is_mapped = draft.column_mapping() != ColumnMappingMode::None;
-    let choose = |batch: &RecordBatch, _: &[DataFile]| -> Result<BooleanArray> {
-        Ok(vec![is_mapped; batch.num_rows()].into())
-    };
-    let rewritten = rewrite(base, spec, choose, environment)?;
-    let operation = Operation::new("REMOVE COLUMN MAPPING");
-    rewritten.commit(|rewritten| draft.finish(rewritten.described(operation))?.ok_or_else(unchanged))?;
-    Ok(true)
-}
-
-/// Commits files that were written again, if there are any, and nothing else. Returns whether there were.
-fn move_rows(
-    rewritten: Rewritten,
-    base: &Snapshot,
-    purges_rows: bool,
-    environment: &Environment,
-) -> Result<bool> {
-    if rewritten.is_empty() {
-        return Ok(false);
-    }
-    let operation = Operation::new("REORG").parameter("predicate", "[]").parameter("applyPurge", purges_rows);
-    rewritten.commit(|rewritten| Transaction::new(base, rewritten.described(operation), environment))?;
-    Ok(true)
+    Ok(Some(Objection::new(format!("make use of the feature '{feature}'"), find)))
 }
 
 fn commit_draft(draft: Draft<'_>, operation: Operation) -> Result<bool> {

@@ -7,6 +7,7 @@
 //! | [`applications`] | records progress of the same application |
 //! | [`domains`] | changes the same metadata domain, or one that the transaction depends on |
 //! | [`appends`] | adds rows that the transaction should have read |
+//! | [`objections`] | adds a file that the transaction objects to |
 //! | [`reads`] | removes a file that the transaction has read |
 //! | [`deletes`] | removes a file that the transaction removes |
 //!
@@ -21,6 +22,7 @@ mod applications;
 mod deletes;
 mod domains;
 mod metadata;
+mod objections;
 mod protocol;
 mod reads;
 
@@ -63,12 +65,13 @@ pub(super) struct Winner<'a> {
 /// `CorruptLog` for file actions that cannot be understood.
 pub(super) fn conflict(mine: &Mine<'_>, winner: &Winner<'_>) -> Result<Option<Conflict>> {
     type Rule = fn(&Mine<'_>, &Winner<'_>) -> Result<Option<ConflictReason>>;
-    const RULES: [Rule; 7] = [
+    const RULES: [Rule; 8] = [
         protocol::check,
         metadata::check,
         applications::check,
         domains::check,
         appends::check,
+        objections::check,
         reads::check,
         deletes::check,
     ];

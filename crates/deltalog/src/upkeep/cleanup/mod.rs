@@ -12,34 +12,28 @@
 //! - That checkpoint is read first, whole: a damaged one replaces nothing, and an older one is tried.
 //! - Files are deleted in the order of their versions, and sidecars last. If the work is interrupted, what remains
 //!   is the log of an earlier clean-up. Deleting can be repeated, also by several processes at once.
-//! - Files are deleted for two seconds at a time. Before that, the table is asked whether it still wants it. A commit
-//!   that cleans up before it returns does this once. Behind a commit it goes on, but makes way for a checkpoint of the
-//!   same table. What remains follows after the next commits on the same snapshot and on those that are refreshed from
-//!   it ([`LeftOver`](super::LeftOver)), or after the first checkpoint of a later hour.
 //! - A file is only deleted if it is the one that was listed. Another table may have been created in the place of this
 //!   one, whose files have the same names.
 //! - Checkpoints, checksums and compactions that their writers did not complete are deleted after a day.
 //! - No checkpoint is created. Protected ones are deleted together with all history before the version that they
 //!   belong to, or if every version that is deleted could be read and written here. (Table feature
-//!   `checkpointProtection`.)
+//!   `checkpointProtection`.) If the table gets another protection while files are deleted, the rest stays.
 //! - The table must be writable by this crate, whatever its properties say.
 
+mod after_commit;
 mod plan;
 mod protected;
 mod sidecars;
 mod temporary;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::duties::Duties;
-use super::left_over::Expired;
-use crate::background::Turn;
+pub(super) use after_commit::{Pace, after_checkpoint, go_on};
+
 use crate::environment::Environment;
 use crate::error::{Error, Result};
-use crate::log::name::LogFileName;
 use crate::log::{LOG_DIRECTORY, LogInventory};
-use crate::protocol::{TableFeature, ensure_writable};
+use crate::protocol::{TableFeature, ensure_writable, protected_before};
 use crate::snapshot::Snapshot;
 use crate::storage::{FileMeta, Storage};
 
@@ -47,34 +41,10 @@ use plan::Plan;
 
 const DAY_MS: i64 = 24 * 3600 * 1000;
 
-const HOUR_MS: i64 = 3600 * 1000;
-
 const MINUTE_MS: i64 = 60 * 1000;
 
 /// The most files of a round. A commit deletes one round before it returns, and the rest follows after later commits.
 const MOST_FILES_OF_ROUND: usize = 1000;
-
-/// The time in milliseconds after which a round begins no further deletion.
-const MOST_MS_OF_ROUND: i64 = 2000;
-
-/// For how long a clean-up may go on.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Pace<'a> {
-    /// A commit waits for it.
-    Brief,
-    /// Nobody waits for it, but it makes way for other work on the table.
-    Behind(&'a Turn<'a>),
-}
-
-impl Pace<'_> {
-    /// Returns whether no further round may begin.
-    fn is_over(self) -> bool {
-        match self {
-            Self::Brief => true,
-            Self::Behind(turn) => turn.is_over(),
-        }
-    }
-}
 
 /// The result of cleaning up a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,7 +78,8 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
     clean().map_err(|error: Error| error.in_table(newest.storage().url()))
 }
 
-/// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does.
+/// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does, if that
+/// leaves nothing of version `last` and the versions before it. Otherwise nothing is deleted, and `None` is returned.
 ///
 /// # Errors
 /// As [`clean_up_log`].
@@ -116,123 +87,62 @@ pub(crate) fn truncate_log(
     snapshot: &Snapshot,
     environment: &Environment,
     retention: Duration,
-) -> Result<CleanedLog> {
+    last: u64,
+) -> Result<Option<CleanedLog>> {
     let newest = snapshot.refresh()?;
     let clean = || {
         ensure_cleanable(&newest)?;
         let now_ms = environment.now_ms();
         let retention_ms = i64::try_from(retention.as_millis()).unwrap_or(i64::MAX);
         let cutoff_ms = now_ms.saturating_sub(retention_ms);
-        clean_up(&newest, now_ms, cutoff_ms.saturating_sub(cutoff_ms.rem_euclid(MINUTE_MS)), false)
+        let cutoff_ms = cutoff_ms.saturating_sub(cutoff_ms.rem_euclid(MINUTE_MS));
+        let inventory = LogInventory::read(newest.storage())?;
+        let plan = Plan::find(&newest, &inventory, cutoff_ms, &never)?;
+        let Some(plan) = plan.filter(|plan| plan.oldest_version > last) else { return Ok(None) };
+        let plan = with_unused(Some(plan), &newest, &inventory, now_ms, true)?;
+        plan.map(|plan| delete_all(&newest, plan, cutoff_ms)).transpose()
     };
     clean().map_err(|error: Error| error.in_table(newest.storage().url()))
 }
 
 /// Deletes what has expired at `now_ms`: versions up to `cutoff_ms`. With `dry_run`, returns what would be deleted.
 fn clean_up(newest: &Snapshot, now_ms: i64, cutoff_ms: i64, dry_run: bool) -> Result<CleanedLog> {
-    let Some(plan) = find(newest, now_ms, cutoff_ms, true)? else {
-        return Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() });
-    };
-    if !dry_run {
-        plan.files.iter().try_for_each(|file| delete(newest.storage(), file))?;
+    match find(newest, now_ms, cutoff_ms, true, &never)? {
+        None => Ok(CleanedLog { cutoff_ms, oldest_version: None, files: Vec::new() }),
+        Some(plan) if dry_run => Ok(cleaned(plan.files, plan.oldest_version, cutoff_ms)),
+        Some(plan) => delete_all(newest, plan, cutoff_ms),
     }
-    Ok(CleanedLog {
-        cutoff_ms,
-        oldest_version: Some(plan.oldest_version),
-        files: plan.files.iter().map(|file| path_of(&file.name)).collect(),
-    })
 }
 
-/// Cleans up the log after a checkpoint was written, if the table allows it.
-///
-/// This lists the whole log, so that only the first checkpoint of an hour does it. The new checkpoint itself replaces
-/// nothing yet.
-pub(super) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
-    if matches!(pace, Pace::Behind(turn) if turn.is_last()) {
-        return Ok(());
-    }
-    let Duties { base, version, environment, .. } = duties;
-    let hour = |time_ms: i64| time_ms.div_euclid(HOUR_MS);
-    let former = base.segment().checkpoint.as_ref().and_then(|checkpoint| checkpoint.files.first());
-    if former.is_none_or(|former| hour(former.modified_ms) == hour(environment.now_ms())) {
-        return Ok(());
-    }
-    // The commit itself may have changed the retention, and a listing that lags behind does not show it.
-    let newest = base.refresh()?;
-    if newest.version() < *version {
-        return Ok(());
-    }
-    if !is_wanted(&newest) {
-        return Ok(());
-    }
-    // One clock that is ahead must not delete the history of all: the commit has the time of the store.
-    let path = LogFileName::Commit(*version).path();
-    let Some(commit) = base.storage().head(&path)? else { return Ok(()) };
-    let now_ms = environment.now_ms().min(commit.modified_ms);
-    let retention_ms = retention_ms(&newest)?;
-    // A writer that has lost a version and pauses must not find the next one deleted, and free again.
-    let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms.max(DAY_MS)));
-    let Some(plan) = find(&newest, now_ms, cutoff_ms, false)? else { return Ok(()) };
-    delete_some(duties, Expired { files: plan.files.into(), retention_ms }, pace)
-}
-
-/// Returns whether a commit may clean up the log of this table.
-fn is_wanted(snapshot: &Snapshot) -> bool {
-    let is_off = |value: &str| value.trim().eq_ignore_ascii_case("false");
-    !snapshot.metadata().property("delta.enableExpiredLogCleanup").is_some_and(is_off)
-        && ensure_cleanable(snapshot).is_ok()
-}
-
-/// Goes on with what a clean-up after an earlier commit has left.
-pub(super) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
-    let expired = duties.base.left_over().take();
-    delete_some(duties, expired, pace)
-}
-
-/// Returns whether what has expired may be deleted. The properties may have changed, so that it is to be kept.
-fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
-    Ok(is_wanted(snapshot) && retention_ms(snapshot)? <= expired.retention_ms)
-}
-
-/// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, none is
-/// left: the next clean-up finds them again. Before each round the table is asked whether it still wants that.
-fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
-    let mut newest = duties.base.clone();
-    while !expired.files.is_empty() {
-        newest = newest.refresh()?;
-        // A listing that lags behind may not show what the commit itself has changed.
-        if newest.version() < duties.version {
-            break;
-        }
-        if !is_still_wanted(&newest, &expired)? {
-            return Ok(());
-        }
-        delete_round(duties, &mut expired.files, pace)?;
-        // Whether a sidecar is referred to must be found out just before it is deleted.
-        expired.files.retain(|file| !file.name.starts_with("_sidecars/"));
-        if pace.is_over() {
-            break;
-        }
-    }
-    duties.base.left_over().put(expired);
-    Ok(())
-}
-
-/// Deletes the first of some files, at least one of them, unless the turn is over.
-fn delete_round(duties: &Duties, files: &mut VecDeque<FileMeta>, pace: Pace<'_>) -> Result<()> {
-    let now_ms = || duties.environment.now_ms();
-    let began_ms = now_ms();
+/// Deletes the files of `plan`. Stops if the table gets another protection meanwhile.
+fn delete_all(newest: &Snapshot, plan: Plan, cutoff_ms: i64) -> Result<CleanedLog> {
+    let Plan { oldest_version, files, .. } = plan;
+    let protected = |snapshot: &Snapshot| protected_before(snapshot.protocol(), snapshot.metadata());
+    let before = protected(newest)?;
     let mut deleted = 0;
-    while let Some(file) = files.front() {
-        let is_full = deleted >= MOST_FILES_OF_ROUND || now_ms().saturating_sub(began_ms) >= MOST_MS_OF_ROUND;
-        if (is_full && deleted > 0) || matches!(pace, Pace::Behind(turn) if turn.is_over()) {
-            break;
+    let mut newest = newest.clone();
+    for round in files.chunks(MOST_FILES_OF_ROUND) {
+        if deleted > 0 {
+            newest = newest.refresh()?;
+            ensure_cleanable(&newest)?;
+            if protected(&newest)? > before {
+                break;
+            }
         }
-        delete(duties.storage(), file)?;
-        files.pop_front();
-        deleted += 1;
+        round.iter().try_for_each(|file| delete(newest.storage(), file))?;
+        deleted += round.len();
     }
-    Ok(())
+    Ok(cleaned(files.into_iter().take(deleted), oldest_version, cutoff_ms))
+}
+
+fn cleaned(files: impl IntoIterator<Item = FileMeta>, oldest_version: u64, cutoff_ms: i64) -> CleanedLog {
+    let files = files.into_iter().map(|file| path_of(&file.name)).collect();
+    CleanedLog { cutoff_ms, oldest_version: Some(oldest_version), files }
+}
+
+/// The end of a clean-up that takes as long as it takes.
+fn never() -> bool {
+    false
 }
 
 /// Deletes a file of the log, unless another one has its name: that of a table that was created in the place of this.
@@ -246,19 +156,36 @@ fn delete(storage: &Storage, file: &FileMeta) -> Result<()> {
 
 /// Returns what has expired at `now_ms`: versions up to `cutoff_ms`. Sidecars are looked at if a checkpoint has
 /// expired, or if `all_sidecars` says so, because that means reading all checkpoints.
-fn find(snapshot: &Snapshot, now_ms: i64, cutoff_ms: i64, all_sidecars: bool) -> Result<Option<Plan>> {
+fn find(
+    snapshot: &Snapshot,
+    now_ms: i64,
+    cutoff_ms: i64,
+    all_sidecars: bool,
+    is_over: &dyn Fn() -> bool,
+) -> Result<Option<Plan>> {
     let inventory = LogInventory::read(snapshot.storage())?;
-    let plan = Plan::find(snapshot, &inventory, cutoff_ms)?;
+    let plan = Plan::find(snapshot, &inventory, cutoff_ms, is_over)?;
+    with_unused(plan, snapshot, &inventory, now_ms, all_sidecars)
+}
+
+/// Adds the files that belong to no version to what has expired.
+fn with_unused(
+    plan: Option<Plan>,
+    snapshot: &Snapshot,
+    inventory: &LogInventory,
+    now_ms: i64,
+    all_sidecars: bool,
+) -> Result<Option<Plan>> {
     // "preserve files that are less than a day old (as of midnight UTC)".
     let youngest_ms = midnight(now_ms).saturating_sub(DAY_MS);
-    let mut unused = temporary::incomplete(&inventory, youngest_ms);
+    let mut unused = temporary::incomplete(inventory, youngest_ms);
     if all_sidecars || plan.as_ref().is_some_and(|plan| plan.has_checkpoints) {
         let oldest_version = plan.as_ref().map_or(0, |plan| plan.oldest_version);
-        unused.extend(sidecars::orphans(snapshot, &inventory, oldest_version, youngest_ms)?);
+        unused.extend(sidecars::orphans(snapshot, inventory, oldest_version, youngest_ms)?);
     }
     let plan = match plan {
         None if unused.is_empty() => None,
-        plan => Some(plan.unwrap_or_else(|| Plan::nothing(&inventory))),
+        plan => Some(plan.unwrap_or_else(|| Plan::nothing(inventory))),
     };
     Ok(plan.map(|mut plan| {
         plan.files.extend(unused);

@@ -1,6 +1,6 @@
 //! What of a log has expired.
 
-use super::protected;
+use super::protected::Protection;
 use crate::error::{ErrorKind, Result};
 use crate::log::name::LogFileName;
 use crate::log::{CheckpointFiles, InCommitTimestamps, LogInventory};
@@ -20,25 +20,28 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Finds the newest checkpoint that is not newer than the cut-off, and what it replaces. Returns `None` if
-    /// nothing has expired.
+    /// Finds the newest checkpoint that is not newer than the cut-off and that the table allows to be the oldest one,
+    /// and what it replaces. Returns `None` if nothing has expired.
     pub(super) fn find(
         snapshot: &Snapshot,
         inventory: &LogInventory,
         cutoff_ms: i64,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<Option<Self>> {
         let in_commit = InCommitTimestamps::of(snapshot.protocol(), snapshot.metadata())?;
         let times = inventory.commit_times(snapshot.storage(), in_commit);
         // "The newest commit not newer than the cutOffTimestamp is the cutoffCommit."
         let Some(cutoff) = times.last_at_or_before(cutoff_ms)? else { return Ok(None) };
+        let protection = Protection::of(snapshot, inventory, is_over)?;
         for checkpoint in inventory.checkpoints().iter().filter(|checkpoint| checkpoint.version <= cutoff) {
-            let plan = Self::before(inventory, checkpoint.version);
+            let mut plan = Self::before(inventory, checkpoint.version);
             if plan.files.is_empty() {
                 // Older checkpoints replace even less.
                 return Ok(None);
             }
-            if is_readable(snapshot, checkpoint)? {
-                return protected::respected(plan, snapshot, inventory);
+            if protection.allows(checkpoint.version)? && is_readable(snapshot, checkpoint)? {
+                protection.order(&mut plan);
+                return Ok(Some(plan));
             }
         }
         Ok(None)
@@ -146,7 +149,7 @@ mod tests {
         for (cutoff, oldest) in
             [(-1, None), (199, None), (200, Some(2)), (499, Some(2)), (500, Some(5)), (9999, Some(5))]
         {
-            let plan = Plan::find(&snapshot, &inventory, cutoff).unwrap();
+            let plan = Plan::find(&snapshot, &inventory, cutoff, &|| false).unwrap();
             assert_eq!(plan.map(|plan| plan.oldest_version), oldest, "{cutoff}");
         }
     }

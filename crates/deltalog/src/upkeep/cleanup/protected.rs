@@ -1,56 +1,134 @@
 //! Clean-up of tables with protected checkpoints. (Table feature `checkpointProtection`; the section "Checkpoint
 //! Protection" that is proposed for the protocol, "Writer Requirements for Checkpoint Protection".)
 //!
+//! ```text
+//!   readable and writable here      unknown         protected before P
+//!   0 ─────────────────────── 6 │ 7 ──────────── 12 │ 13 ────────────►
+//!   may be deleted up to a checkpoint in here       or up to one in here
+//! ```
+//!
 //! - "Writers must not clean up any checkpoints for table versions before" the protected version, and no "version
 //!   history for table versions for which they do not support the protocol", unless all of that history is deleted.
 //! - "Writers must remove commits before removing the associated checkpoints."
+//! - A version that cannot be read is not known to be supported, so it stays. This is logged once for each handle.
+//! - Looking at the versions takes no longer than the clean-up may take. Then only those that were looked at are
+//!   deleted, and the next clean-up begins with the others.
+
+use std::cell::OnceCell;
 
 use super::plan::{Plan, is_checkpoint};
-use crate::error::{ErrorKind, Result};
-use crate::log::LogInventory;
+use crate::error::{Error, ErrorKind, Result};
 use crate::log::name::LogFileName;
+use crate::log::{CommitFile, LogInventory};
 use crate::protocol::{Protocol, ensure_writable, protected_before};
-use crate::replay::Commit;
+use crate::replay::visit_commits;
 use crate::snapshot::Snapshot;
 
-/// Returns what may be deleted of `plan`, in an order that is allowed: all of it, or nothing.
-///
-/// # Errors
-/// `CorruptLog`, and errors of the store.
-pub(super) fn respected(
-    mut plan: Plan,
-    snapshot: &Snapshot,
-    inventory: &LogInventory,
-) -> Result<Option<Plan>> {
-    let protected = protected_before(snapshot.protocol(), snapshot.metadata())?;
-    if protected == 0 {
-        return Ok(Some(plan));
-    }
-    if plan.oldest_version < protected && !is_supported(snapshot, inventory, plan.oldest_version)? {
-        return Ok(None);
-    }
-    plan.files.sort_by_key(|file| LogFileName::parse(&file.name).is_some_and(|name| is_checkpoint(&name)));
-    Ok(Some(plan))
+/// What a table protects, and which part of it this crate may delete nevertheless.
+pub(super) struct Protection<'a> {
+    snapshot: &'a Snapshot,
+    inventory: &'a LogInventory,
+    /// Returns whether the clean-up must not take any longer.
+    is_over: &'a dyn Fn() -> bool,
+    /// The version before which checkpoints are protected; 0 if none is.
+    protected_before: u64,
+    supported_before: OnceCell<u64>,
 }
 
-/// Returns whether all versions before `end` that are in the log can be read and written here.
-fn is_supported(snapshot: &Snapshot, inventory: &LogInventory, end: u64) -> Result<bool> {
-    let storage = snapshot.storage();
-    let is_supported = |protocol: &Protocol| ensure_writable(protocol, snapshot.metadata()).is_ok();
-    // The commits since the oldest checkpoint say how its protocol has changed.
-    if let Some(oldest) = inventory.checkpoints().last().filter(|oldest| oldest.version < end) {
-        match Snapshot::open(storage, Some(oldest.version)) {
-            Ok(oldest) if is_supported(oldest.protocol()) => {}
-            Ok(_) => return Ok(false),
-            Err(error) if error.kind() == ErrorKind::Unsupported => return Ok(false),
-            Err(error) => return Err(error),
+impl<'a> Protection<'a> {
+    /// Returns what the newest version says.
+    ///
+    /// # Errors
+    /// `CorruptLog` if the property is not a version.
+    pub(super) fn of(
+        snapshot: &'a Snapshot,
+        inventory: &'a LogInventory,
+        is_over: &'a dyn Fn() -> bool,
+    ) -> Result<Self> {
+        let protected_before = protected_before(snapshot.protocol(), snapshot.metadata())?;
+        Ok(Self { snapshot, inventory, is_over, protected_before, supported_before: OnceCell::new() })
+    }
+
+    /// Returns whether all versions before `version` may be deleted.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub(super) fn allows(&self, version: u64) -> Result<bool> {
+        if version >= self.protected_before {
+            return Ok(true);
+        }
+        if let Some(supported) = self.supported_before.get() {
+            return Ok(version <= *supported);
+        }
+        let supported = self.find_supported(version)?;
+        Ok(version <= *self.supported_before.get_or_init(|| supported))
+    }
+
+    /// Puts the files of `plan` into an order in which they may be deleted.
+    pub(super) fn order(&self, plan: &mut Plan) {
+        if self.protected_before > 0 {
+            plan.files
+                .sort_by_key(|file| LogFileName::parse(&file.name).is_some_and(|name| is_checkpoint(&name)));
         }
     }
-    for commit in inventory.commits().take_while(|commit| commit.version < end) {
-        let protocol = Commit::read_without_stats(storage, commit)?.protocol;
-        if protocol.is_some_and(|protocol| !is_supported(&protocol)) {
-            return Ok(false);
+
+    /// Returns the version before which every version in the log can be read and written here; at most `end`.
+    fn find_supported(&self, end: u64) -> Result<u64> {
+        let commits: Vec<CommitFile> =
+            self.inventory.commits().take_while(|commit| commit.version < end).collect();
+        let is_whole = commits.first().is_some_and(|first| first.version == 0);
+        // The commits since the oldest checkpoint say how its protocol has changed.
+        if !is_whole && !self.is_oldest_checkpoint_supported()? {
+            return Ok(0);
+        }
+        let mut supported = end;
+        visit_commits(self.snapshot.storage(), &commits, |file, commit| {
+            let goes_on = !(self.is_over)()
+                && match commit {
+                    Ok(commit) => commit.protocol.is_none_or(|protocol| self.is_supported(&protocol)),
+                    Err(error) => self.doubt(file.version, error)?,
+                };
+            if !goes_on {
+                supported = file.version;
+            }
+            Ok(goes_on)
+        })?;
+        Ok(supported)
+    }
+
+    fn is_oldest_checkpoint_supported(&self) -> Result<bool> {
+        let Some(oldest) = self.inventory.checkpoints().pop() else { return Ok(false) };
+        match Snapshot::open(self.snapshot.storage(), Some(oldest.version)) {
+            Ok(opened) => Ok(self.is_supported(opened.protocol())),
+            Err(error) if error.kind() == ErrorKind::Unsupported => Ok(false),
+            Err(error) => self.doubt(oldest.version, error),
         }
     }
-    Ok(true)
+
+    fn is_supported(&self, protocol: &Protocol) -> bool {
+        ensure_writable(protocol, self.snapshot.metadata()).is_ok()
+    }
+
+    /// Returns that a version that cannot be read is not known to be supported, and logs it for the first time.
+    ///
+    /// # Errors
+    /// `error` if it says nothing about the version: the next clean-up may be able to read it.
+    fn doubt(&self, version: u64, error: Error) -> Result<bool> {
+        if !matches!(
+            error.kind(),
+            ErrorKind::CorruptLog | ErrorKind::FileNotFound | ErrorKind::VersionNotFound
+        ) {
+            return Err(error);
+        }
+        if self.snapshot.left_over().is_first_warning() {
+            tracing::warn!(
+                table = self.snapshot.storage().url(),
+                version,
+                protected_before = self.protected_before,
+                %error,
+                "the log before a protected version is kept from a version on that cannot be read"
+            );
+        }
+        Ok(false)
+    }
 }

@@ -1,0 +1,148 @@
+//! Clean-ups that follow commits. (PROTOCOL, "Metadata Cleanup".)
+//!
+//! - Files are deleted for two seconds at a time. Before that, the table is asked whether it still wants it. A commit
+//!   that cleans up before it returns does this once. Behind a commit it goes on, but makes way for a checkpoint of the
+//!   same table. What remains follows after the next commits on the same snapshot and on those that are refreshed from
+//!   it ([`LeftOver`](crate::upkeep::LeftOver)), or after the first checkpoint of a later hour.
+
+use std::collections::VecDeque;
+
+use super::{DAY_MS, MOST_FILES_OF_ROUND, delete, ensure_cleanable, find, midnight, retention_ms};
+use crate::background::Turn;
+use crate::environment::Environment;
+use crate::error::Result;
+use crate::log::name::LogFileName;
+use crate::protocol::protected_before;
+use crate::snapshot::Snapshot;
+use crate::storage::FileMeta;
+use crate::upkeep::duties::Duties;
+use crate::upkeep::left_over::Expired;
+
+const HOUR_MS: i64 = 3600 * 1000;
+
+/// The time in milliseconds after which a round begins no further deletion.
+const MOST_MS_OF_ROUND: i64 = 2000;
+
+/// For how long a clean-up may go on.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::upkeep) enum Pace<'a> {
+    /// A commit waits for it.
+    Brief,
+    /// Nobody waits for it, but it makes way for other work on the table.
+    Behind(&'a Turn<'a>),
+}
+
+impl Pace<'_> {
+    /// Returns whether work that began at `began_ms` must not take any longer.
+    fn is_over_since(self, began_ms: i64, environment: &Environment) -> bool {
+        match self {
+            Self::Brief => environment.now_ms().saturating_sub(began_ms) >= MOST_MS_OF_ROUND,
+            Self::Behind(turn) => turn.is_over(),
+        }
+    }
+
+    /// Returns whether no further round may begin.
+    fn is_over(self) -> bool {
+        match self {
+            Self::Brief => true,
+            Self::Behind(turn) => turn.is_over(),
+        }
+    }
+}
+
+/// Cleans up the log after a checkpoint was written, if the table allows it.
+///
+/// This lists the whole log, so that only the first checkpoint of an hour does it. The new checkpoint itself replaces
+/// nothing yet.
+pub(in crate::upkeep) fn after_checkpoint(duties: &Duties, pace: Pace<'_>) -> Result<()> {
+    if matches!(pace, Pace::Behind(turn) if turn.is_last()) {
+        return Ok(());
+    }
+    let Duties { base, version, environment, .. } = duties;
+    let hour = |time_ms: i64| time_ms.div_euclid(HOUR_MS);
+    let former = base.segment().checkpoint.as_ref().and_then(|checkpoint| checkpoint.files.first());
+    if former.is_none_or(|former| hour(former.modified_ms) == hour(environment.now_ms())) {
+        return Ok(());
+    }
+    // The commit itself may have changed the retention, and a listing that lags behind does not show it.
+    let newest = base.refresh()?;
+    if newest.version() < *version {
+        return Ok(());
+    }
+    if !is_wanted(&newest) {
+        return Ok(());
+    }
+    // One clock that is ahead must not delete the history of all: the commit has the time of the store.
+    let path = LogFileName::Commit(*version).path();
+    let Some(commit) = base.storage().head(&path)? else { return Ok(()) };
+    let now_ms = environment.now_ms().min(commit.modified_ms);
+    let retention_ms = retention_ms(&newest)?;
+    // A writer that has lost a version and pauses must not find the next one deleted, and free again.
+    let cutoff_ms = midnight(now_ms.saturating_sub(retention_ms.max(DAY_MS)));
+    let began_ms = environment.now_ms();
+    let is_over = || pace.is_over_since(began_ms, environment);
+    let Some(plan) = find(&newest, now_ms, cutoff_ms, false, &is_over)? else { return Ok(()) };
+    let protected_before = protected_before(newest.protocol(), newest.metadata())?;
+    delete_some(duties, Expired { files: plan.files.into(), retention_ms, protected_before }, pace)
+}
+
+/// Returns whether a commit may clean up the log of this table.
+fn is_wanted(snapshot: &Snapshot) -> bool {
+    let is_off = |value: &str| value.trim().eq_ignore_ascii_case("false");
+    !snapshot.metadata().property("delta.enableExpiredLogCleanup").is_some_and(is_off)
+        && ensure_cleanable(snapshot).is_ok()
+}
+
+/// Goes on with what a clean-up after an earlier commit has left.
+pub(in crate::upkeep) fn go_on(duties: &Duties, pace: Pace<'_>) -> Result<()> {
+    let expired = duties.base.left_over().take();
+    delete_some(duties, expired, pace)
+}
+
+/// Returns whether what has expired may be deleted. The properties may have changed, so that it is to be kept.
+fn is_still_wanted(snapshot: &Snapshot, expired: &Expired) -> Result<bool> {
+    Ok(is_wanted(snapshot)
+        && retention_ms(snapshot)? <= expired.retention_ms
+        && protected_before(snapshot.protocol(), snapshot.metadata())? <= expired.protected_before)
+}
+
+/// Deletes the first of the expired files, and leaves the others to later commits. If one cannot be deleted, none is
+/// left: the next clean-up finds them again. Before each round the table is asked whether it still wants that.
+fn delete_some(duties: &Duties, mut expired: Expired, pace: Pace<'_>) -> Result<()> {
+    let mut newest = duties.base.clone();
+    while !expired.files.is_empty() {
+        newest = newest.refresh()?;
+        // A listing that lags behind may not show what the commit itself has changed.
+        if newest.version() < duties.version {
+            break;
+        }
+        if !is_still_wanted(&newest, &expired)? {
+            return Ok(());
+        }
+        delete_round(duties, &mut expired.files, pace)?;
+        // Whether a sidecar is referred to must be found out just before it is deleted.
+        expired.files.retain(|file| !file.name.starts_with("_sidecars/"));
+        if pace.is_over() {
+            break;
+        }
+    }
+    duties.base.left_over().put(expired);
+    Ok(())
+}
+
+/// Deletes the first of some files, at least one of them, unless the turn is over.
+fn delete_round(duties: &Duties, files: &mut VecDeque<FileMeta>, pace: Pace<'_>) -> Result<()> {
+    let now_ms = || duties.environment.now_ms();
+    let began_ms = now_ms();
+    let mut deleted = 0;
+    while let Some(file) = files.front() {
+        let is_full = deleted >= MOST_FILES_OF_ROUND || now_ms().saturating_sub(began_ms) >= MOST_MS_OF_ROUND;
+        if (is_full && deleted > 0) || matches!(pace, Pace::Behind(turn) if turn.is_over()) {
+            break;
+        }
+        delete(duties.storage(), file)?;
+        files.pop_front();
+        deleted += 1;
+    }
+    Ok(())
+}
