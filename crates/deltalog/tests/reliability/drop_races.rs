@@ -1,0 +1,371 @@
+//! Drops of features while others work on the table. Protocol: "Supported Features", "Metadata Cleanup"; the section
+//! "Checkpoint Protection" that is proposed for it.
+//!
+//! Somebody does a whole piece of work before a request of the drop, and the same is tried at every request. Whatever
+//! becomes of the drop, each version has the rows that the writes leave, and another drop does the rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch};
+use arrow::datatypes::Int64Type;
+use deltalog::engine::log::name::LogFileName;
+use deltalog::engine::parallel::stay_alone;
+use deltalog::engine::protocol::{Action, Remove};
+use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
+use deltalog::{
+    Add, ColumnPath, CreationMode, Environment, Operation, PendingWrite, PrimitiveType, ReplaceWhere, Result,
+    SaveMode, Snapshot, Storage, StructField, StructType, TableChange, TableDefinition, TableScan,
+    WriteRequest, alter_table, drop_feature,
+};
+use deltalog_testkit::judge::Log;
+
+use crate::common::store::{FaultyStore, Op};
+use crate::common::{drop_table, empty, storage_in, write_commit};
+
+/// Of the requests of a drop, every so many are tried; all of them with `DELTALOG_ALL_RACES`.
+const STEP: usize = 29;
+
+/// The requests of a drop between two appends of a steady writer.
+const REQUESTS_PER_APPEND: usize = 8;
+
+/// What another process does with the table.
+type Work = fn(&Storage) -> Result<()>;
+
+fn others() -> Environment {
+    Environment::system()
+}
+
+fn set(name: &str, value: &str) -> TableChange {
+    TableChange::SetProperties([(name.to_owned(), value.to_owned())].into())
+}
+
+fn change(storage: &Storage, change: &TableChange) -> Result<()> {
+    alter_table(&Snapshot::open(storage, None)?, change, Default::default(), &others()).map(drop)
+}
+
+fn long() -> StructType {
+    StructType::try_new(vec![StructField::new("id", PrimitiveType::Long, true)]).unwrap()
+}
+
+fn define(storage: &Storage, column: PrimitiveType, property: (&str, &str), mode: CreationMode, ids: &[i64]) {
+    let schema = StructType::try_new(vec![StructField::new("id", column, true)]).unwrap();
+    let mut definition = TableDefinition::new(schema);
+    definition.configuration = BTreeMap::from([(property.0.to_owned(), property.1.to_owned())]);
+    let creation = PendingWrite::define(storage, &definition, mode, Vec::new(), &others()).unwrap().unwrap();
+    let ids: ArrayRef = match column {
+        PrimitiveType::Integer => Arc::new(ids.iter().map(|id| *id as i32).collect::<Int32Array>()),
+        _ => Arc::new(Int64Array::from(ids.to_vec())),
+    };
+    let mut writer = creation.writer().unwrap();
+    writer.write(&RecordBatch::try_new(Arc::clone(creation.arrow_schema()), vec![ids]).unwrap()).unwrap();
+    let files = writer.finish().unwrap();
+    let operation = creation.definition_operation(true);
+    creation.commit_or_fail(files, operation).unwrap();
+}
+
+fn append_row(storage: &Storage, id: i64) -> Result<()> {
+    let request = WriteRequest::new(long(), SaveMode::Append);
+    let write = PendingWrite::begin(storage, request, &others())?.unwrap();
+    let mut writer = write.writer()?;
+    let ids: ArrayRef = Arc::new(Int64Array::from(vec![id]));
+    writer.write(&RecordBatch::try_from_iter([("id", ids)]).unwrap())?;
+    let files = writer.finish()?;
+    write.commit_or_fail(files, Operation::new("WRITE")).map(drop)
+}
+
+fn delete(storage: &Storage, predicate: &str) -> Result<()> {
+    let mut request = WriteRequest::new(long(), SaveMode::Overwrite);
+    request.replace_where = Some(ReplaceWhere::new(predicate));
+    let delete = PendingWrite::begin(storage, request, &others())?.unwrap();
+    delete.commit_or_fail(Vec::new(), Operation::new("DELETE")).map(drop)
+}
+
+fn ids(snapshot: &Snapshot) -> Vec<i64> {
+    let mut found = Vec::new();
+    for batch in TableScan::new(snapshot).read().unwrap() {
+        let column = Arc::clone(batch.unwrap().column(0));
+        let column = arrow::compute::cast(&column, &arrow::datatypes::DataType::Int64).unwrap();
+        found.extend(column.as_primitive::<Int64Type>().values());
+    }
+    found.sort_unstable();
+    found
+}
+
+/// A table whose rows are 0, 2 and 4, and which makes use of a feature.
+fn using(feature: &str) -> (FaultyStore, Storage) {
+    let (store, storage) = empty();
+    let create = |column, property, ids: &[i64]| {
+        define(&storage, column, property, CreationMode::ErrorIfExists, ids);
+    };
+    match feature {
+        "deletionVectors" => {
+            create(PrimitiveType::Long, ("delta.enableDeletionVectors", "true"), &[0, 1, 2, 3, 4]);
+            delete(&storage, "id = 1 or id = 3").unwrap();
+        }
+        "typeWidening" => {
+            create(PrimitiveType::Integer, ("delta.enableTypeWidening", "true"), &[0, 2, 4]);
+            let (column, data_type) = (ColumnPath::new(["id"]), PrimitiveType::Long);
+            change(&storage, &TableChange::WidenColumn { column, data_type }).unwrap();
+        }
+        "columnMapping" => {
+            create(PrimitiveType::Long, ("delta.columnMapping.mode", "name"), &[0, 2, 4]);
+        }
+        "rowTracking" => create(PrimitiveType::Long, ("delta.enableRowTracking", "true"), &[0, 2, 4]),
+        other => panic!("there is no table for {other}"),
+    }
+    store.take_calls();
+    (store, storage)
+}
+
+fn dropped(storage: &Storage, feature: &str) -> Result<()> {
+    drop_from(&Snapshot::open(storage, None)?, feature)
+}
+
+fn drop_from(base: &Snapshot, feature: &str) -> Result<()> {
+    drop_feature(base, feature, false, Default::default(), &others().with_sleep(|_| {})).map(drop)
+}
+
+fn supports(snapshot: &Snapshot, feature: &str) -> bool {
+    snapshot.protocol().writer_features.iter().flatten().any(|name| name == feature)
+}
+
+/// Checks that each version can be read, and has the rows `before` up to some version and `after` from there on.
+fn check_versions(store: &FaultyStore, storage: &Storage, before: &[i64], after: &[i64], context: &str) {
+    let log = Log::read(&store.objects(), "t").unwrap();
+    let mut has_changed = false;
+    // The first versions are those of the preparation.
+    for version in 2..log.commits.len() as u64 {
+        let found = ids(&Snapshot::open(storage, Some(version)).unwrap());
+        has_changed |= found == after && before != after;
+        assert_eq!(found, if has_changed { after } else { before }, "version {version}: {context}");
+    }
+    assert_eq!(ids(&Snapshot::open(storage, None).unwrap()), after, "{context}");
+}
+
+/// Does `work` before the requests of a drop of `feature`, one after another. `after` are the rows that `work` leaves.
+fn race(feature: &'static str, work: Work, after: &[i64]) {
+    stay_alone();
+    let before = [0, 2, 4];
+    let prepared = using(feature).0;
+    let rehearsal = prepared.copy();
+    dropped(&storage_in(&rehearsal), feature).unwrap();
+    let calls = rehearsal.take_calls();
+    let step = if std::env::var_os("DELTALOG_ALL_RACES").is_some() { 1 } else { STEP };
+    for at in (0..calls.len()).step_by(step) {
+        let store = prepared.copy();
+        let storage = storage_in(&store);
+        let done: Arc<Mutex<Option<Result<()>>>> = Arc::default();
+        interfere(&store, at, work, &done);
+        let result = dropped(&storage, feature);
+        store.heal();
+        let theirs = done.lock().unwrap().take().expect("the request is made");
+        let context = format!("{feature}: work at {:?}: {theirs:?}, then the drop: {result:?}", calls[at]);
+        let after = if theirs.is_ok() { after } else { &before };
+        check_versions(&store, &storage, &before, after, &context);
+        finish(&storage, feature, &context);
+        check_versions(&store, &storage, &before, after, &context);
+    }
+}
+
+/// Lets another process do `work` before request `at` of `store`.
+fn interfere(store: &FaultyStore, at: usize, work: Work, done: &Arc<Mutex<Option<Result<()>>>>) {
+    let (other, done) = (storage_in(&store.reconnect()), Arc::clone(done));
+    store.fail(move |number, _| {
+        if number == at {
+            // On another thread: this one is in the middle of a request.
+            let work = || {
+                stay_alone();
+                work(&other)
+            };
+            let theirs = std::thread::scope(|scope| scope.spawn(work).join().unwrap());
+            *done.lock().unwrap() = Some(theirs);
+        }
+        None
+    });
+}
+
+/// Drops the feature, unless that was done.
+fn finish(storage: &Storage, feature: &str, context: &str) {
+    if let Err(error) = dropped(storage, feature) {
+        assert!(error.to_string().contains("does not support"), "{context}: {error}");
+    }
+    let newest = Snapshot::open(storage, None).unwrap();
+    assert!(!supports(&newest, feature), "{context}");
+    assert_eq!(newest.verify().unwrap().differences, [], "{context}");
+}
+
+const FEATURES: [&str; 4] = ["deletionVectors", "typeWidening", "columnMapping", "rowTracking"];
+
+#[test]
+fn an_append_meanwhile_is_kept() {
+    for feature in FEATURES {
+        race(feature, |storage| append_row(storage, 9), &[0, 2, 4, 9]);
+    }
+}
+
+/// A delete writes a deletion vector, or the file again.
+#[test]
+fn a_delete_meanwhile_is_kept() {
+    for feature in FEATURES {
+        race(feature, |storage| delete(storage, "id = 2"), &[0, 4]);
+    }
+}
+
+#[test]
+fn another_drop_meanwhile_does_no_harm() {
+    race("deletionVectors", |storage| dropped(storage, "deletionVectors"), &[0, 2, 4]);
+    race("columnMapping", |storage| dropped(storage, "columnMapping"), &[0, 2, 4]);
+}
+
+/// Somebody who allows the use of the feature again wins, and may drop it later.
+#[test]
+fn a_use_meanwhile_is_no_loss() {
+    let enable = |storage: &Storage| {
+        change(storage, &set("delta.enableDeletionVectors", "true"))?;
+        delete(storage, "id = 2")
+    };
+    race("deletionVectors", enable, &[0, 4]);
+    race("columnMapping", |storage| change(storage, &set("delta.columnMapping.mode", "name")), &[0, 2, 4]);
+}
+
+/// Protocol: "Add File and Remove File". A restore adds files that others have rewritten.
+#[test]
+fn a_restore_meanwhile_is_kept() {
+    let restore = |storage: &Storage| {
+        let newest = Snapshot::open(storage, None)?;
+        let old = Snapshot::open(storage, Some(0))?;
+        restore(&newest, &old)
+    };
+    race("deletionVectors", restore, &[0, 1, 2, 3, 4]);
+}
+
+/// Commits that the files of `newest` are replaced by those of `old`, as a client that knows both would.
+fn restore(newest: &Snapshot, old: &Snapshot) -> Result<()> {
+    let (live, restored) = (files(newest)?, files(old)?);
+    let differs = |file: &&Add, others: &[Add]| {
+        !others.iter().any(|other| other.path == file.path && other.deletion_vector == file.deletion_vector)
+    };
+    let mut lines = vec![r#"{"commitInfo":{"operation":"RESTORE","txnId":"restored"}}"#.to_owned()];
+    for add in live.iter().filter(|file| differs(file, &restored)) {
+        let mut remove = Remove::default();
+        (remove.path, remove.data_change) = (add.path.clone(), true);
+        (remove.deletion_timestamp, remove.deletion_vector) = (Some(1), add.deletion_vector.clone());
+        lines.push(Action::Remove(remove).to_json_line()?);
+    }
+    for add in restored.iter().filter(|file| differs(file, &live)) {
+        lines.push(Action::Add(add.clone()).to_json_line()?);
+    }
+    write_commit(newest.storage(), newest.version() + 1, &lines);
+    Ok(())
+}
+
+fn files(snapshot: &Snapshot) -> Result<Vec<Add>> {
+    let mut files = Vec::new();
+    for batch in snapshot.replay_files(FileColumns::of(&FileColumn::ALL))? {
+        files.extend(adds_of(&batch?)?);
+    }
+    Ok(files)
+}
+
+/// "Protocol: Change Metadata". What is to be dropped from another table, nobody has said.
+#[test]
+fn a_table_that_replaces_another_one_is_left_alone() {
+    let replace = |storage: &Storage| {
+        let property = ("delta.enableDeletionVectors", "true");
+        define(storage, PrimitiveType::Long, property, CreationMode::CreateOrReplace, &[7, 8]);
+        Ok(())
+    };
+    race("deletionVectors", replace, &[7, 8]);
+}
+
+/// The log and the files of a table that was dropped and created again are those of the new one.
+#[test]
+fn a_table_that_is_created_anew_is_left_alone() {
+    stay_alone();
+    let prepared = using("deletionVectors").0;
+    let rehearsal = prepared.copy();
+    let base = Snapshot::open(&storage_in(&rehearsal), None).unwrap();
+    rehearsal.take_calls();
+    drop_from(&base, "deletionVectors").unwrap();
+    let calls = rehearsal.take_calls();
+    let create = |storage: &Storage| {
+        drop_table(storage);
+        let property = ("delta.enableDeletionVectors", "true");
+        define(storage, PrimitiveType::Long, property, CreationMode::ErrorIfExists, &[7, 8]);
+        Ok(())
+    };
+    // Between a look at the log and the write of a file of it, nobody can tell.
+    let looks = |at: &usize| matches!(calls[*at].op, Op::List);
+    for at in (0..calls.len()).filter(looks) {
+        let store = prepared.copy();
+        let storage = storage_in(&store);
+        let base = Snapshot::open(&storage, None).unwrap();
+        interfere(&store, at, create, &Arc::default());
+        let result = drop_from(&base, "deletionVectors");
+        store.heal();
+        let newest = Snapshot::open(&storage, None).unwrap();
+        let context = format!("a new table at {:?}: {result:?}", calls[at]);
+        assert_eq!((newest.version(), ids(&newest)), (0, vec![7, 8]), "{context}");
+        assert_eq!(newest.verify().unwrap().differences, [], "{context}");
+    }
+}
+
+/// Another process adds a row every few requests of the drop: more often than a drop begins anew.
+#[test]
+fn a_drop_goes_on_while_others_append() {
+    for feature in ["deletionVectors", "typeWidening", "columnMapping"] {
+        let (store, storage) = using(feature);
+        let base = Snapshot::open(&storage, None).unwrap();
+        let old: BTreeSet<String> = files(&base).unwrap().into_iter().map(|file| file.path).collect();
+        let other = storage_in(&store.reconnect());
+        store.fail(move |number, _| {
+            if number % REQUESTS_PER_APPEND == 0 {
+                let id = 100 + (number / REQUESTS_PER_APPEND) as i64;
+                std::thread::scope(|scope| scope.spawn(|| append_row(&other, id).unwrap()).join().unwrap());
+            }
+            None
+        });
+        drop_from(&base, feature).unwrap();
+        let calls = store.take_calls();
+        store.heal();
+        let newest = Snapshot::open(&storage, None).unwrap();
+        let appended = calls.len().div_ceil(REQUESTS_PER_APPEND) as i64;
+        assert!(appended > 10, "{feature}: {appended}");
+        let expected: Vec<i64> = [0, 2, 4].into_iter().chain(100..100 + appended).collect();
+        assert_eq!(ids(&newest), expected, "{feature}");
+        assert!(!supports(&newest, feature));
+        for path in old {
+            let reads = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(&path)).count();
+            // Once for the type of its column, and once for its rows.
+            assert!(reads <= 2, "{feature}: {path} was read {reads} times");
+        }
+    }
+}
+
+/// Each commit is read once for its history, however often the drop begins anew.
+#[test]
+fn a_drop_that_begins_anew_reads_no_commit_again() {
+    let (store, storage) = using("typeWidening");
+    (10..20).for_each(|id| append_row(&storage, id).unwrap());
+    let base = Snapshot::open(&storage, None).unwrap();
+    let (other, mut changes, mut is_last_step) = (storage_in(&store.reconnect()), 0, false);
+    store.fail(move |_, call| {
+        is_last_step |= call.path.contains("_last_checkpoint");
+        if call.op == Op::List && is_last_step && changes < 24 {
+            changes += 1;
+            let value = set("theirs", &changes.to_string());
+            std::thread::scope(|scope| scope.spawn(|| change(&other, &value).unwrap()).join().unwrap());
+        }
+        None
+    });
+    drop_from(&base, "typeWidening").unwrap();
+    let calls = store.take_calls();
+    let newest = Snapshot::open(&storage, None).unwrap();
+    assert_eq!(newest.metadata().property("theirs"), Some("24"));
+    for version in 0..=base.version() {
+        let name = LogFileName::Commit(version).path();
+        let reads = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(&name)).count();
+        assert_eq!(reads, 1, "version {version}");
+    }
+}
