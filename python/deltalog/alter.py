@@ -133,10 +133,13 @@ class TableAlterer:
         gets.
 
         With `truncate_history`, the log before is deleted instead, as in `ALTER TABLE ... DROP FEATURE ... TRUNCATE
-        HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default. So
-        the first call removes what the table has of the feature, writes a checkpoint and raises an error that says when
-        to call again. Each call deletes all of the log that is older than that, up to a checkpoint, also if it then
-        raises the error. `checkpointProtection` itself is dropped in this way only.
+        HISTORY`. It must be older than `delta.dropFeatureTruncateHistory.retentionDuration`, 24 hours by default and
+        an hour at least. So the first call removes what the table has of the feature, writes a checkpoint and raises
+        an error that says when to call again. Until then nothing of the log is deleted. `checkpointProtection` itself
+        is dropped in this way only.
+
+        Others may write to the table meanwhile. Files that they add are rewritten as well if they need it. Whoever
+        sets the property again that allows the use of the feature makes the drop fail.
 
         The protocol gets the lowest versions that support exactly the other features.
 

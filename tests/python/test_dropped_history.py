@@ -152,9 +152,38 @@ def test_the_history_is_truncated_when_it_is_old_enough(tmp_path: Path) -> None:
 def test_the_retention_of_a_truncated_history_is_a_property(tmp_path: Path) -> None:
     retention = "delta.dropFeatureTruncateHistory.retentionDuration"
     table = with_deleted_rows(tmp_path, **{retention: "interval 90 minutes"})
-    with pytest.raises(InvalidArgumentError, match="1 hours and 30 minutes"):
+    with pytest.raises(InvalidArgumentError, match="1 hour and 30 minutes"):
         table.alter.drop_feature("deletionVectors", truncate_history=True)
     age(tmp_path, 1.6, range(5))
+    assert table.alter.drop_feature("deletionVectors", truncate_history=True) == 5
+
+
+def test_a_drop_that_has_to_wait_deletes_nothing(tmp_path: Path) -> None:
+    """Versions that are old enough to be deleted stay as long as that would not be enough."""
+    table = with_deleted_rows(tmp_path)
+    table.create_checkpoint()
+    age(tmp_path, 25, range(2))
+    before = sorted(file.name for file in (tmp_path / "_delta_log").iterdir())
+    for _ in range(2):
+        with pytest.raises(InvalidArgumentError, match="version 3 of the table"):
+            table.alter.drop_feature("deletionVectors", truncate_history=True)
+        assert set(before) <= {file.name for file in (tmp_path / "_delta_log").iterdir()}
+    assert [len(data) for data in history(tmp_path, 4)] == [2, 1, 1, 1, 1]
+    # The checkpoint that replaces them is old enough as well.
+    age(tmp_path, 25, range(5))
+    assert table.alter.drop_feature("deletionVectors", truncate_history=True) == 5
+    assert versions_of(tmp_path, "json") == [4, 5]
+
+
+def test_a_truncated_history_is_an_hour_old_at_least(tmp_path: Path) -> None:
+    """A writer that is about to create a version must not find it free again."""
+    retention = "delta.dropFeatureTruncateHistory.retentionDuration"
+    table = with_deleted_rows(tmp_path, **{retention: "interval 0 hours"})
+    for hours in (0, 0.9):
+        age(tmp_path, hours, range(table.version() + 1))
+        with pytest.raises(InvalidArgumentError, match=r"1 hour after the checkpoint"):
+            table.alter.drop_feature("deletionVectors", truncate_history=True)
+    age(tmp_path, 1.1, range(5))
     assert table.alter.drop_feature("deletionVectors", truncate_history=True) == 5
 
 

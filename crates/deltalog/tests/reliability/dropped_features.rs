@@ -1,15 +1,19 @@
 //! Dropping a feature of readers from a log that others change meanwhile, or that has a gap. Protocol: "Supported
 //! Features", "Metadata Cleanup"; the section "Checkpoint Protection" that is proposed for it.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use deltalog::engine::checkpoint::write_checkpoint;
 use deltalog::engine::log::name::LogFileName;
 use deltalog::engine::transaction::{Operation, Transaction};
-use deltalog::{Result, Snapshot, Storage, drop_feature};
+use deltalog::{ErrorKind, Result, Snapshot, Storage, drop_feature};
+use serde_json::json;
 
 use crate::common::store::{FaultyStore, Op};
-use crate::common::{add_line, append, empty, environment, metadata_line, paths, storage_in, write_commit};
+use crate::common::{
+    NOW_MS, add_line, append, empty, environment, metadata_line, paths, storage_in, write_commit,
+};
 
 const PROTECTED: &str = "delta.requireCheckpointProtectionBeforeVersion";
 
@@ -130,9 +134,9 @@ fn a_commit_that_concerns_no_drop_moves_the_boundary() {
     assert_eq!(dropped(&base).unwrap(), (9, Some(9)));
 }
 
-/// Rows that are added meanwhile may need the feature: the drop looks at them, and goes on.
+/// Files that are added meanwhile may need the feature: the drop looks at them, and goes on.
 #[test]
-fn a_drop_begins_anew_if_rows_are_added_meanwhile() {
+fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     let (store, storage) = log(5, 1..3);
     let base = Snapshot::open(&storage, None).unwrap();
     meanwhile(&store, Op::Create, LogFileName::Commit(8), |other| {
@@ -144,4 +148,96 @@ fn a_drop_begins_anew_if_rows_are_added_meanwhile() {
 
 fn others() -> deltalog::Environment {
     deltalog::Environment::system()
+}
+
+/// Creates a log whose versions 1 and 2 use deletion vectors: a file gets one, and is removed.
+fn log_with_vectors() -> (FaultyStore, Storage) {
+    let (store, storage) = empty();
+    let protocol = concat!(
+        r#"{"protocol":{"minReaderVersion":3,"minWriterVersion":7,"#,
+        r#""readerFeatures":["deletionVectors"],"writerFeatures":["deletionVectors"]}}"#
+    );
+    write_commit(&storage, 0, &[protocol.to_owned(), metadata_line(&BTreeMap::new())]);
+    write_commit(&storage, 1, &[with_vector("add", "a.parquet")]);
+    write_commit(&storage, 2, &[with_vector("remove", "a.parquet"), add_line("b.parquet")]);
+    (store, storage)
+}
+
+/// Returns a file action with a deletion vector of its own, which deletes the rows 3, 4, 7, 11, 18 and 29.
+fn with_vector(action: &str, path: &str) -> String {
+    let vector = json!({
+        "storageType": "i",
+        "pathOrInlineDv": "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L",
+        "sizeInBytes": 40,
+        "cardinality": 6,
+    });
+    let file = json!({
+        "path": path,
+        "partitionValues": {},
+        "size": 1,
+        "modificationTime": 1,
+        "deletionTimestamp": NOW_MS,
+        "dataChange": true,
+        "deletionVector": vector,
+    });
+    json!({ action: file }).to_string()
+}
+
+/// Protocol: "Deletion Vectors". Files with vectors that others add before the last commit are a conflict, and so is one
+/// that was removed with a vector: to clients that know it by its path alone it seems to be removed.
+#[test]
+fn vectors_that_are_added_meanwhile_are_noticed() {
+    for line in [with_vector("add", "c.parquet"), add_line("a.parquet")] {
+        let (store, storage) = log_with_vectors();
+        let base = Snapshot::open(&storage, None).unwrap();
+        // Three commits are empty, and the drop is the next one.
+        meanwhile(&store, Op::Create, LogFileName::Commit(6), move |other| {
+            write_commit(other, 6, &[line.clone()]);
+        });
+        let error = drop_feature(&base, "deletionVectors", false, Default::default(), &environment());
+        // The drop looks at the table anew, and would write the file again. There is none.
+        let error = error.map(|committed| committed.version).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::FileNotFound, "{error}");
+        assert_eq!(Snapshot::open(&storage, None).unwrap().version(), 6);
+    }
+}
+
+/// A file that is removed with a deletion vector and restored without it is a trace, which checkpoints have as well: those
+/// before it is removed again hide nothing.
+#[test]
+fn checkpoints_of_restored_files_hide_nothing() {
+    let (_, storage) = log_with_vectors();
+    write_commit(&storage, 3, &[add_line("a.parquet")]);
+    (3..6).for_each(|version| {
+        write_commit(&storage, version + 1, &[add_line(&format!("{version}.parquet"))]);
+        checkpoint(&storage, version);
+    });
+    let remove = json!({"remove": {"path": "a.parquet", "deletionTimestamp": NOW_MS, "dataChange": true}});
+    write_commit(&storage, 7, &[remove.to_string()]);
+    let base = Snapshot::open(&storage, None).unwrap();
+    let committed =
+        drop_feature(&base, "deletionVectors", false, Default::default(), &environment()).unwrap();
+    // The newest use is version 7, which three checkpoints follow.
+    assert_eq!(committed.version, 11);
+}
+
+/// A drop that has to wait deletes nothing, even if a part of the history is old enough.
+#[test]
+fn a_drop_that_has_to_wait_deletes_nothing() {
+    let (store, storage) = log(8, 3..5);
+    checkpoint(&storage, 2);
+    (0..3).for_each(|version| {
+        store.objects().set_modified_ms(&format!("t/{}", LogFileName::Commit(version).path()), 0);
+    });
+    let files = || storage.list_after("_delta_log", "").unwrap().len();
+    let (before, base) = (files(), Snapshot::open(&storage, None).unwrap());
+    let drop = || drop_feature(&base, "typeWidening", true, Default::default(), &others()).map(|_| ());
+    let error = drop().unwrap_err();
+    assert!(error.to_string().contains("version 4 of the table"), "{error}");
+    assert!(error.hint().unwrap().contains("do the same again from 20"), "{error}");
+    assert!(files() > before && storage.head(&LogFileName::Commit(0).path()).unwrap().is_some());
+    store.take_calls();
+    let again = Snapshot::open(&storage, None).unwrap();
+    drop_feature(&again, "typeWidening", true, Default::default(), &others()).unwrap_err();
+    assert!(!store.take_calls().iter().any(|call| call.op == Op::Delete));
 }

@@ -99,6 +99,8 @@ enum Progress {
     Committed,
     /// The table does not support the feature any more.
     Dropped(Committed),
+    /// Others make use of the feature again, on purpose.
+    Undone(Error),
 }
 
 /// What a drop has done and seen so far.
@@ -135,7 +137,8 @@ impl FeatureDrop<'_> {
             match self.step(&base, &mut course) {
                 Ok(Progress::Dropped(committed)) => return Ok(committed),
                 Ok(Progress::Committed) if course.steps < MOST_STEPS => {}
-                Ok(Progress::Committed) => return Err(located(self.undone("others have undone its steps"))),
+                Ok(Progress::Committed) => return Err(located(self.undone("they undo its steps"))),
+                Ok(Progress::Undone(error)) => return Err(located(error)),
                 Err(error) if error.kind() != ErrorKind::CommitConflict => return Err(located(error)),
                 Err(error) => {
                     let is_of_rows = error.reason().is_some_and(|reason| OF_ROWS.contains(&reason));
@@ -157,8 +160,7 @@ impl FeatureDrop<'_> {
     /// Makes the next commit, or the last ones.
     fn step(&self, base: &Snapshot, course: &mut Course<'_>) -> Result<Progress> {
         if traces::property_in_use(&self.feature, base.metadata()).is_some() && course.has_unset_property {
-            return Err(self
-                .undone("a property that it has unset was set again, which allows the use of the feature"));
+            return Ok(Progress::Undone(self.undone("a property that the drop has unset was set again")));
         }
         if course.removal.unset_property(base)? {
             course.has_unset_property = true;
@@ -177,7 +179,8 @@ impl FeatureDrop<'_> {
                 truncation::truncate(base, version, &self.feature, self.environment)?;
                 // Others may have restored an earlier version meanwhile.
                 if let Some(version) = course.history.newest_use(base)? {
-                    return Err(self.undone(&format!("version {version} makes use of the feature again")));
+                    let what = format!("version {version} makes use of it again");
+                    return Ok(Progress::Undone(self.undone(&what)));
                 }
                 false
             }
@@ -197,7 +200,7 @@ impl FeatureDrop<'_> {
     /// Returns the error for a drop that is of no use because of what others do.
     fn undone(&self, what: &str) -> Error {
         Error::new(
-            ErrorKind::InvalidArgument,
+            ErrorKind::CommitConflict,
             format!("the feature '{}' cannot be dropped while others use it: {what}", self.feature),
         )
         .with_hint("stop the other use, and drop the feature again: it goes on where it was")

@@ -9,23 +9,23 @@ use arrow::array::{AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::Int64Type;
 use deltalog::engine::parallel::stay_alone;
 use deltalog::{
-    CreationMode, ErrorKind, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot, Storage,
-    TableDefinition, TableScan, WriteRequest, drop_feature,
+    CreationMode, Environment, ErrorKind, Operation, PendingWrite, ReplaceWhere, Result, SaveMode, Snapshot,
+    Storage, TableDefinition, TableScan, WriteRequest, drop_feature,
 };
+use uuid::Uuid;
 
-use super::{Failure, check_versions, hasty, other_ids, readable};
-use crate::common::store::{Crash, FaultyStore};
+use super::{Failure, check_versions, other_ids, readable};
+use crate::common::store::{Crash, FaultyStore, Op};
 use crate::common::{empty, schema, storage_in};
 
 /// Of the failures of a drop, every so many are tried; all of them with `DELTALOG_ALL_CRASHES`.
 const STEP: usize = 37;
 
-/// Creates a table with the rows 0, 2 and 4 of a file with five rows.
-fn table_with_deleted_rows() -> (FaultyStore, Storage) {
+/// Creates a table with the rows 0 to 4 and a property.
+fn table_with(property: (&str, &str)) -> (FaultyStore, Storage) {
     let (store, storage) = empty();
     let mut definition = TableDefinition::new(schema());
-    definition.configuration =
-        BTreeMap::from([("delta.enableDeletionVectors".to_owned(), "true".to_owned())]);
+    definition.configuration = BTreeMap::from([(property.0.to_owned(), property.1.to_owned())]);
     let mode = CreationMode::ErrorIfExists;
     let creation =
         PendingWrite::define(&storage, &definition, mode, Vec::new(), &other_ids()).unwrap().unwrap();
@@ -35,6 +35,13 @@ fn table_with_deleted_rows() -> (FaultyStore, Storage) {
     writer.write(&batch).unwrap();
     let files = writer.finish().unwrap();
     creation.commit_or_fail(files, Operation::new("CREATE TABLE AS SELECT")).unwrap();
+    store.take_calls();
+    (store, storage)
+}
+
+/// Creates a table with the rows 0, 2 and 4 of a file with five rows.
+fn table_with_deleted_rows() -> (FaultyStore, Storage) {
+    let (store, storage) = table_with(("delta.enableDeletionVectors", "true"));
     let mut request = WriteRequest::new(schema(), SaveMode::Overwrite);
     request.replace_where = Some(ReplaceWhere::new("id = 1 or id = 3"));
     let delete = PendingWrite::begin(&storage, request, &other_ids()).unwrap().unwrap();
@@ -43,9 +50,10 @@ fn table_with_deleted_rows() -> (FaultyStore, Storage) {
     (store, storage)
 }
 
-fn drop_vectors(storage: &Storage) -> Result<()> {
-    let base = Snapshot::open(storage, None)?;
-    drop_feature(&base, "deletionVectors", false, Default::default(), &hasty()).map(drop)
+/// Returns an environment in which everything that the store has is two days old.
+fn two_days_later() -> Environment {
+    let now_ms = || chrono::Utc::now().timestamp_millis() + 2 * 24 * 3_600_000;
+    Environment::new(now_ms, Uuid::new_v4).with_sleep(|_| {})
 }
 
 fn ids(snapshot: &Snapshot) -> Vec<i64> {
@@ -59,20 +67,45 @@ fn ids(snapshot: &Snapshot) -> Vec<i64> {
 
 #[test]
 fn a_drop_that_fails_is_done_by_the_next_one() {
+    let prepared = table_with_deleted_rows().0;
+    fail_at_requests(&prepared, "deletionVectors", false, &[0, 2, 4]);
+}
+
+/// Protocol: "Column Mapping". All files are written again, together with the schema.
+#[test]
+fn a_drop_that_writes_all_files_again_is_done_by_the_next_one() {
+    let prepared = table_with(("delta.columnMapping.mode", "name")).0;
+    fail_at_requests(&prepared, "columnMapping", false, &[0, 1, 2, 3, 4]);
+}
+
+/// Protocol: "Metadata Cleanup". The history is deleted before the feature is dropped.
+#[test]
+fn a_drop_that_truncates_the_history_is_done_by_the_next_one() {
+    let prepared = table_with_deleted_rows().0;
+    fail_at_requests(&prepared, "deletionVectors", true, &[0, 2, 4]);
+}
+
+/// Drops `feature` with each failure of each request, and once more without failures.
+fn fail_at_requests(prepared: &FaultyStore, feature: &str, truncates: bool, expected: &[i64]) {
     // A crash is to unwind this thread.
     stay_alone();
-    let prepared = table_with_deleted_rows().0;
+    let dropped = |storage: &Storage| {
+        let base = Snapshot::open(storage, None)?;
+        drop_feature(&base, feature, truncates, Default::default(), &two_days_later()).map(drop)
+    };
     let store = prepared.copy();
     store.take_calls();
-    drop_vectors(&storage_in(&store)).unwrap();
+    let done: Result<()> = dropped(&storage_in(&store));
+    done.unwrap();
     let calls = store.take_calls();
+    assert_eq!(calls.iter().any(|call| call.op == Op::Delete && call.path.ends_with(".json")), truncates);
     let step = if std::env::var_os("DELTALOG_ALL_CRASHES").is_some() { 1 } else { STEP };
     let failures = calls.iter().enumerate().flat_map(|(at, call)| Failure::all(at, call));
     for (turn, failure) in failures.enumerate().filter(|(turn, _)| turn % step == 0) {
         let store = prepared.copy();
         let storage = storage_in(&store);
         store.fail(move |number, _| failure.of(number));
-        let result = catch_unwind(AssertUnwindSafe(|| drop_vectors(&storage)));
+        let result = catch_unwind(AssertUnwindSafe(|| dropped(&storage)));
         store.heal();
         let context = format!("{failure:?} at {:?}: {result:?}", calls[failure.at]);
         if let Err(panic) = result
@@ -81,13 +114,13 @@ fn a_drop_that_fails_is_done_by_the_next_one() {
             resume_unwind(panic);
         }
         check_versions(&store, &storage, &readable(&store, &storage), true, turn / step);
-        assert_eq!(ids(&Snapshot::open(&storage, None).unwrap()), [0, 2, 4], "{context}");
-        if let Err(error) = drop_vectors(&storage) {
+        assert_eq!(ids(&Snapshot::open(&storage, None).unwrap()), expected, "{context}");
+        if let Err(error) = dropped(&storage) {
             assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{context}: {error}");
             assert!(error.to_string().contains("does not support"), "{context}: {error}");
         }
         let newest = Snapshot::open(&storage, None).unwrap();
-        assert_eq!((newest.protocol().min_reader_version, ids(&newest)), (1, vec![0, 2, 4]), "{context}");
+        assert_eq!((newest.protocol().min_reader_version, ids(&newest)), (1, expected.to_vec()), "{context}");
         check_versions(&store, &storage, &readable(&store, &storage), true, turn / step);
     }
 }
