@@ -29,8 +29,8 @@ use crate::transaction::{Committed, ConflictReason, Operation, Outcome, Transact
 use crate::unused_files::delete_unused;
 use crate::write::{DataWriter, TableWriteSpec, WriteOptions};
 
-/// How often the files are written that others have added, before the rewrite is given up. Each time there are only those
-/// of the time since.
+/// How often the files are written that others have added, before the rewrite is given up. Each time there are only
+/// those of the time since.
 const MOST_CATCH_UPS: u32 = 100;
 
 /// What is written again, and as what.
@@ -85,9 +85,9 @@ impl<'a> Rewriter<'a> {
         Ok(rewritten)
     }
 
-    /// Commits the files with what else `begin` puts into a transaction on a version of the table. If others have added
-    /// files meanwhile that the transaction depends on, the chosen ones of them are written again as well. If the commit
-    /// fails for certain, the new files are deleted.
+    /// Commits the files with what else `begin` puts into a transaction on a version of the table. If others have
+    /// added files meanwhile that the transaction depends on, the chosen ones of them are written again as well. If the
+    /// commit fails for certain, the new files are deleted.
     ///
     /// # Errors
     /// Those of `begin`; `CommitConflict`, `CommitStateUnknown`, `CorruptLog`, `CorruptData`, and errors of the store.

@@ -20,8 +20,8 @@ pub(crate) struct Objection {
 }
 
 impl Objection {
-    /// Returns the objection to files that `what` is said of, such as "make use of the feature 'x'". Of a batch of `add`
-    /// actions in the form of the log, `check` returns the path of the first such file.
+    /// Returns the objection to files that `what` is said of, such as "make use of the feature 'x'". Of a batch of
+    /// `add` actions in the form of the log, `check` returns the path of the first such file.
     pub(crate) fn new(
         what: String,
         check: impl Fn(&RecordBatch) -> Result<Option<String>> + Send + Sync + 'static,

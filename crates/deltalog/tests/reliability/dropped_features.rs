@@ -183,8 +183,8 @@ fn with_vector(action: &str, path: &str) -> String {
     json!({ action: file }).to_string()
 }
 
-/// Protocol: "Deletion Vectors". Files with vectors that others add before the last commit are a conflict, and so is one
-/// that was removed with a vector: to clients that know it by its path alone it seems to be removed.
+/// Protocol: "Deletion Vectors". Files with vectors that others add before the last commit are a conflict, and so is
+/// one that was removed with a vector: to clients that know it by its path alone it seems to be removed.
 #[test]
 fn vectors_that_are_added_meanwhile_are_noticed() {
     for line in [with_vector("add", "c.parquet"), add_line("a.parquet")] {
@@ -202,8 +202,8 @@ fn vectors_that_are_added_meanwhile_are_noticed() {
     }
 }
 
-/// A file that is removed with a deletion vector and restored without it is a trace, which checkpoints have as well: those
-/// before it is removed again hide nothing.
+/// A file that is removed with a deletion vector and restored without it is a trace, which checkpoints have as well:
+/// those before it is removed again hide nothing.
 #[test]
 fn checkpoints_of_restored_files_hide_nothing() {
     let (_, storage) = log_with_vectors();

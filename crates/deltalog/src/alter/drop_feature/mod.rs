@@ -5,8 +5,8 @@
 //!   what the newest version has of the feature is removed, in commits of its own (`removal`, `traces`)
 //!     ──► for features of readers, what earlier versions have of it (`history`)
 //!           nothing ──────────────────────────► the protocol without the feature
-//!           something ── truncate history ────► the log before is deleted when it is old enough (`truncation`), and then
-//!                     │                         the same
+//!           something ── truncate history ────► the log before is deleted when it is old enough (`truncation`),
+//!                     │                         and then the same
 //!                     └─ keep history ────────► checkpoints without a trace, then the protocol without the feature and
 //!                                               with `checkpointProtection` (`checkpoints`)
 //! ```
@@ -17,11 +17,11 @@
 //!   have said about their data, such as a constraint, they remove themselves first.
 //! - Every step leaves the table as readers had it, so that a drop that was interrupted is begun again.
 //! - The metadata are committed as well, even if they stay the same: a commit that makes use of the feature meanwhile
-//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts with
-//!   rows of others, whom a drop does not concern.
+//!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
+//!   with rows of others, whom a drop does not concern.
 //! - Others may commit all the time. Files that they add are no conflict if they have nothing of the feature
-//!   (`transaction::objection`), what was written again is not written twice, and each version and each footer is looked
-//!   at once. A drop is given up only if the same commit has conflicts again and again, or if somebody makes use of the
+//!   (`transaction::objection`), what was written again is not written twice, and each version and each footer is read
+//!   once. A drop is given up only if the same commit conflicts again and again, or if somebody makes use of the
 //!   feature again on purpose.
 //! - The steps and the names of their operations are those of the JVM implementation. It keeps history without looking
 //!   whether something in it makes use of the feature.
@@ -141,8 +141,7 @@ impl FeatureDrop<'_> {
                 Ok(Progress::Undone(error)) => return Err(located(error)),
                 Err(error) if error.kind() != ErrorKind::CommitConflict => return Err(located(error)),
                 Err(error) => {
-                    let is_of_rows = error.reason().is_some_and(|reason| OF_ROWS.contains(&reason));
-                    if course.conflicts == MOST_CONFLICTS || !(is_of_rows || course.steps > 0) {
+                    if course.conflicts == MOST_CONFLICTS || !(self.is_of_rows(&error) || course.steps > 0) {
                         return Err(error);
                     }
                     course.conflicts += 1;
@@ -195,6 +194,14 @@ impl FeatureDrop<'_> {
             checkpoints::write_last(base, &committed, self.environment);
         }
         Ok(Progress::Dropped(committed))
+    }
+
+    /// Returns whether the conflict is with rows of others. With row tracking, these change a domain.
+    fn is_of_rows(&self, conflict: &Error) -> bool {
+        conflict.reason().is_some_and(|reason| {
+            OF_ROWS.contains(&reason)
+                || (self.feature == TableFeature::RowTracking && reason == "domain_changed")
+        })
     }
 
     /// Returns the error for a drop that is of no use because of what others do.

@@ -31,8 +31,8 @@ impl OlderTypes {
         })
     }
 
-    /// Returns for each of `files`, whose `add` actions are those of `batch`, whether it has an older type. Only footers
-    /// are read.
+    /// Returns for each of `files`, whose `add` actions are those of `batch`, whether it has an older type. Only
+    /// footers are read.
     ///
     /// # Errors
     /// `CorruptData`, `FileNotFound`, and errors of the store.

@@ -1,14 +1,14 @@
 //! Deleting the history that makes use of a feature. (PROTOCOL, "Metadata Cleanup".)
 //!
 //! ```text
-//!     u  [c] ──────────────────────────────────────────────► V      u: the newest version that makes use of the feature
+//!     u  [c] ────────────────────────────────────────► V      u: the newest version that makes use of the feature
 //!     └── deleted when c is older than the retention of truncated histories
 //! ```
 //!
-//! - Nothing is deleted unless that deletes all use of the feature: a drop that has to wait leaves the history as it is.
-//!   The JVM implementation deletes what is older than the retention first, and then looks what is left.
-//! - The retention is at least an hour, whatever the property says. The JVM implementation allows none at all. A writer
-//!   that was about to create a version would find it free again, and its commit would be lost.
+//! - Nothing is deleted unless that deletes all use of the feature: a drop that has to wait leaves the history as it
+//!   is. The JVM implementation deletes what is older than the retention first, and then looks what is left.
+//! - The retention is at least an hour, whatever the property says. The JVM implementation allows none at all. A
+//!   writer that was about to create a version would find it free again, and its commit would be lost.
 
 use std::time::Duration;
 
@@ -19,8 +19,8 @@ use crate::protocol::TableFeature;
 use crate::snapshot::Snapshot;
 use crate::upkeep::truncate_log;
 
-/// Deletes the log up to a checkpoint after `last`, the newest version that makes use of `feature`, if there is one that
-/// is old enough.
+/// Deletes the log up to a checkpoint after `last`, the newest version that makes use of `feature`, if there is one
+/// that is old enough.
 ///
 /// # Errors
 /// `InvalidArgument`, with the time at which it will be possible, if there is none; nothing was deleted then. Also as
@@ -66,8 +66,8 @@ fn too_young(base: &Snapshot, last: u64, feature: &TableFeature, environment: &E
         _ => ", or drop the feature without truncating the history",
     };
     Ok(Error::invalid_argument(format!(
-        "the feature '{feature}' cannot be dropped yet: version {last} of the table, which can still be read, makes use \
-         of it"
+        "the feature '{feature}' cannot be dropped yet: version {last} of the table, which can still be read, makes \
+         use of it"
     ))
     .with_hint(format!("{hint}{others}")))
 }

@@ -78,8 +78,9 @@ pub fn clean_up_log(snapshot: &Snapshot, environment: &Environment, dry_run: boo
     clean().map_err(|error: Error| error.in_table(newest.storage().url()))
 }
 
-/// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does, if that
-/// leaves nothing of version `last` and the versions before it. Otherwise nothing is deleted, and `None` is returned.
+/// Deletes the part of a table's log that is older than `retention`, by whole minutes, as [`clean_up_log`] does, if
+/// that leaves nothing of version `last` and the versions before it. Otherwise nothing is deleted, and `None` is
+/// returned.
 ///
 /// # Errors
 /// As [`clean_up_log`].
