@@ -192,7 +192,7 @@ fn vectors_that_are_added_meanwhile_are_noticed() {
         let base = Snapshot::open(&storage, None).unwrap();
         // Three commits are empty, and the drop is the next one.
         meanwhile(&store, Op::Create, LogFileName::Commit(6), move |other| {
-            write_commit(other, 6, &[line.clone()]);
+            write_commit(other, 6, std::slice::from_ref(&line));
         });
         let error = drop_feature(&base, "deletionVectors", false, Default::default(), &environment());
         // The drop looks at the table anew, and would write the file again. There is none.

@@ -104,7 +104,7 @@ fn shown(span: Duration) -> String {
     let minutes = span.as_secs() / 60;
     let counted = |count: u64, unit: &str| format!("{count} {unit}{}", if count == 1 { "" } else { "s" });
     match (counted(minutes / 60, "hour"), counted(minutes % 60, "minute")) {
-        (hours, _) if minutes % 60 == 0 => hours,
+        (hours, _) if minutes.is_multiple_of(60) => hours,
         (hours, minutes) => format!("{hours} and {minutes}"),
     }
 }
