@@ -79,6 +79,8 @@ def write_deltalake(
             `reason` tells why, and `version` which version won.
         CommitStateUnknownError: it is not known whether the commit stands; `DeltaTable.find_commit` tells.
         UnsupportedFeatureError: the table has a feature that cannot be written yet.
+        UnavailableError: a file cannot be written. Rows of many partitions that do not fit in memory wait in a
+            temporary file in the directory that the environment variable `TMPDIR` names.
     """
     arguments = WriteArguments(
         mode,

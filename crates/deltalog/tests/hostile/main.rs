@@ -20,6 +20,7 @@
 mod bytes;
 mod corpus;
 mod fuzz;
+mod partitions;
 mod tables;
 
 #[global_allocator]

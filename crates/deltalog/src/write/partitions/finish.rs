@@ -59,6 +59,8 @@ impl Partitions {
             } else {
                 self.write_again(id)?;
             }
+            // Blocks of the temporary file that were decoded count too.
+            self.keep_within_budget()?;
             if weight >= WEIGHT_AT_ONCE {
                 self.write_small(std::mem::take(&mut small))?;
                 weight = 0;
