@@ -17,7 +17,7 @@ use parquet::file::metadata::ParquetMetaData;
 
 use super::chunk::Chunk;
 use super::encoder::Encoder;
-use super::held::{ARRAY_OVERHEAD, bytes};
+use super::held::bytes;
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
 use crate::storage::Storage;
@@ -105,7 +105,7 @@ impl DataFile {
     pub(super) fn push(&mut self, batch: RecordBatch) -> Result<()> {
         self.chunk.add(&batch);
         self.has_nan = self.has_nan || batch.columns().iter().any(has_nan);
-        self.pending_bytes += bytes(&batch) + ARRAY_OVERHEAD * batch.num_columns();
+        self.pending_bytes += bytes(&batch);
         self.pending.push(batch);
         if self.pending.len() >= MAX_PENDING {
             let merged = self.take_pending()?;

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 
+use super::chunk::weight_of;
 use super::fit::fit;
 use super::group::group;
 use super::inbox::Inbox;
@@ -29,6 +30,9 @@ use crate::storage::Storage;
 
 /// The rows of a batch that are grouped by partition at once, which bounds the memory of their copy.
 const ROWS_AT_ONCE: usize = 1 << 16;
+
+/// The size in bytes at which fewer rows are grouped at once.
+const BYTES_AT_ONCE: usize = 16 << 20;
 
 /// The options of a [`DataWriter`].
 #[derive(Debug, Clone)]
@@ -206,7 +210,7 @@ impl DataWriter {
             return self.partitions.push(0, &mut source, 0..count);
         }
         if Inbox::is_small(&rows) {
-            return if self.inbox.add(rows, partitions) { self.empty_inbox() } else { Ok(()) };
+            return if self.inbox.add(rows, partitions)? { self.empty_inbox() } else { Ok(()) };
         }
         self.empty_inbox()?;
         self.push(&rows, &partitions)
@@ -230,14 +234,18 @@ impl DataWriter {
     }
 
     fn push(&mut self, rows: &RecordBatch, partitions: &[PartitionId]) -> Result<()> {
-        for (number, partitions) in partitions.chunks(ROWS_AT_ONCE).enumerate() {
-            let rows = rows.slice(number * ROWS_AT_ONCE, partitions.len());
+        let bytes_per_row = weight_of(rows, 0, rows.num_rows()) / rows.num_rows().max(1);
+        let at_once = (BYTES_AT_ONCE / bytes_per_row.max(1)).clamp(1, ROWS_AT_ONCE);
+        for (number, partitions) in partitions.chunks(at_once).enumerate() {
+            let rows = rows.slice(number * at_once, partitions.len());
             let (direct, waiting) = group(partitions, |id| self.partitions.is_direct(id));
             for mut groups in [direct, waiting].into_iter().filter(|groups| !groups.ranges.is_empty()) {
                 let mut source = self.partitions.source(groups.rows(&rows)?);
                 for (id, range) in groups.ranges {
                     self.partitions.push(id, &mut source, range)?;
                 }
+                drop(source);
+                self.partitions.keep_within_budget()?;
             }
         }
         Ok(())

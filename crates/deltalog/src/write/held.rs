@@ -13,14 +13,18 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use arrow::array::ArrayRef;
-use arrow::compute::interleave_record_batch;
+use arrow::array::Array;
+use arrow::compute::{concat_batches, interleave_record_batch};
 use arrow::record_batch::RecordBatch;
 
+use super::chunk::weight_of;
 use crate::error::{Error, Result};
 
 /// The approximate memory of an array besides its values, in bytes.
-pub(super) const ARRAY_OVERHEAD: usize = 256;
+const ARRAY_OVERHEAD: usize = 256;
+
+/// How many times the memory of their values rows may keep from being freed.
+const MOST_KEPT: usize = 3;
 
 /// The memory of all batches that are held, in bytes.
 #[derive(Debug, Clone, Default)]
@@ -70,13 +74,18 @@ impl Source {
     }
 
     /// Returns a range of the rows, of which there are less than 2³², as a piece.
-    pub(super) fn piece(&mut self, rows: Range<usize>) -> Piece {
-        let batch = self.held.get_or_insert_with(|| {
-            let bytes = bytes(&self.rows) + ARRAY_OVERHEAD * self.rows.num_columns();
-            self.memory.0.fetch_add(bytes, Ordering::Relaxed);
-            Arc::new(Held { rows: self.rows.clone(), bytes, memory: self.memory.clone() })
-        });
-        Piece { batch: Arc::clone(batch), start: rows.start as u32, rows: rows.len() as u32 }
+    pub(super) fn piece(&mut self, rows: Range<usize>) -> Result<Piece> {
+        let batch = match self.held.take() {
+            Some(held) => held,
+            None => {
+                let rows = detached(self.rows.clone())?;
+                let bytes = bytes(&rows);
+                self.memory.0.fetch_add(bytes, Ordering::Relaxed);
+                Arc::new(Held { rows, bytes, memory: self.memory.clone() })
+            }
+        };
+        self.held = Some(Arc::clone(&batch));
+        Ok(Piece { batch, start: rows.start as u32, rows: rows.len() as u32 })
     }
 }
 
@@ -133,15 +142,24 @@ pub(super) fn gather(pieces: &[Piece]) -> Result<RecordBatch> {
 
 /// Returns the memory of the rows of `batch` in bytes, without the rest of buffers that they share.
 pub(super) fn bytes(batch: &RecordBatch) -> usize {
-    let bytes = |array: &ArrayRef| {
-        array.to_data().get_slice_memory_size().unwrap_or_else(|_| array.get_array_memory_size())
-    };
-    batch.columns().iter().map(bytes).sum()
+    weight_of(batch, 0, batch.num_rows()) + ARRAY_OVERHEAD * batch.num_columns()
+}
+
+/// Returns rows that keep little more memory from being freed than they need: a copy, if they are a small part of the
+/// buffers that they share.
+pub(super) fn detached(rows: RecordBatch) -> Result<RecordBatch> {
+    let kept: usize = rows.columns().iter().map(|column| column.get_array_memory_size()).sum();
+    if kept <= MOST_KEPT * bytes(&rows) {
+        return Ok(rows);
+    }
+    // A single batch would not be copied, and `take` reserves room for all values of the lists.
+    concat_batches(rows.schema_ref(), &[rows.slice(0, 0), rows.clone()])
+        .map_err(|error| Error::schema_mismatch("rows could not be copied").with_source(error))
 }
 
 #[cfg(test)]
 mod tests {
-    use arrow::array::{AsArray, Int64Array};
+    use arrow::array::{ArrayRef, AsArray, Int64Array, ListArray};
     use arrow::datatypes::Int64Type;
 
     use super::*;
@@ -156,7 +174,7 @@ mod tests {
         let memory = HeldMemory::default();
         let mut source = source(0..100, &memory);
         assert_eq!(memory.bytes(), 0);
-        let (first, second) = (source.piece(0..10), source.piece(90..100));
+        let (first, second) = (source.piece(0..10).unwrap(), source.piece(90..100).unwrap());
         assert_eq!(memory.bytes(), 800 + ARRAY_OVERHEAD);
         drop((source, first));
         assert_eq!(memory.bytes(), 800 + ARRAY_OVERHEAD);
@@ -168,11 +186,33 @@ mod tests {
     fn pieces_are_gathered_in_their_order() {
         let memory = HeldMemory::default();
         let (mut low, mut high) = (source(0..10, &memory), source(10..20, &memory));
-        let (first, rest) = high.piece(0..4).cut(1);
-        let pieces = [first, low.piece(3..5), rest.unwrap(), low.piece(0..1)];
+        let (first, rest) = high.piece(0..4).unwrap().cut(1);
+        let pieces = [first, low.piece(3..5).unwrap(), rest.unwrap(), low.piece(0..1).unwrap()];
         let found = gather(&pieces).unwrap();
         assert_eq!(found.column(0).as_primitive::<Int64Type>().values(), &[10, 3, 4, 11, 12, 13, 0]);
         assert_eq!(gather(&pieces[1..2]).unwrap().num_rows(), 2);
         assert!(pieces[0].clone().cut(1).1.is_none());
+    }
+
+    /// The buffers of a batch are not kept for a few of its rows, also not the values of lists.
+    #[test]
+    fn a_few_rows_do_not_keep_a_batch() {
+        let memory = HeldMemory::default();
+        let lists = (0..1000).map(|row| Some(vec![Some(row); 100]));
+        let lists: ArrayRef = Arc::new(ListArray::from_iter_primitive::<Int64Type, _, _>(lists));
+        let batch = RecordBatch::try_from_iter([("x", lists)]).unwrap();
+        let few = detached(batch.slice(500, 2)).unwrap();
+        assert!(few.get_array_memory_size() < 10_000, "{}", few.get_array_memory_size());
+        assert_eq!(few, batch.slice(500, 2));
+        let most = batch.slice(0, 900);
+        assert_eq!(detached(most.clone()).unwrap().get_array_memory_size(), most.get_array_memory_size());
+
+        let mut source = Source::new(batch.slice(10, 20), memory.clone());
+        let piece = source.piece(5..7).unwrap();
+        assert_eq!(piece.rows(), batch.slice(15, 2));
+        assert!(
+            memory.bytes() < 20_000
+                && source.piece(0..1).unwrap().batch.rows.get_array_memory_size() < 40_000
+        );
     }
 }

@@ -7,7 +7,7 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
 
-use super::held::{ARRAY_OVERHEAD, bytes};
+use super::held::{bytes, detached};
 use super::split::PartitionId;
 use crate::error::{Error, Result};
 
@@ -40,11 +40,12 @@ impl Inbox {
     }
 
     /// Adds a batch. Returns whether the inbox should be emptied.
-    pub(super) fn add(&mut self, batch: RecordBatch, partitions: Vec<PartitionId>) -> bool {
-        self.bytes += bytes(&batch) + ARRAY_OVERHEAD * batch.num_columns();
+    pub(super) fn add(&mut self, batch: RecordBatch, partitions: Vec<PartitionId>) -> Result<bool> {
+        let batch = detached(batch)?;
+        self.bytes += bytes(&batch);
         self.batches.push(batch);
         self.partitions.extend(partitions);
-        self.partitions.len() >= ROWS || self.batches.len() >= BATCHES || self.bytes >= BYTES
+        Ok(self.partitions.len() >= ROWS || self.batches.len() >= BATCHES || self.bytes >= BYTES)
     }
 
     /// Removes all rows, in the order in which they were added.

@@ -260,7 +260,8 @@ fn completing_many_partitions_needs_few_handles() {
             most = most.max(Place::open_below(&place.table));
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
-        assert!(most <= 16, "{most} files were open at once");
+        // Each file with the directory that is synced beside it.
+        assert!((1..=32).contains(&most), "{most} files were open at once");
         finishing.join().unwrap()
     });
     assert_eq!((written, place.names()), (80, 80));

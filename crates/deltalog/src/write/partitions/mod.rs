@@ -10,7 +10,7 @@
 //!
 //! - The files of a partition follow from its rows alone: they are encoded in their order, in the same chunks
 //!   ([`super::chunk`]), whether they come directly or have waited. So the number of files depends neither on batches,
-//!   nor on the order of the partitions, nor on the memory. Only row groups may end earlier for lack of memory.
+//!   nor on the order of the partitions. For lack of memory only row groups end earlier, which changes sizes a little.
 //! - Few files are open at once, because each of them needs memory for a row group that is worth reading. The other
 //!   partitions wait, and no file is begun for a few rows.
 //! - Memory is used for waiting rows first, and for the row groups of open files. When it is used up, all waiting rows
@@ -28,7 +28,7 @@ use arrow::record_batch::RecordBatch;
 
 use super::chunk::{self, weight_of};
 use super::data_file::DataFile;
-use super::held::{HeldMemory, Piece, Source};
+use super::held::{HeldMemory, Piece, Source, detached, gather};
 use super::output::{Output, WrittenFile};
 use super::overflow::{Overflow, Place};
 use super::split::PartitionId;
@@ -155,7 +155,7 @@ impl Partitions {
         self.partitions.push(Partition { values, ..Partition::default() });
     }
 
-    /// Adds rows to a partition.
+    /// Adds rows to a partition. [`Partitions::keep_within_budget`] is to be called when the source is dropped.
     pub(super) fn push(&mut self, id: PartitionId, source: &mut Source, rows: Range<usize>) -> Result<()> {
         let weight = weight_of(source.rows(), rows.start, rows.len());
         self.pushed += weight;
@@ -163,17 +163,18 @@ impl Partitions {
             self.open(id)?;
         }
         if self.is_direct(id) {
-            return self.write(id, &source.rows().slice(rows.start, rows.len()));
+            let rows = source.rows().slice(rows.start, rows.len());
+            return self.write(id, &if self.is_single { rows } else { detached(rows)? });
         }
         let partition = at(&mut self.partitions, id)?;
         if partition.pieces.is_empty() {
             self.waiting.push(id);
         }
-        partition.pieces.push(source.piece(rows));
+        partition.pieces.push(source.piece(rows)?);
         self.pieces += 1;
         partition.waiting += weight;
         partition.in_memory += weight;
-        self.keep_within_budget()
+        Ok(())
     }
 
     /// Returns whether a partition that waits should have a file for its rows and more of this weight: it has enough in
@@ -231,10 +232,27 @@ impl Partitions {
             let rows = self.overflow.read(place)?;
             self.write(id, &rows)?;
         }
+        // The batches that they are pieces of become free one after another.
+        let (mut together, mut bytes) = (Vec::new(), 0);
         for piece in pieces {
-            self.write(id, &piece.rows())?;
+            bytes += piece.bytes_per_row() * piece.num_rows();
+            together.push(piece);
+            if bytes >= chunk::WEIGHT {
+                self.write_pieces(id, std::mem::take(&mut together))?;
+                bytes = 0;
+            }
         }
-        Ok(())
+        self.write_pieces(id, together)
+    }
+
+    /// Writes rows that have waited in memory.
+    fn write_pieces(&mut self, id: PartitionId, pieces: Vec<Piece>) -> Result<()> {
+        if pieces.is_empty() {
+            return Ok(());
+        }
+        let rows = detached(gather(&pieces)?)?;
+        drop(pieces);
+        self.write(id, &rows)
     }
 
     /// Writes rows to the file of the partition, and to others when it is full.
@@ -284,7 +302,8 @@ impl Partitions {
         self.output.close(file)
     }
 
-    fn keep_within_budget(&mut self) -> Result<()> {
+    /// Brings the memory that is used within the budget.
+    pub(super) fn keep_within_budget(&mut self) -> Result<()> {
         while self.memory() > self.memory_budget {
             if self.overflow.memory() > 0 {
                 self.overflow.forget();
