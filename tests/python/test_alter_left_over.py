@@ -53,17 +53,24 @@ def test_a_new_constraint_is_in_force(tmp_path: Path) -> None:
         write_deltalake(tmp_path, pa.table({"id": pa.array([0], pa.int32())}), mode="append")
 
 
-@pytest.mark.parametrize("by_feature", [False, True])
-def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, by_feature: bool) -> None:
+@pytest.mark.parametrize("feature", [None, "rowTracking", "icebergCompatV3"])
+def test_row_tracking_that_begins_gives_ids_to_all_rows(tmp_path: Path, feature: str | None) -> None:
+    """Also if a feature begins that requires it."""
     opened = table(tmp_path, delta_enableRowTracking="true")
     opened.alter.set_table_properties({"mine": "1"})
     assert "rowTracking" not in features(tmp_path)
-    if by_feature:
-        opened.alter.add_feature("rowTracking")
+    if feature:
+        opened.alter.add_feature(feature)
     else:
         opened.alter.set_table_properties({"delta.enableRowTracking": "true"})
     ids = pa.table(DeltaTable(tmp_path).to_arrow(row_ids=True))["_row_id"].to_pylist()
     assert sorted(ids) == [0, 1]
+    configuration = DeltaTable(tmp_path).metadata().configuration
+    assert "delta.rowTracking.materializedRowIdColumnName" in configuration
+    # Rows that are copied keep their ids, which needs these columns.
+    write_deltalake(tmp_path, ROWS.slice(0, 0), mode="overwrite", predicate="id = 1")
+    kept = pa.table(DeltaTable(tmp_path).to_arrow(row_ids=True)).to_pylist()
+    assert [(row["id"], row["_row_id"]) for row in kept] == [(2, 1)]
 
 
 def test_in_commit_timestamps_that_begin_are_noted(tmp_path: Path) -> None:
@@ -72,6 +79,39 @@ def test_in_commit_timestamps_that_begin_are_noted(tmp_path: Path) -> None:
     configuration = action(tmp_path, version, "metaData")["configuration"]
     assert configuration["delta.inCommitTimestampEnablementVersion"] == str(version)
     assert len(DeltaTable(tmp_path).history()) == version + 1
+
+
+@pytest.mark.parametrize("by_property", [False, True])
+def test_a_feature_that_requires_row_tracking_and_mapping_begins_both(
+    tmp_path: Path, by_property: bool
+) -> None:
+    """ "Iceberg Compatibility V3" of the requests for comments: "Require that Column Mapping … Row Tracking"."""
+    opened = table(tmp_path, delta_columnMapping_mode="name", delta_enableRowTracking="true")
+    if by_property:
+        opened.alter.set_table_properties({"delta.feature.icebergCompatV3": "supported"})
+    else:
+        opened.alter.add_feature("icebergCompatV3")
+    found = json.loads(DeltaTable(tmp_path).schema().to_json())["fields"][0]["metadata"]
+    assert found == {"delta.columnMapping.id": 1, "delta.columnMapping.physicalName": "id"}
+    assert pa.table(DeltaTable(tmp_path).to_arrow(row_ids=True))["_row_id"].to_pylist() == [0, 1]
+    DeltaTable(tmp_path).alter.rename_column("id", "key")
+    assert pa.table(DeltaTable(tmp_path).to_arrow())["key"].to_pylist() == [1, 2]
+
+
+def test_version_3_that_begins_with_its_property_needs_files_with_ids(tmp_path: Path) -> None:
+    """The inert properties begin with it, but the files have no field ids."""
+    opened = table(tmp_path, delta_columnMapping_mode="name", delta_enableRowTracking="true")
+    with pytest.raises(InvalidArgumentError, match="'id' has no field id in the file, but 1"):
+        opened.alter.set_table_properties({"delta.enableIcebergCompatV3": "true"})
+    assert DeltaTable(tmp_path).version() == 1
+
+
+@pytest.mark.parametrize("feature", ["icebergCompatV1", "icebergCompatV2"])
+def test_a_feature_that_requires_the_mapping_gives_ids_to_columns(tmp_path: Path, feature: str) -> None:
+    opened = table(tmp_path, delta_columnMapping_mode="name")
+    opened.alter.add_feature(feature)
+    opened.alter.rename_column("id", "key")
+    assert pa.table(DeltaTable(tmp_path).to_arrow())["key"].to_pylist() == [1, 2]
 
 
 def test_columns_are_mapped_only_if_that_is_asked_for(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3")."""
+"""Tables with Iceberg compatibility (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the
+protocol's requests for comments)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pytest
 
 from deltalog import ArrayType, DeltaTable, DistributedWrite, Field, begin_write, write_deltalake
 from deltalog.errors import CommitConflictError, InvalidArgumentError
+from tests import variants
 from tests.crafted import CraftedTable, field
 from tests.iceberg import file_ids, log_ids
 from tests.python.alter_support import refused
@@ -326,8 +328,23 @@ def test_version_3_allows_deletion_vectors_and_variants(tmp_path: Path) -> None:
     assert vectors.null_count < len(vectors)
     assert [row["id"] for row in rows(table)] == [1, 3]
     table.alter.add_columns([Field("v", "variant")])
-    write_deltalake(tmp_path, FLAT, mode="append")
-    assert len(rows(DeltaTable(tmp_path))) == 5
+    values = variants.VALUES[1:4]
+    data = FLAT.append_column(variants.field("v"), pa.array(values, variants.STORAGE))
+    write_deltalake(tmp_path, data, mode="append")
+    table = DeltaTable(tmp_path)
+    found = [(row["id"], row["v"]) for row in rows(table)]
+    assert [value for _, value in found if value] == values
+    assert [key for key, value in found if not value] == [1, 3]
+    check_files(table)
+    # The two parts of a variant have no ids: to Iceberg it is one column.
+    (name,) = (
+        field["metadata"]["delta.columnMapping.physicalName"]
+        for field in json.loads(table.schema().to_json())["fields"]
+        if field["name"] == "v"
+    )
+    by_write = [file_ids(tmp_path / add["path"]) for add in adds(tmp_path, table.version())]
+    assert by_write == [log_ids(table)] * 2
+    assert all(name in ids and f"{name}.value" not in ids for ids in by_write)
 
 
 def test_what_version_3_needs_stays(tmp_path: Path) -> None:

@@ -57,6 +57,11 @@ impl<'a> Draft<'a> {
         })
     }
 
+    /// Asks for `features`, and for those that they require: a property that was not in force may be from then on.
+    pub(super) fn ask_for(&mut self, features: impl IntoIterator<Item = TableFeature>) {
+        self.features.extend(with_required(features));
+    }
+
     /// Returns how columns of files are found before the change.
     pub(super) fn column_mapping(&self) -> ColumnMappingMode {
         self.base.mapped_schema().mode()
@@ -127,11 +132,9 @@ impl<'a> Draft<'a> {
     /// protocol has not supported, is left as it was.
     fn protocol(&self) -> Result<Protocol> {
         let before = required_features(self.base.schema(), self.base.metadata())?;
-        let mut features = self.features.clone();
         let required = required_features(&self.schema, &self.metadata)?;
-        features.extend(required.into_iter().filter(|feature| !before.contains(feature)));
-        let also: Vec<_> = features.iter().flat_map(TableFeature::requires).cloned().collect();
-        features.extend(also);
+        let new = required.into_iter().filter(|feature| !before.contains(feature));
+        let features = with_required(self.features.iter().cloned().chain(new));
         let protocol = self.base.protocol().supporting(&features);
         Ok(match &self.dropped {
             Some(dropped) => protocol.without(dropped),
@@ -158,6 +161,17 @@ impl<'a> Draft<'a> {
             )),
         }
     }
+}
+
+/// Returns `features`, each followed by those that it requires.
+fn with_required(features: impl IntoIterator<Item = TableFeature>) -> Vec<TableFeature> {
+    let mut all = Vec::new();
+    for feature in features {
+        let required = feature.requires();
+        all.push(feature);
+        all.extend(required.iter().cloned());
+    }
+    all
 }
 
 /// Checks that files of such a table can be written, and that all expressions fit its schema.

@@ -5,7 +5,10 @@
 //! | `delta.columnMapping.mode` | ids for all columns; physical names are the names in the files | "Column Mapping" |
 //! | `delta.enableRowTracking` | ids for the rows of all files | "Row Tracking" |
 //! | `delta.enableInCommitTimestamps` | the commit itself notes when they begin | "In-Commit Timestamps" |
-//! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | what `iceberg` says | "Iceberg Compatibility V1", "… V2", "… V3" |
+//! | `delta.enableIcebergCompatV1`, `…V2`, `…V3` | what `iceberg` says | "Iceberg Compatibility V1", "… V2" |
+//!
+//! "Iceberg Compatibility V3" is one of the protocol's requests for comments. A feature that a change asks for brings
+//! those that it requires, and their properties come into force with them.
 
 use arrow::array::Array;
 

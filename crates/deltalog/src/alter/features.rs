@@ -15,12 +15,10 @@ use crate::transaction::Operation;
 /// [`enable::follow_up`].
 pub(super) fn add(draft: &mut Draft<'_>, names: &[String]) -> Result<Operation> {
     for name in names {
-        draft.features.push(named(name)?);
+        draft.ask_for([named(name)?]);
     }
     enable::follow_up(draft)?;
-    let mut features = draft.features.clone();
-    features.extend(draft.features.iter().flat_map(TableFeature::requires).cloned());
-    let protocol = draft.base.protocol().supporting(&features);
+    let protocol = draft.base.protocol().supporting(&draft.features);
     let new = json!({
         "minReaderVersion": protocol.min_reader_version,
         "minWriterVersion": protocol.min_writer_version,

@@ -1,11 +1,12 @@
-//! What Iceberg compatibility asks of a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2", "… V3".
+//! What Iceberg compatibility asks of a table that is changed. Protocol: "Iceberg Compatibility V1", "… V2"; "Iceberg
+//! Compatibility V3" of the protocol's requests for comments.
 //!
 //! - Every change gives ids to the parts of arrays and maps that have none: those of new columns, and all of them when
 //!   the compatibility begins.
 //! - When it begins, the files that the table has must be such as writers write from then on. Otherwise a conversion to
 //!   Iceberg would find columns that it cannot name, or rows that are deleted. The protocol asks that of all files in
-//!   version 1 only; the JVM implementation writes the same files again in version 2 ("REORG TABLE … UPGRADE UNIFORM"),
-//!   and lets no table with row tracking begin with version 3.
+//!   versions 1 and 3; the JVM implementation writes the same files again in version 2 ("REORG TABLE … UPGRADE
+//!   UNIFORM"), and lets no table with row tracking begin with version 3.
 
 use super::draft::Draft;
 use crate::definition::{MAX_COLUMN_ID, last_column_id};

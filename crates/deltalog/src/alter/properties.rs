@@ -28,13 +28,13 @@ pub(super) fn set(draft: &mut Draft<'_>, properties: &BTreeMap<String, String>) 
         ensure_free(name)?;
         // The protocol lists the feature instead of the property.
         match name.strip_prefix(FEATURE) {
-            Some(feature) => draft.features.push(features::named(feature)?),
+            Some(feature) => draft.ask_for([features::named(feature)?]),
             None => {
                 draft.metadata.configuration.insert(name.clone(), value.clone());
             }
         }
     }
-    draft.features.extend(requested(properties));
+    draft.ask_for(requested(properties));
     enable::follow_up(draft)?;
     Ok(Operation::new("SET TBLPROPERTIES").parameter("properties", json!(properties).to_string()))
 }

@@ -122,6 +122,11 @@ impl IcebergCompat {
         self == Self::V3
     }
 
+    /// Returns whether the timestamps of all files, also of those that were written before, must be microseconds.
+    pub(crate) fn needs_micros(self) -> bool {
+        self == Self::V3
+    }
+
     /// Returns the field ids of the columns with the ids and with the commit versions of rows that were copied: those
     /// that Iceberg reserves for them.
     pub(crate) fn row_tracking_ids(self) -> Option<[i32; 2]> {

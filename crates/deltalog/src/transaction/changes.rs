@@ -128,7 +128,7 @@ impl Changes {
     }
 
     /// Refuses files with deletion vectors before version 3, and files without their number of rows. (Protocol:
-    /// "Iceberg Compatibility V1", "… V2", "… V3".)
+    /// "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
     fn check_iceberg(&self, iceberg: IcebergCompat) -> Result<()> {
         let has_vectors = !self.row_deletes.is_empty() || self.adds.iter().any(has_vectors);
         if has_vectors && !iceberg.allows_vectors() {

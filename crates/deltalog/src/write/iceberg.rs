@@ -1,5 +1,5 @@
 //! What data files lack that Iceberg compatibility asks for, or a table whose files have the partition columns.
-//! (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3".)
+//! (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
 //!
 //! Only the footer counts. A column that was added after the file was written may be missing; whatever the file has of
 //! the table's columns must be as writers write it now:
@@ -8,11 +8,11 @@
 //! - from version 2 on, each column and each part of an array or map has the field id that the table's schema gives it,
 //!   and no timestamp is an INT96;
 //! - in version 3, columns with ids and commit versions of copied rows have the field ids that Iceberg reserves for
-//!   them.
+//!   them, and timestamps are such as Iceberg has: microseconds, in UTC exactly if the column's type says so.
 
-use arrow::datatypes::{DataType, Field, Fields};
+use arrow::datatypes::{DataType, Field, Fields, TimeUnit};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
-use parquet::basic::Type as PhysicalType;
+use parquet::basic::{ConvertedType, LogicalType, TimeUnit as FileUnit, Type as PhysicalType};
 use parquet::file::metadata::ParquetMetaData;
 use parquet::schema::types::Type;
 
@@ -32,7 +32,8 @@ pub(crate) fn fault(metadata: &ParquetMetaData, spec: &TableWriteSpec) -> Option
         }
     }
     let iceberg = spec.iceberg().filter(|iceberg| iceberg.identifies_parts())?;
-    fields_fault(file, spec.physical_arrow().fields(), "").or_else(|| row_tracking_fault(file, iceberg, spec))
+    fields_fault(file, spec.physical_arrow().fields(), "", iceberg)
+        .or_else(|| row_tracking_fault(file, iceberg, spec))
 }
 
 /// Returns what is wrong with the columns for the ids and the commit versions of copied rows, if the file has them.
@@ -46,33 +47,62 @@ fn row_tracking_fault(file: &Type, iceberg: IcebergCompat, spec: &TableWriteSpec
 }
 
 /// Returns what is wrong with the fields of `group`, which is at `place` in the file.
-fn fields_fault(group: &Type, fields: &Fields, place: &str) -> Option<String> {
+fn fields_fault(group: &Type, fields: &Fields, place: &str, iceberg: IcebergCompat) -> Option<String> {
     fields.iter().find_map(|field| {
         let found = find(group, field)?;
-        field_fault(found, field, &format!("{place}{}", field.name()))
+        field_fault(found, field, &format!("{place}{}", field.name()), iceberg)
     })
 }
 
-fn field_fault(found: &Type, field: &Field, place: &str) -> Option<String> {
+fn field_fault(found: &Type, field: &Field, place: &str, iceberg: IcebergCompat) -> Option<String> {
     let expected = id_of(field)?;
     if let Some(fault) = id_fault(found, expected, place) {
         return Some(fault);
     }
     if found.is_primitive() {
-        return (found.get_physical_type() == PhysicalType::INT96)
-            .then(|| format!("'{place}' has the type INT96 in the file"));
+        if found.get_physical_type() == PhysicalType::INT96 {
+            return Some(format!("'{place}' has the type INT96 in the file"));
+        }
+        return iceberg.needs_micros().then(|| timestamp_fault(found, field, place)).flatten();
     }
     match field.data_type() {
-        DataType::Struct(fields) => fields_fault(found, fields, &format!("{place}.")),
-        DataType::List(element) => part_fault(found, 0, element, place),
+        DataType::Struct(fields) => fields_fault(found, fields, &format!("{place}."), iceberg),
+        DataType::List(element) => part_fault(found, 0, element, place, iceberg),
         DataType::Map(entries, _) => match entries.data_type() {
             DataType::Struct(parts) => {
-                parts.iter().enumerate().find_map(|(index, part)| part_fault(found, index, part, place))
+                let mut parts = parts.iter().enumerate();
+                parts.find_map(|(index, part)| part_fault(found, index, part, place, iceberg))
             }
             _ => None,
         },
         _ => None,
     }
+}
+
+/// Returns what is wrong with a column of timestamps that is not an INT64 of microseconds, or whose values are in UTC
+/// although the table's are not, or the reverse.
+fn timestamp_fault(found: &Type, field: &Field, place: &str) -> Option<String> {
+    let DataType::Timestamp(TimeUnit::Microsecond, zone) = field.data_type() else { return None };
+    let info = found.get_basic_info();
+    // Older writers only have the converted type, which means UTC. (Parquet, "LogicalTypes".)
+    let is_in_utc = match (info.logical_type_ref(), info.converted_type()) {
+        (Some(LogicalType::Timestamp(time)), _) if time.unit == FileUnit::MICROS => {
+            Some(time.is_adjusted_to_u_t_c)
+        }
+        (None, ConvertedType::TIMESTAMP_MICROS) => Some(true),
+        _ => None,
+    };
+    if found.get_physical_type() != PhysicalType::INT64 || is_in_utc.is_none() {
+        return Some(format!("'{place}' has no timestamps in microseconds in the file"));
+    }
+    let described = |is_in_utc: bool| if is_in_utc { "in UTC" } else { "without a time zone" };
+    (is_in_utc != Some(zone.is_some())).then(|| {
+        format!(
+            "'{place}' has timestamps {} in the file, but {} in the table's schema",
+            described(zone.is_none()),
+            described(zone.is_some())
+        )
+    })
 }
 
 fn id_fault(found: &Type, expected: i32, place: &str) -> Option<String> {
@@ -85,11 +115,17 @@ fn id_fault(found: &Type, expected: i32, place: &str) -> Option<String> {
 }
 
 /// Returns what is wrong with a part of the array or map `group`: the field `index` of its repeated group.
-fn part_fault(group: &Type, index: usize, part: &Field, place: &str) -> Option<String> {
+fn part_fault(
+    group: &Type,
+    index: usize,
+    part: &Field,
+    place: &str,
+    iceberg: IcebergCompat,
+) -> Option<String> {
     let place = format!("{place}.{}", part.name());
     let repeated = group.get_fields().first().filter(|repeated| repeated.is_group());
     match repeated.and_then(|repeated| repeated.get_fields().get(index)) {
-        Some(found) => field_fault(found, part, &place),
+        Some(found) => field_fault(found, part, &place, iceberg),
         None => Some(format!("'{place}' is not of the standard form of Parquet in the file")),
     }
 }

@@ -1,5 +1,5 @@
 //! Files of tables with Iceberg compatibility, and of tables whose files have the partition columns. (PROTOCOL,
-//! "Iceberg Compatibility V1", "… V2", "… V3".)
+//! "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.)
 
 use std::sync::Arc;
 
@@ -198,6 +198,72 @@ fn a_column_or_part_without_its_id_and_an_int96_are_found() {
                 assert!(found.as_ref().is_some_and(|found| found.contains(expected)), "{found:?}")
             }
         }
+    }
+}
+
+/// "Require writing timestamp columns as int64": those of version 3 also have the unit and the zone of Iceberg's type.
+#[test]
+fn timestamps_of_another_unit_or_zone_are_found_in_version_3() {
+    let mut definition = definition(V3);
+    let array = ArrayType::new(PrimitiveType::TimestampNtz, true);
+    let more = [StructField::new("n", PrimitiveType::TimestampNtz, true), StructField::new("a", array, true)];
+    let fields = definition.schema.fields().iter().cloned().chain(more);
+    definition.schema = StructType::try_new(fields.collect()).unwrap();
+    definition.partition_columns.clear();
+    let spec_3 = spec(&definition).unwrap();
+    let (_directory, _, files) = written(&spec_3);
+    assert_eq!(fault(&files[0].1, &spec_3), None);
+    // The same columns, with the same ids, in a table of version 2.
+    let mut older = definition.resolve(&Environment::system()).unwrap();
+    for (property, value) in [(V3, "false"), (V2, "true")] {
+        older.metadata.configuration.insert(property.to_owned(), value.to_owned());
+    }
+    let protocol = older.protocol.supporting(&[crate::protocol::TableFeature::IcebergCompatV2]);
+    let spec_2 = TableWriteSpec::new(&protocol, &older.metadata).unwrap();
+    let field = |spec: &TableWriteSpec, name: &str| {
+        spec.physical_arrow().field(spec.arrow().index_of(name).unwrap()).clone()
+    };
+    let id = |field: &Field| field.metadata()["PARQUET:field_id"].clone();
+    let message = |spec: &TableWriteSpec, column: &str, kind: &str| {
+        let field = field(spec, column);
+        let (name, id_of_column) = (field.name(), id(&field));
+        let text = match field.data_type() {
+            ArrowType::List(element) => {
+                let element = format!("optional int64 element {kind} = {};", id(element));
+                format!(
+                    "optional group {name} (LIST) = {id_of_column} {{ repeated group list {{ {element} }} }}"
+                )
+            }
+            _ => format!("optional int64 {name} {kind} = {id_of_column};"),
+        };
+        fault(&footer_of(&format!("message m {{ {text} }}")), spec)
+    };
+    let unit = Some("has no timestamps in microseconds in the file");
+    let zone = Some("has timestamps in UTC in the file, but without a time zone in the table's schema");
+    let no_zone = Some("has timestamps without a time zone in the file, but in UTC in the table's schema");
+    for (column, kind, expected) in [
+        ("t", "(TIMESTAMP(MICROS, true))", None),
+        ("t", "(TIMESTAMP_MICROS)", None),
+        ("t", "(TIMESTAMP(MICROS, false))", no_zone),
+        ("t", "(TIMESTAMP(MILLIS, true))", unit),
+        ("t", "(TIMESTAMP(NANOS, true))", unit),
+        ("t", "(TIMESTAMP_MILLIS)", unit),
+        ("t", "", unit),
+        ("n", "(TIMESTAMP(MICROS, false))", None),
+        ("n", "(TIMESTAMP(MICROS, true))", zone),
+        ("n", "(TIMESTAMP_MICROS)", zone),
+        ("a", "(TIMESTAMP(MICROS, false))", None),
+        ("a", "(TIMESTAMP(MICROS, true))", zone),
+        ("id", "", None),
+    ] {
+        let found = message(&spec_3, column, kind);
+        match expected {
+            None => assert_eq!(found, None, "{column} {kind}"),
+            Some(expected) => {
+                assert!(found.as_ref().is_some_and(|found| found.ends_with(expected)), "{kind} {found:?}")
+            }
+        }
+        assert_eq!(message(&spec_2, column, kind), None, "{column} {kind}");
     }
 }
 

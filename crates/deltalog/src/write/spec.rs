@@ -4,9 +4,9 @@
 //!   files of a table with column mapping have field ids as well. (PROTOCOL, "Writer Requirements for Column
 //!   Mapping".)
 //! - Files of a table with Iceberg compatibility have the partition columns after the others and, from version 2 on,
-//!   field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2", "… V3".) Other tables
-//!   may ask for the partition columns alone. ("Materialize Partition Columns" of the protocol's requests for
-//!   comments.)
+//!   field ids for the parts of arrays and maps. (PROTOCOL, "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility
+//!   V3" of the protocol's requests for comments.) Other tables may ask for the partition columns alone. ("Materialize
+//!   Partition Columns" of these requests.)
 //! - What the table demands of its rows is text here. Each writer binds it before it sees data, or passes it to its
 //!   engine: this crate's with times without a zone in UTC, Spark's with those of the session.
 //! - The spec is made from protocol and metadata alone, so that writers in other processes can make the same one.

@@ -91,7 +91,8 @@ def with_directories(jvm: Jvm, data: Any, partition_columns: list[str], director
     """Returns `data` with the partition columns after all others, and their text as the columns `directory_columns`.
 
     So Spark writes the partition columns to the files, and their text to the names of directories. (PROTOCOL.md,
-    "Iceberg Compatibility V1", "… V2", "… V3".) An empty value is NULL, as the log has it.
+    "Iceberg Compatibility V1", "… V2"; "Iceberg Compatibility V3" of the protocol's requests for comments.) An empty
+    value is NULL, as the log has it.
     """
     utilities = jvm.root.org.apache.spark.sql.classic.ExpressionUtils
     functions = jvm.root.org.apache.spark.sql.functions

@@ -13,11 +13,11 @@ use super::{Mine, Winner};
 use crate::error::Result;
 use crate::protocol::schema::PART_IDS;
 use crate::protocol::schema::column_rules::{COMMENT, IDENTITY_MARK};
-use crate::protocol::{DataType, Metadata, StructField, StructType};
+use crate::protocol::{DataType, MATERIALIZE_PARTITION_COLUMNS, Metadata, StructField, StructType};
 use crate::transaction::conflict::ConflictReason;
 
 /// The properties of the protocol that concern no writer of rows.
-const HARMLESS: [&str; 18] = [
+const HARMLESS: [&str; 19] = [
     "delta.autoOptimize",
     "delta.autoOptimize.autoCompact",
     "delta.autoOptimize.optimizeWrite",
@@ -30,6 +30,7 @@ const HARMLESS: [&str; 18] = [
     "delta.dataSkippingStatsColumns",
     "delta.deletedFileRetentionDuration",
     "delta.enableExpiredLogCleanup",
+    MATERIALIZE_PARTITION_COLUMNS,
     "delta.logRetentionDuration",
     "delta.parquet.compression.codec",
     "delta.setTransactionRetentionDuration",
@@ -136,6 +137,7 @@ mod tests {
             ("mine", false),
             ("delta.checkpointInterval", false),
             ("delta.writePartitionColumnsToParquet", false),
+            ("delta.enableMaterializePartitionColumnsFeature", false),
             ("delta.appendOnly", true),
             ("delta.constraints.c", true),
             ("delta.enableChangeDataFeed", true),
