@@ -20,6 +20,7 @@ use super::encoder::Encoder;
 use super::held::bytes;
 use super::split::PartitionKey;
 use crate::error::{Error, ErrorKind, Result};
+use crate::parallel;
 use crate::storage::Storage;
 
 /// The maximum number of pending batches. Small batches are merged at this point, because each of their arrays
@@ -37,6 +38,7 @@ pub(super) struct DataFile {
     pending: Vec<RecordBatch>,
     pending_bytes: usize,
     chunk: Chunk,
+    threads: usize,
     encoder: Option<Encoder>,
     is_created: bool,
     has_nan: bool,
@@ -60,10 +62,16 @@ impl DataFile {
             pending: Vec::new(),
             pending_bytes: 0,
             chunk: Chunk::default(),
+            threads: parallel::cores(),
             encoder: None,
             is_created: false,
             has_nan: false,
         }
+    }
+
+    /// Lets the file be encoded by the thread that writes it alone, because others write other files.
+    pub(super) fn alone(self) -> Self {
+        Self { threads: 1, ..self }
     }
 
     /// Returns the decoded path relative to the table's root.
@@ -141,7 +149,7 @@ impl DataFile {
             None => {
                 let file = storage.create_file(&self.path)?;
                 self.is_created = true;
-                Encoder::new(file, &self.schema).map_err(|error| failed(&self.path, error))?
+                Encoder::new(file, &self.schema, self.threads).map_err(|error| failed(&self.path, error))?
             }
         };
         let bytes = self.pending_bytes;

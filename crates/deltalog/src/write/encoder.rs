@@ -4,8 +4,8 @@
 //! chunk of rows ─► leaves ─► column writers, several at once ─► row group ─► file
 //! ```
 //!
-//! - The columns of a chunk are encoded and compressed on as many threads as there are cores. A column is encoded by
-//!   one thread at a time, so the bytes of the file do not depend on the number of threads.
+//! - The columns of a chunk are encoded and compressed on several threads. A column is encoded by one thread at a time,
+//!   so the bytes of the file do not depend on the number of threads.
 //! - A row group ends with the chunk that reaches one of its limits.
 //! - The file is standard Parquet that can be read without an Arrow schema: `list.element`,
 //!   `key_value.key/value`, microseconds, statistics, Snappy.
@@ -60,7 +60,8 @@ pub(super) struct Encoder {
 struct Sink(Option<FileWriter>);
 
 impl Encoder {
-    pub(super) fn new(file: FileWriter, schema: &SchemaRef) -> Result<Self, ParquetError> {
+    /// Creates an encoder that uses at most `threads` threads.
+    pub(super) fn new(file: FileWriter, schema: &SchemaRef, threads: usize) -> Result<Self, ParquetError> {
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_statistics_enabled(EnabledStatistics::Page)
@@ -76,7 +77,7 @@ impl Encoder {
             factory,
             schema: schema.clone(),
             limits: LIMITS,
-            threads: parallel::cores(),
+            threads,
             columns: Vec::new(),
             rows: 0,
         })
@@ -191,7 +192,7 @@ mod tests {
     /// Creates an encoder of a file `f` in `directory`.
     fn encoder(directory: &Path, rows: &RecordBatch) -> Encoder {
         let storage = Storage::open(directory.to_str().unwrap(), []).unwrap();
-        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref()).unwrap()
+        Encoder::new(storage.create_file("f").unwrap(), rows.schema_ref(), 2).unwrap()
     }
 
     /// Completes the file and returns the numbers of rows of its row groups.

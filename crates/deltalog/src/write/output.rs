@@ -40,6 +40,10 @@ pub(super) struct WrittenFile {
     add: usize,
 }
 
+/// The most rows of a file that are read back at once, and their size in bytes, before compression.
+const ROWS_AT_ONCE: i64 = 1024;
+const BYTES_AT_ONCE: i64 = 16 << 20;
+
 impl Output {
     pub(super) fn new(
         storage: Storage,
@@ -139,7 +143,14 @@ impl Output {
     pub(super) fn read(&self, file: &WrittenFile) -> Result<WrittenRows> {
         let opened = self.storage.open_file(&file.path)?;
         let reader = ParquetRecordBatchReaderBuilder::try_new(opened)
-            .and_then(ParquetRecordBatchReaderBuilder::build)
+            .and_then(|builder| {
+                let row_groups = builder.metadata().row_groups().iter();
+                let (bytes, rows) = row_groups.fold((0, 0), |(bytes, rows), group| {
+                    (bytes + group.total_byte_size(), rows + group.num_rows())
+                });
+                let at_once = BYTES_AT_ONCE.saturating_mul(rows) / bytes.max(1);
+                builder.with_batch_size(at_once.clamp(1, ROWS_AT_ONCE) as usize).build()
+            })
             .map_err(|error| unreadable(&file.path, error))?;
         Ok(WrittenRows { path: file.path.clone(), schema: SchemaRef::clone(&self.file_schema), reader })
     }

@@ -73,7 +73,7 @@ impl Partitions {
     fn whole(&mut self, id: PartitionId) -> Result<Whole> {
         let partition = at(&mut self.partitions, id)?;
         partition.waiting = 0;
-        let file = self.output.begin(&partition.values);
+        let file = self.output.begin(&partition.values).alone();
         let places = std::mem::take(&mut partition.places);
         let rows = places.into_iter().map(|place| self.overflow.read(place)).collect::<Result<_>>()?;
         Ok(Whole { file, rows, pieces: self.take_pieces(id)? })
