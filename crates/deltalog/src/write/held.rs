@@ -79,7 +79,7 @@ impl Source {
             Some(held) => held,
             None => {
                 let rows = detached(self.rows.clone())?;
-                let bytes = bytes(&rows);
+                let bytes = kept(&rows).min(MOST_KEPT * bytes(&rows)).max(bytes(&rows));
                 self.memory.0.fetch_add(bytes, Ordering::Relaxed);
                 Arc::new(Held { rows, bytes, memory: self.memory.clone() })
             }
@@ -145,11 +145,15 @@ pub(super) fn bytes(batch: &RecordBatch) -> usize {
     weight_of(batch, 0, batch.num_rows()) + ARRAY_OVERHEAD * batch.num_columns()
 }
 
+/// Returns the memory that cannot be freed before `batch`, in bytes.
+fn kept(batch: &RecordBatch) -> usize {
+    batch.columns().iter().map(|column| column.get_array_memory_size()).sum()
+}
+
 /// Returns rows that keep little more memory from being freed than they need: a copy, if they are a small part of the
 /// buffers that they share.
 pub(super) fn detached(rows: RecordBatch) -> Result<RecordBatch> {
-    let kept: usize = rows.columns().iter().map(|column| column.get_array_memory_size()).sum();
-    if kept <= MOST_KEPT * bytes(&rows) {
+    if kept(&rows) <= MOST_KEPT * bytes(&rows) {
         return Ok(rows);
     }
     // A single batch would not be copied, and `take` reserves room for all values of the lists.

@@ -1,5 +1,6 @@
 //! Rows of many partitions in an unfortunate order: memory stays bounded, whatever comes.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -10,21 +11,18 @@ use serde_json::json;
 
 use crate::fuzz::Random;
 
-const PARTITIONS: i64 = 2_000;
-const BATCHES: usize = 15;
 const MEMORY: usize = 2 << 20;
 
-/// Returns a row of each partition, with a text that does not compress. A batch takes 0.8 MB.
-fn batch() -> RecordBatch {
-    let mut random = Random::new(1);
+/// Returns a row of each partition, with a text of 400 bytes that does not compress.
+fn batch(count: i64, random: &mut Random) -> RecordBatch {
     let text = |_| (0..25).map(|_| format!("{:016x}", random.next())).collect::<String>();
-    let partitions: ArrayRef = Arc::new(Int64Array::from_iter_values(0..PARTITIONS));
-    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..PARTITIONS).map(text)));
+    let partitions: ArrayRef = Arc::new(Int64Array::from_iter_values(0..count));
+    let texts: ArrayRef = Arc::new(StringArray::from_iter_values((0..count).map(text)));
     RecordBatch::try_from_iter_with_nullable([("p", partitions, true), ("text", texts, true)]).unwrap()
 }
 
-#[test]
-fn many_partitions_in_turns_take_bounded_memory() {
+/// Returns a writer with [`MEMORY`] for the rows, whose files are below `table`.
+fn writer(table: &Path, temporary: &Path) -> DataWriter {
     let schema = json!({"type": "struct", "fields": [
         {"name": "p", "type": "long", "nullable": true, "metadata": {}},
         {"name": "text", "type": "string", "nullable": true, "metadata": {}},
@@ -36,18 +34,37 @@ fn many_partitions_in_turns_take_bounded_memory() {
     .unwrap();
     let protocol: Protocol =
         serde_json::from_value(json!({"minReaderVersion": 1, "minWriterVersion": 2})).unwrap();
-    let (table, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let storage = Storage::open(table.path().to_str().unwrap(), []).unwrap();
+    let storage = Storage::open(table.to_str().unwrap(), []).unwrap();
     let mut options = WriteOptions::new(Environment::system());
     options.memory_budget = MEMORY;
-    options.temporary_directory = Some(temporary.path().to_owned());
-    let spec = TableWriteSpec::new(&protocol, &metadata).unwrap();
-    let mut writer = DataWriter::new(storage, spec, options).unwrap();
-    let batch = batch();
+    options.temporary_directory = Some(temporary.to_owned());
+    DataWriter::new(storage, TableWriteSpec::new(&protocol, &metadata).unwrap(), options).unwrap()
+}
+
+#[test]
+fn many_partitions_in_turns_take_bounded_memory() {
+    const BATCHES: usize = 15;
+    let (table, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut writer = writer(table.path(), temporary.path());
+    let batch = batch(2_000, &mut Random::new(1));
     let bytes = batch.get_array_memory_size();
     let ((), peak) = measure(|| (0..BATCHES).for_each(|_| writer.write(&batch).unwrap()));
     assert!(writer.overflowed() as usize > BATCHES * bytes / 4, "{} bytes", writer.overflowed());
     // Besides the budget: the copy of a batch in the order of partitions, and what is known of each partition.
     assert!(peak < MEMORY + 3 * bytes, "{peak} bytes at once, for batches of {bytes}");
     writer.abort().unwrap();
+}
+
+/// There are more runs in the temporary file than blocks that fit in memory, so blocks are decoded more than once.
+#[test]
+fn completing_many_partitions_takes_bounded_memory() {
+    let (table, temporary) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut writer = writer(table.path(), temporary.path());
+    let mut random = Random::new(1);
+    (0..250).for_each(|_| writer.write(&batch(200, &mut random)).unwrap());
+    assert!(writer.overflowed() > 8 * MEMORY as u64, "{} bytes", writer.overflowed());
+    let (files, peak) = measure(|| writer.finish().unwrap().len());
+    assert_eq!(files, 200);
+    // Besides the budget: 16 MiB of rows whose files are written at once, and these files.
+    assert!(peak < MEMORY + 3 * (16 << 20), "{peak} bytes at once");
 }

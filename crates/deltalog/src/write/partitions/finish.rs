@@ -11,7 +11,7 @@ use arrow::record_batch::RecordBatch;
 
 use super::super::chunk;
 use super::super::data_file::{ClosedFile, DataFile};
-use super::super::held::{Piece, gather};
+use super::super::held::{Piece, detached, gather};
 use super::super::split::PartitionId;
 use super::{Partitions, at};
 use crate::error::Result;
@@ -59,11 +59,16 @@ impl Partitions {
             } else {
                 self.write_again(id)?;
             }
-            // Blocks of the temporary file that were decoded count too.
-            self.keep_within_budget()?;
-            if weight >= WEIGHT_AT_ONCE {
+            let is_too_much = self.memory() > self.memory_budget;
+            if is_too_much || weight >= WEIGHT_AT_ONCE {
                 self.write_small(std::mem::take(&mut small))?;
                 weight = 0;
+            }
+            if is_too_much {
+                // The rows that wait make room for the decoded blocks of the temporary file, one for each run: without
+                // these, a block would be decoded again for each partition in it.
+                self.set_aside()?;
+                self.keep_within_budget()?;
             }
         }
         self.write_small(small)
@@ -75,7 +80,9 @@ impl Partitions {
         partition.waiting = 0;
         let file = self.output.begin(&partition.values).alone();
         let places = std::mem::take(&mut partition.places);
-        let rows = places.into_iter().map(|place| self.overflow.read(place)).collect::<Result<_>>()?;
+        // The decoded blocks can be forgotten before the file is written.
+        let rows = places.into_iter().map(|place| self.overflow.read(place).and_then(detached));
+        let rows = rows.collect::<Result<_>>()?;
         Ok(Whole { file, rows, pieces: self.take_pieces(id)? })
     }
 

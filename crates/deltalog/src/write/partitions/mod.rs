@@ -265,7 +265,10 @@ impl Partitions {
             let Some(open) = at(&mut self.partitions, id)?.file.as_mut() else { return Err(unknown(id)) };
             let rest = rows.slice(start, rows.num_rows() - start);
             let pushed = open.file.room(&rest);
-            open.file.push(rest.slice(0, pushed))?;
+            let next = rest.slice(0, pushed);
+            // The last rows may stay in memory for long after the others, whose memory they share.
+            let is_last = pushed == rest.num_rows() && !self.is_single;
+            open.file.push(if is_last { detached(next)? } else { next })?;
             open.last_use = self.pushed;
             if open.file.should_encode() {
                 self.output.change(&mut open.file, DataFile::encode)?;
