@@ -12,7 +12,7 @@
 //! - Nothing but the files is read: rows that others add meanwhile do not matter, and a commit that removes one of the
 //!   files or deletes rows of it is a conflict. A caller that changes the metadata as well says what else it has read.
 //! - No file is written twice because others add rows: what was written stays valid as long as the old files are live
-//!   and protocol and metadata are the same.
+//!   and protocol, metadata and clustering columns are the same.
 //! - The rows pass through one writer, in batches.
 
 use arrow::array::{BooleanArray, RecordBatch};
@@ -134,7 +134,9 @@ impl<'a> Rewriter<'a> {
     /// what was written is of no use there.
     fn catch_up(&self, rewritten: &mut Rewritten, base: &mut Snapshot) -> Result<bool> {
         let newest = base.refresh()?;
-        let is_same_table = newest.protocol() == base.protocol() && newest.metadata() == base.metadata();
+        let is_same_table = newest.protocol() == base.protocol()
+            && newest.metadata() == base.metadata()
+            && newest.clustering_columns()? == base.clustering_columns()?;
         *base = newest;
         Ok(is_same_table && self.add_to(rewritten, base)?)
     }

@@ -4,9 +4,11 @@
 //! - Every change gives ids to the parts of arrays and maps that have none: those of new columns, and all of them when
 //!   the compatibility begins.
 //! - When it begins, the files that the table has must be such as writers write from then on. Otherwise a conversion to
-//!   Iceberg would find columns that it cannot name, or rows that are deleted. The protocol asks that of all files in
-//!   versions 1 and 3; the JVM implementation writes the same files again in version 2 ("REORG TABLE … UPGRADE
-//!   UNIFORM"), and lets no table with row tracking begin with version 3.
+//!   Iceberg would find columns that it cannot name, or rows that are deleted. Of files that are there already, the
+//!   protocol only speaks in version 1 ("any Parquet data file that is present in the table"). In versions 2 and 3 it
+//!   speaks of files that are written: that all files are checked is a stricter rule of this crate. The JVM
+//!   implementation writes the files again when version 2 begins ("REORG TABLE … UPGRADE UNIFORM"), and lets no table
+//!   with row tracking begin with version 3.
 
 use super::draft::Draft;
 use crate::definition::{MAX_COLUMN_ID, last_column_id};

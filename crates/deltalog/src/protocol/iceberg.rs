@@ -122,7 +122,8 @@ impl IcebergCompat {
         self == Self::V3
     }
 
-    /// Returns whether the timestamps of all files, also of those that were written before, must be microseconds.
+    /// Returns whether the timestamps of all files, also of those that were written before, must be microseconds. That
+    /// is a stricter rule of this crate: the protocol asks for INT64 in files that are written, of whichever unit.
     pub(crate) fn needs_micros(self) -> bool {
         self == Self::V3
     }

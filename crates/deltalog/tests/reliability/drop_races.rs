@@ -2,14 +2,18 @@
 //! "Checkpoint Protection" that is proposed for it.
 //!
 //! Somebody does a whole piece of work before a request of the drop, and the same is tried at every request. Whatever
-//! becomes of the drop, each version has the rows that the writes leave, and another drop does the rest.
+//! becomes of the drop, each version has the rows that the writes leave, and another drop does the rest. The files then
+//! have the types of the schema: no feature says any more that readers convert them.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod busy;
+mod use_again;
+
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{ArrayRef, AsArray, Int32Array, Int64Array, RecordBatch};
-use arrow::datatypes::Int64Type;
-use deltalog::engine::log::name::LogFileName;
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int64Type};
 use deltalog::engine::parallel::stay_alone;
 use deltalog::engine::protocol::{Action, Remove};
 use deltalog::engine::replay::{FileColumn, FileColumns, adds_of};
@@ -19,16 +23,14 @@ use deltalog::{
     WriteRequest, alter_table, drop_feature,
 };
 use deltalog_testkit::judge::Log;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use crate::common::store::{Call, FaultyStore, Op};
 use crate::common::{drop_table, empty, storage_in, write_commit};
 
-/// Of the requests of a drop, every so many are tried, and those that write data files; all of them with
-/// `DELTALOG_ALL_RACES`.
+/// Of the requests of a drop, every so many are tried, and those that write data files, or others that matter most; all
+/// of them with `DELTALOG_ALL_RACES`.
 const STEP: usize = 29;
-
-/// The requests of a drop between two appends of a steady writer.
-const REQUESTS_PER_APPEND: usize = 8;
 
 /// What another process does with the table.
 type Work = fn(&Storage) -> Result<()>;
@@ -46,30 +48,37 @@ fn change(storage: &Storage, change: &TableChange) -> Result<()> {
 }
 
 fn long() -> StructType {
-    StructType::try_new(vec![StructField::new("id", PrimitiveType::Long, true)]).unwrap()
+    schema_of(PrimitiveType::Long)
+}
+
+fn schema_of(column: PrimitiveType) -> StructType {
+    StructType::try_new(vec![StructField::new("id", column, true)]).unwrap()
 }
 
 fn define(storage: &Storage, column: PrimitiveType, property: (&str, &str), mode: CreationMode, ids: &[i64]) {
-    let schema = StructType::try_new(vec![StructField::new("id", column, true)]).unwrap();
-    let mut definition = TableDefinition::new(schema);
+    let mut definition = TableDefinition::new(schema_of(column));
     definition.configuration = BTreeMap::from([(property.0.to_owned(), property.1.to_owned())]);
     let creation = PendingWrite::define(storage, &definition, mode, Vec::new(), &others()).unwrap().unwrap();
-    let ids: ArrayRef = match column {
-        PrimitiveType::Integer => Arc::new(ids.iter().map(|id| *id as i32).collect::<Int32Array>()),
-        _ => Arc::new(Int64Array::from(ids.to_vec())),
-    };
+    let ids: ArrayRef = Arc::new(Int64Array::from(ids.to_vec()));
+    let arrow_schema = creation.arrow_schema();
+    let ids = cast(&ids, arrow_schema.field(0).data_type()).unwrap();
     let mut writer = creation.writer().unwrap();
-    writer.write(&RecordBatch::try_new(Arc::clone(creation.arrow_schema()), vec![ids]).unwrap()).unwrap();
+    writer.write(&RecordBatch::try_new(Arc::clone(arrow_schema), vec![ids]).unwrap()).unwrap();
     let files = writer.finish().unwrap();
     let operation = creation.definition_operation(true);
     creation.commit_or_fail(files, operation).unwrap();
 }
 
 fn append_row(storage: &Storage, id: i64) -> Result<()> {
-    let request = WriteRequest::new(long(), SaveMode::Append);
+    append_as(storage, PrimitiveType::Long, &DataType::Int64, id)
+}
+
+fn append_as(storage: &Storage, column: PrimitiveType, arrow_type: &DataType, id: i64) -> Result<()> {
+    let request = WriteRequest::new(schema_of(column), SaveMode::Append);
     let write = PendingWrite::begin(storage, request, &others())?.unwrap();
     let mut writer = write.writer()?;
     let ids: ArrayRef = Arc::new(Int64Array::from(vec![id]));
+    let ids = cast(&ids, arrow_type).unwrap();
     writer.write(&RecordBatch::try_from_iter([("id", ids)]).unwrap())?;
     let files = writer.finish()?;
     write.commit_or_fail(files, Operation::new("WRITE")).map(drop)
@@ -86,7 +95,7 @@ fn ids(snapshot: &Snapshot) -> Vec<i64> {
     let mut found = Vec::new();
     for batch in TableScan::new(snapshot).read().unwrap() {
         let column = Arc::clone(batch.unwrap().column(0));
-        let column = arrow::compute::cast(&column, &arrow::datatypes::DataType::Int64).unwrap();
+        let column = cast(&column, &DataType::Int64).unwrap();
         found.extend(column.as_primitive::<Int64Type>().values());
     }
     found.sort_unstable();
@@ -146,15 +155,25 @@ fn check_versions(store: &FaultyStore, storage: &Storage, before: &[i64], after:
 
 /// Does `work` before the requests of a drop of `feature`, one after another. `after` are the rows that `work` leaves.
 fn race(feature: &'static str, work: Work, after: &[i64]) {
+    let writes = |call: &Call| call.op != Op::Get && call.path.ends_with("c000.snappy.parquet");
+    race_from(&using(feature).0, feature, work, after, |at, call| at % STEP == 0 || writes(call));
+}
+
+/// Does `work` before those requests of a drop from the table in `prepared` that are to be `tried`, one after another.
+fn race_from(
+    prepared: &FaultyStore,
+    feature: &'static str,
+    work: Work,
+    after: &[i64],
+    mut tried: impl FnMut(usize, &Call) -> bool,
+) {
     stay_alone();
     let before = [0, 2, 4];
-    let prepared = using(feature).0;
     let rehearsal = prepared.copy();
     dropped(&storage_in(&rehearsal), feature).unwrap();
     let calls = rehearsal.take_calls();
-    let step = if std::env::var_os("DELTALOG_ALL_RACES").is_some() { 1 } else { STEP };
-    let writes = |call: &Call| call.op != Op::Get && call.path.ends_with("c000.snappy.parquet");
-    for at in (0..calls.len()).filter(|at| at % step == 0 || writes(&calls[*at])) {
+    let all = std::env::var_os("DELTALOG_ALL_RACES").is_some();
+    for at in (0..calls.len()).filter(|at| all || tried(*at, &calls[*at])) {
         let store = prepared.copy();
         let storage = storage_in(&store);
         let done: Arc<Mutex<Option<Result<()>>>> = Arc::default();
@@ -195,6 +214,12 @@ fn finish(storage: &Storage, feature: &str, context: &str) {
     let newest = Snapshot::open(storage, None).unwrap();
     assert!(!supports(&newest, feature), "{context}");
     assert_eq!(newest.verify().unwrap().differences, [], "{context}");
+    let expected = newest.arrow_schema().field(0).data_type();
+    for file in files(&newest).unwrap() {
+        let bytes = storage.get(&file.path).unwrap().unwrap();
+        let footer = ParquetRecordBatchReaderBuilder::try_new(bytes).unwrap();
+        assert_eq!(footer.schema().field(0).data_type(), expected, "{}: {context}", file.path);
+    }
 }
 
 const FEATURES: [&str; 4] = ["deletionVectors", "typeWidening", "columnMapping", "rowTracking"];
@@ -310,64 +335,5 @@ fn a_table_that_is_created_anew_is_left_alone() {
         let context = format!("a new table at {:?}: {result:?}", calls[at]);
         assert_eq!((newest.version(), ids(&newest)), (0, vec![7, 8]), "{context}");
         assert_eq!(newest.verify().unwrap().differences, [], "{context}");
-    }
-}
-
-/// Another process adds a row every few requests of the drop: more often than a drop begins anew.
-#[test]
-fn a_drop_goes_on_while_others_append() {
-    for feature in ["deletionVectors", "typeWidening", "columnMapping"] {
-        let (store, storage) = using(feature);
-        let base = Snapshot::open(&storage, None).unwrap();
-        let old: BTreeSet<String> = files(&base).unwrap().into_iter().map(|file| file.path).collect();
-        let other = storage_in(&store.reconnect());
-        store.fail(move |number, _| {
-            if number % REQUESTS_PER_APPEND == 0 {
-                let id = 100 + (number / REQUESTS_PER_APPEND) as i64;
-                std::thread::scope(|scope| scope.spawn(|| append_row(&other, id).unwrap()).join().unwrap());
-            }
-            None
-        });
-        drop_from(&base, feature).unwrap();
-        let calls = store.take_calls();
-        store.heal();
-        let newest = Snapshot::open(&storage, None).unwrap();
-        let appended = calls.len().div_ceil(REQUESTS_PER_APPEND) as i64;
-        assert!(appended > 10, "{feature}: {appended}");
-        let expected: Vec<i64> = [0, 2, 4].into_iter().chain(100..100 + appended).collect();
-        assert_eq!(ids(&newest), expected, "{feature}");
-        assert!(!supports(&newest, feature));
-        for path in old {
-            let reads = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(&path)).count();
-            // Once for the type of its column, and once for its rows.
-            assert!(reads <= 2, "{feature}: {path} was read {reads} times");
-        }
-    }
-}
-
-/// Each commit is read once for its history, however often the drop begins anew.
-#[test]
-fn a_drop_that_begins_anew_reads_no_commit_again() {
-    let (store, storage) = using("typeWidening");
-    (10..20).for_each(|id| append_row(&storage, id).unwrap());
-    let base = Snapshot::open(&storage, None).unwrap();
-    let (other, mut changes, mut is_last_step) = (storage_in(&store.reconnect()), 0, false);
-    store.fail(move |_, call| {
-        is_last_step |= call.path.contains("_last_checkpoint");
-        if call.op == Op::List && is_last_step && changes < 24 {
-            changes += 1;
-            let value = set("theirs", &changes.to_string());
-            std::thread::scope(|scope| scope.spawn(|| change(&other, &value).unwrap()).join().unwrap());
-        }
-        None
-    });
-    drop_from(&base, "typeWidening").unwrap();
-    let calls = store.take_calls();
-    let newest = Snapshot::open(&storage, None).unwrap();
-    assert_eq!(newest.metadata().property("theirs"), Some("24"));
-    for version in 0..=base.version() {
-        let name = LogFileName::Commit(version).path();
-        let reads = calls.iter().filter(|call| call.op == Op::Get && call.path.ends_with(&name)).count();
-        assert_eq!(reads, 1, "version {version}");
     }
 }

@@ -146,6 +146,24 @@ fn a_drop_goes_on_if_rows_are_added_meanwhile() {
     assert!(paths(&Snapshot::open(&storage, None).unwrap()).contains(&"theirs".to_owned()));
 }
 
+/// What cannot be read may make use of the feature. The checkpoints that hide it are written once, even if the drop
+/// begins anew.
+#[test]
+fn versions_that_cannot_be_read_are_hidden_once() {
+    let (store, storage) = log(1, 0..0);
+    let metadata = metadata_line(&BTreeMap::new());
+    let unknown = metadata.replace(r#"\"long\""#, r#"\"unknown\""#);
+    assert_ne!(unknown, metadata);
+    write_commit(&storage, 1, &[unknown]);
+    write_commit(&storage, 2, &[metadata]);
+    let base = Snapshot::open(&storage, None).unwrap();
+    assert_eq!(Snapshot::open(&storage, Some(1)).unwrap_err().kind(), ErrorKind::Unsupported);
+    meanwhile(&store, Op::Create, LogFileName::Commit(6), |other| {
+        append(&Snapshot::open(other, None).unwrap(), "theirs", &others()).commit_or_fail().unwrap();
+    });
+    assert_eq!(dropped(&base).unwrap(), (7, Some(7)));
+}
+
 fn others() -> deltalog::Environment {
     deltalog::Environment::system()
 }

@@ -10,13 +10,14 @@
 //! - A client without the feature can read a version if the log has no trace of the feature, by whichever checkpoint
 //!   and commits: neither in a commit nor in the files of the oldest checkpoint, nor a checkpoint in a form that only
 //!   the feature allows. A log that has expired so far is clean by itself.
-//! - A commit does not change, so that it is read once, however often a drop begins anew.
+//! - A commit does not change, so that it is read once, however often a drop begins anew. So is a checkpoint, unless
+//!   another one has replaced it.
 
 use std::collections::BTreeMap;
 
 use super::traces::use_in_metadata;
 use crate::error::Result;
-use crate::log::{CheckpointKind, CommitFile, LogInventory};
+use crate::log::{CheckpointFiles, CheckpointKind, CommitFile, LogInventory};
 use crate::protocol::{TableFeature, protected_before};
 use crate::replay::{
     Commit, FileColumn, FileColumns, FileSet, filtered, has_vectors, sidecars_of, visit_commits, with_vectors,
@@ -32,6 +33,10 @@ pub(super) struct History<'a> {
     checkpoints: BTreeMap<u64, Traces>,
     /// The data files of which the log has tombstones with deletion vectors.
     removed: FileSet,
+    /// The first version that is looked at: some of those before it cannot be read.
+    first: u64,
+    /// The checkpoints with a classic name that have no sidecars.
+    classic: Vec<CheckpointFiles>,
 }
 
 /// What a version has of a feature.
@@ -48,11 +53,21 @@ enum Source {
     Checkpoint(u64),
 }
 
+impl Source {
+    fn version(&self) -> u64 {
+        match self {
+            Self::Commit(commit) => commit.version,
+            Self::Checkpoint(version) => *version,
+        }
+    }
+}
+
 impl<'a> History<'a> {
     /// Returns the history of `feature` in the table of `base`, of which nothing was looked at yet.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot) -> Self {
         let removed = FileSet::of_paths(base.resolver());
-        Self { feature, commits: BTreeMap::new(), checkpoints: BTreeMap::new(), removed }
+        let (commits, checkpoints) = (BTreeMap::new(), BTreeMap::new());
+        Self { feature, commits, checkpoints, removed, first: 0, classic: Vec::new() }
     }
 
     /// Returns the newest version up to `base` that can be read and whose log makes use of the feature; of
@@ -77,6 +92,19 @@ impl<'a> History<'a> {
         }
     }
 
+    /// Takes note that a version up to `base` cannot be read, so that all of them count as use of the feature. Only
+    /// those after `base` are looked at from then on.
+    ///
+    /// # Errors
+    /// `CorruptLog`, and errors of the store.
+    pub(super) fn give_up_to(&mut self, base: &Snapshot) -> Result<()> {
+        let traces = Traces { are_in_files: true, ..self.traces_of_state(base)? };
+        self.commits.insert(base.version(), traces);
+        self.checkpoints.insert(base.version(), traces);
+        self.first = base.version();
+        Ok(())
+    }
+
     /// Returns the newest version that makes use of the feature, of those whose commits and checkpoints were listed.
     ///
     /// # Errors
@@ -85,13 +113,15 @@ impl<'a> History<'a> {
         if *self.feature == TableFeature::CheckpointProtection {
             return newest_protected(inventory, base);
         }
-        let sources = sources(inventory, base.version());
+        let mut sources = sources(inventory, base.version());
+        sources.retain(|source| source.version() >= self.first);
         self.look_at(&sources, base)?;
         let (mut newest, mut is_in_metadata) = (self.checkpoint_in_own_form(inventory, base)?, false);
         for source in &sources {
-            let (version, traces) = match source {
-                Source::Commit(commit) => (commit.version, self.commits.get(&commit.version)),
-                Source::Checkpoint(version) => (*version, self.checkpoints.get(version)),
+            let version = source.version();
+            let traces = match source {
+                Source::Commit(_) => self.commits.get(&version),
+                Source::Checkpoint(_) => self.checkpoints.get(&version),
             };
             is_in_metadata = traces.and_then(|traces| traces.are_in_metadata).unwrap_or(is_in_metadata);
             if is_in_metadata || traces.is_some_and(|traces| traces.are_in_files) {
@@ -169,21 +199,26 @@ impl<'a> History<'a> {
     }
 
     /// Returns the version of the newest checkpoint whose form only the feature allows.
-    fn checkpoint_in_own_form(&self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
+    fn checkpoint_in_own_form(&mut self, inventory: &LogInventory, base: &Snapshot) -> Result<Option<u64>> {
         if *self.feature != TableFeature::V2Checkpoint {
             return Ok(None);
         }
         for checkpoint in inventory.checkpoints() {
-            // A checkpoint with a classic name may have sidecars as well.
-            let is_v2 = match checkpoint.kind {
-                CheckpointKind::MultiPart => false,
-                CheckpointKind::Classic => {
-                    !sidecars_of(base.storage(), base.resolver(), &checkpoint)?.is_empty()
+            match checkpoint.kind {
+                CheckpointKind::MultiPart => {}
+                CheckpointKind::UuidParquet | CheckpointKind::UuidJson => {
+                    return Ok(Some(checkpoint.version));
                 }
-                _ => true,
-            };
-            if is_v2 {
-                return Ok(Some(checkpoint.version));
+                // A checkpoint with a classic name may have sidecars as well.
+                CheckpointKind::Classic => {
+                    if self.classic.iter().any(|known| known.is_same(&checkpoint)) {
+                        continue;
+                    }
+                    if !sidecars_of(base.storage(), base.resolver(), &checkpoint)?.is_empty() {
+                        return Ok(Some(checkpoint.version));
+                    }
+                    self.classic.push(checkpoint);
+                }
             }
         }
         Ok(None)

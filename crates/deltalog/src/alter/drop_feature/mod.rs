@@ -20,9 +20,11 @@
 //!   is a conflict. After the first step, a drop that conflicts looks at the table anew. So does one that conflicts
 //!   with rows of others, whom a drop does not concern.
 //! - Others may commit all the time. Files that they add are no conflict if they have nothing of the feature
-//!   (`transaction::objection`), what was written again is not written twice, and each version and each footer is read
-//!   once. A drop is given up only if the same commit conflicts again and again, or if somebody makes use of the
-//!   feature again on purpose.
+//!   (`transaction::objection`), and each version is read once, as is each footer while the schema stays the same. What
+//!   was written again but not committed is kept if others have only added files. If they have removed one of the files
+//!   or deleted rows of it, as a delete or a compaction of chosen files does, all of them are written anew.
+//! - A drop is given up only if the same commit conflicts again and again, if others undo its steps all the time, or if
+//!   somebody makes use of the feature again on purpose.
 //! - The steps and the names of their operations are those of the JVM implementation. It keeps history without looking
 //!   whether something in it makes use of the feature.
 
@@ -140,6 +142,9 @@ impl FeatureDrop<'_> {
                 Ok(Progress::Committed) => return Err(located(self.undone("they undo its steps"))),
                 Ok(Progress::Undone(error)) => return Err(located(error)),
                 Err(error) if error.kind() != ErrorKind::CommitConflict => return Err(located(error)),
+                Err(error) if course.steps >= MOST_STEPS => {
+                    return Err(located(self.undone("they undo its steps").with_source(error)));
+                }
                 Err(error) => {
                     if course.conflicts == MOST_CONFLICTS || !(self.is_of_rows(&error) || course.steps > 0) {
                         return Err(error);
@@ -221,6 +226,7 @@ impl FeatureDrop<'_> {
         match history.newest_use(base) {
             // What cannot be read may make use of it. Checkpoints hide it.
             Err(error) if error.kind() == ErrorKind::Unsupported && !self.truncate_history => {
+                history.give_up_to(base)?;
                 Ok(Some(base.version()))
             }
             found => found,

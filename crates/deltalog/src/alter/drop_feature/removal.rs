@@ -39,14 +39,37 @@ use crate::write::TableWriteSpec;
 pub(super) struct Removal<'a> {
     feature: &'a TableFeature,
     environment: &'a Environment,
-    /// The data files whose types are known to be those of the schema. They are not looked at again.
-    current: RefCell<FileSet>,
+    current: RefCell<CurrentFiles>,
+}
+
+/// The data files whose types are known to be those of a schema. They are not looked at again as long as the table has
+/// this schema.
+struct CurrentFiles {
+    schema_string: String,
+    files: FileSet,
+}
+
+impl CurrentFiles {
+    /// Returns those of the schema of `base`, of which none is known yet.
+    fn of(base: &Snapshot) -> Self {
+        Self {
+            schema_string: base.metadata().schema_string.clone(),
+            files: FileSet::of_paths(base.resolver()),
+        }
+    }
+
+    /// Forgets the files if `base` has another schema, whose types may be wider.
+    fn keep_to(&mut self, base: &Snapshot) {
+        if self.schema_string != base.metadata().schema_string {
+            *self = Self::of(base);
+        }
+    }
 }
 
 impl<'a> Removal<'a> {
     /// Returns the steps for the table of `base`, of which none was made yet.
     pub(super) fn of(feature: &'a TableFeature, base: &Snapshot, environment: &'a Environment) -> Self {
-        Self { feature, environment, current: RefCell::new(FileSet::of_paths(base.resolver())) }
+        Self { feature, environment, current: RefCell::new(CurrentFiles::of(base)) }
     }
 
     /// Unsets the property by which the table makes use of the feature. Returns whether there was one.
@@ -91,15 +114,16 @@ impl<'a> Removal<'a> {
             return Ok(false);
         }
         let older = OlderTypes::of(base)?;
+        self.current.borrow_mut().keep_to(base);
         let choose = |batch: &RecordBatch, files: &[DataFile]| {
-            let known = self.current.borrow().contains(batch)?;
+            let known = self.current.borrow().files.contains(batch)?;
             let is_new: Vec<bool> = known.values().iter().map(|is_known| !is_known).collect();
             let new = files.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
             let new_files: Vec<DataFile> = new.map(|(file, _)| file.clone()).collect();
             let new = filtered(batch, &is_new.clone().into())?;
             let is_older = older.find(&new, &new_files)?;
             let is_current: Vec<bool> = is_older.iter().map(|is_older| !is_older).collect();
-            self.current.borrow_mut().insert(&filtered(&new, &is_current.into())?)?;
+            self.current.borrow_mut().files.insert(&filtered(&new, &is_current.into())?)?;
             let mut is_older = is_older.into_iter();
             let chosen = is_new.into_iter().map(|is_new| is_new && is_older.next().unwrap_or_default());
             let chosen: Vec<bool> = chosen.collect();

@@ -1,0 +1,79 @@
+//! Drops of a feature that others use again meanwhile, on purpose. Protocol: "Type Widening", "Deletion Vectors".
+
+use arrow::datatypes::DataType;
+use deltalog::{ColumnPath, CreationMode, ErrorKind, PrimitiveType, Result, Snapshot, Storage, TableChange};
+
+use super::{append_as, change, define, drop_from, finish, ids, race_from, restore, set, using};
+use crate::common::store::{Call, FaultyStore, Op};
+use crate::common::{empty, storage_in};
+
+/// A table without the property of the feature, with a file of shorts and a file of integers, which is the type of the
+/// column. The rows are 0, 2 and 4.
+fn widened_once() -> FaultyStore {
+    let (store, storage) = empty();
+    let property = ("delta.enableTypeWidening", "true");
+    define(&storage, PrimitiveType::Short, property, CreationMode::ErrorIfExists, &[0, 2]);
+    widen(&storage, PrimitiveType::Integer).unwrap();
+    append_as(&storage, PrimitiveType::Integer, &DataType::Int32, 4).unwrap();
+    let names = vec![property.0.to_owned()];
+    change(&storage, &TableChange::UnsetProperties { names, if_exists: false }).unwrap();
+    store.take_calls();
+    store
+}
+
+fn is_commit(call: &Call) -> bool {
+    call.op == Op::Create && call.path.ends_with(".json")
+}
+
+fn widen(storage: &Storage, data_type: PrimitiveType) -> Result<()> {
+    change(storage, &TableChange::WidenColumn { column: ColumnPath::new(["id"]), data_type })
+}
+
+/// "Type Widening". The types of files that a step of the drop has found to be those of the schema are older ones as
+/// soon as others widen the column again.
+#[test]
+fn a_column_that_is_widened_again_leaves_no_older_types() {
+    let work = |storage: &Storage| {
+        change(storage, &set("delta.enableTypeWidening", "true"))?;
+        widen(storage, PrimitiveType::Long)
+    };
+    // Before a step is committed, and before the drop looks at the table again.
+    let mut follows_commit = false;
+    let around_commits = |_, call: &Call| {
+        let is_commit = is_commit(call);
+        std::mem::replace(&mut follows_commit, is_commit) || is_commit
+    };
+    race_from(&widened_once(), "typeWidening", work, &[0, 2, 4], around_commits);
+}
+
+/// "Deletion Vectors". A file with deleted rows is restored whenever the drop has made its steps and is about to make
+/// its last commit. That never ends by itself: each time the drop makes steps, and then its last commit conflicts.
+#[test]
+fn a_drop_whose_steps_are_undone_gives_up() {
+    const MOST_RESTORES: u32 = 30;
+    let (store, storage) = using("deletionVectors");
+    let base = Snapshot::open(&storage, None).unwrap();
+    let (other, mut barriers, mut restores) = (storage_in(&store.reconnect()), 0, 0);
+    store.fail(move |_, call| {
+        let is_write = call.op != Op::Get && call.op != Op::List;
+        if is_write && call.path.ends_with(".checkpoint.parquet") {
+            barriers += 1;
+        } else if is_commit(call) && barriers >= 3 {
+            (barriers, restores) = (0, restores + 1);
+            if restores <= MOST_RESTORES {
+                let restored = || {
+                    let newest = Snapshot::open(&other, None).unwrap();
+                    restore(&newest, &Snapshot::open(&other, Some(0)).unwrap()).unwrap();
+                };
+                std::thread::scope(|scope| scope.spawn(restored).join().unwrap());
+            }
+        }
+        None
+    });
+    let error = drop_from(&base, "deletionVectors").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::CommitConflict, "{error}");
+    assert!(error.to_string().contains("they undo its steps"), "{error}");
+    store.heal();
+    assert_eq!(ids(&Snapshot::open(&storage, None).unwrap()), [0, 1, 2, 3, 4]);
+    finish(&storage, "deletionVectors", "nobody uses it again");
+}
