@@ -22,6 +22,7 @@
 
 use super::action::{Metadata, Protocol};
 use super::features::TableFeature;
+use super::row_tracking::tracks_rows;
 use super::schema::{ColumnMappingMode, DataType, PrimitiveType, StructType, is_iceberg_widening};
 use crate::{Error, Result};
 
@@ -156,9 +157,7 @@ impl IcebergCompat {
                 .refusal("the columns of the table are not mapped")
                 .with_hint(format!("set the table property '{MAPPING_MODE}' to 'name'")));
         }
-        if self == Self::V3
-            && !(protocol.supports(&TableFeature::RowTracking) && metadata.is_enabled(ROW_TRACKING))
-        {
+        if self == Self::V3 && !tracks_rows(protocol, metadata) {
             return Err(self
                 .refusal("the rows of the table have no ids")
                 .with_hint(format!("set the table property '{ROW_TRACKING}' to 'true'")));

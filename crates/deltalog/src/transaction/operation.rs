@@ -201,8 +201,9 @@ impl Operation {
         let mut other = self.custom.clone();
         if !tags.is_empty() {
             let all = other.entry("tags").or_insert_with(|| Value::Object(Map::new()));
-            let tags = tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value)));
-            all.as_object_mut().into_iter().for_each(|all| all.extend(tags.clone()));
+            if let Some(all) = all.as_object_mut() {
+                all.extend(tags.iter().map(|(name, value)| ((*name).to_owned(), Value::from(*value))));
+            }
         }
         let this = concat!("deltalog/", env!("CARGO_PKG_VERSION"));
         CommitInfo {

@@ -79,7 +79,8 @@ impl Source {
             Some(held) => held,
             None => {
                 let rows = detached(self.rows.clone())?;
-                let bytes = kept(&rows).min(MOST_KEPT * bytes(&rows)).max(bytes(&rows));
+                let needed = bytes(&rows);
+                let bytes = kept(&rows).clamp(needed, MOST_KEPT * needed);
                 self.memory.0.fetch_add(bytes, Ordering::Relaxed);
                 Arc::new(Held { rows, bytes, memory: self.memory.clone() })
             }

@@ -11,6 +11,7 @@
 
 use super::{Mine, Winner};
 use crate::error::Result;
+use crate::protocol::properties::WRITE_PARTITION_COLUMNS;
 use crate::protocol::schema::PART_IDS;
 use crate::protocol::schema::column_rules::{COMMENT, IDENTITY_MARK};
 use crate::protocol::{DataType, MATERIALIZE_PARTITION_COLUMNS, Metadata, StructField, StructType};
@@ -36,7 +37,7 @@ const HARMLESS: [&str; 19] = [
     "delta.setTransactionRetentionDuration",
     "delta.targetFileSize",
     "delta.tuneFileSizesForRewrites",
-    "delta.writePartitionColumnsToParquet",
+    WRITE_PARTITION_COLUMNS,
 ];
 
 /// The metadata of a new column that says nothing about its values.
